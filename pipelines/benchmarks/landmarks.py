@@ -1,0 +1,143 @@
+"""LLL against exact Laplacian eigenmaps, LE(Z) and Nystrom: error and time by number of landmarks.
+
+60,000 MNIST digits, K_W = 200 neighbours, sigma = 200, d = 50, K_Z = 50 [LLL 4.8.1]. The paper does not say in which
+units its pixels are: with --unit 255 distances are those of pixels from 0 to 255, with --unit 1 of pixels from 0 to 1.
+
+    python pipelines/benchmarks/landmarks.py WORK_FOLDER --unit 255
+"""
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from digits import training_digits
+from measuring import show
+from threadpoolctl import threadpool_limits
+
+import scalemani as sm
+from scalemani.figures.lines import line_figure
+from scalemani.kernels.bandwidths import gaussian_affinities
+from scalemani.kernels.baselines import exact_eigenmaps, landmark_eigenmaps, nystrom_eigenmaps
+from scalemani.kernels.measures import procrustes_error
+from scalemani.kernels.nearest_landmarks import nearest_landmarks
+
+N_NEIGHBORS, SIGMA, N_COMPONENTS, LANDMARK_NEIGHBORS = 200, 200.0, 50, 50
+SIZES = (100, 200, 300, 451, 600, 1000, 2000, 5000, 10_000)
+LANDMARK_ONLY_SIZES = (1000, 5000, 10_000, 23_636)
+TARGET = 0.10
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--unit", type=float, default=255.0, help="value of a white pixel")
+    parser.add_argument("--seeds", type=int, default=3)
+    arguments = parser.parse_args()
+    points = training_digits()
+    indices, distances = exact_graph(points, arguments.folder)
+    weights = gaussian_affinities((distances * arguments.unit / 255.0) ** 2, SIGMA)
+    affinities = sm.symmetric_affinities(indices, weights)
+    with threadpool_limits(1):
+        rows = compared(points, affinities, arguments.unit, arguments.seeds)
+    show(rows)
+    draw(rows, arguments.folder / f"landmarks-{arguments.unit:g}.png")
+
+
+def exact_graph(points: np.ndarray, folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Return the exact graph, computed where the folder does not hold it yet."""
+    path = folder / "mnist-60000-200.npz"
+    if not path.exists():
+        graph = sm.knn_graph(points, N_NEIGHBORS, method="exact")
+        np.savez(path, indices=graph.indices.astype(np.int32), distances=graph.distances)
+    with np.load(path) as file:
+        return file["indices"], file["distances"].astype(np.float64)
+
+
+def compared(points: np.ndarray, affinities: sp.csr_matrix, unit: float, n_seeds: int) -> list[dict[str, Any]]:
+    """Return error and seconds of every method and number of landmarks."""
+    started = time.perf_counter()
+    exact = exact_eigenmaps(affinities, N_COMPONENTS)
+    rows: list[dict[str, Any]] = [
+        {"method": "exact (ARPACK)", "landmarks": len(points), "seconds": time.perf_counter() - started, "error": 0.0}
+    ]
+    for size in SIZES:
+        for seed in range(n_seeds):
+            started = time.perf_counter()
+            landmarks = sm.select_landmarks(points, size, random_state=seed)
+            weights = sm.landmark_weights(points, landmarks, min(LANDMARK_NEIGHBORS, size))
+            after_weights = time.perf_counter()
+            reduced = sm.reduce_laplacian(affinities, weights)
+            _, vectors = sm.solve_reduced(*reduced, n_components=min(N_COMPONENTS, size - 1))
+            embedding = weights @ vectors
+            ended = time.perf_counter()
+            error = procrustes_error(embedding, exact.embedding)
+            rows.append(
+                {
+                    "method": "LLL",
+                    "landmarks": size,
+                    "seed": seed,
+                    "seconds": ended - started,
+                    "seconds with Z given": ended - after_weights,
+                    "error": error,
+                }
+            )
+    for size in LANDMARK_ONLY_SIZES:
+        rows += landmark_only(points, size, unit, exact.embedding)
+    return rows
+
+
+def landmark_only(points: np.ndarray, size: int, unit: float, reference: np.ndarray) -> list[dict[str, Any]]:
+    """Return error and seconds of LE on the landmarks alone, carried to all points by Z and by Nystrom's formula."""
+    started = time.perf_counter()
+    landmarks = sm.select_landmarks(points, size, random_state=0)
+    width = min(N_NEIGHBORS, size - 1)
+    own_indices, own = nearest_landmarks(landmarks.points, landmarks.points, width + 1)
+    own_weights = gaussian_affinities(own[:, 1:] * (unit / 255.0) ** 2, SIGMA)
+    graph = sm.symmetric_affinities(own_indices[:, 1:], own_weights)
+    graph_made = time.perf_counter() - started
+
+    started = time.perf_counter()
+    by_weights = landmark_eigenmaps(graph, sm.landmark_weights(points, landmarks, LANDMARK_NEIGHBORS), N_COMPONENTS)
+    weights_seconds = time.perf_counter() - started
+
+    started = time.perf_counter()
+    cross_indices, cross = nearest_landmarks(points, landmarks.points, width)
+    offsets = np.arange(0, cross.size + 1, width)
+    values = gaussian_affinities(cross * (unit / 255.0) ** 2, SIGMA).ravel()
+    crossed = sp.csr_matrix((values, cross_indices.ravel(), offsets), shape=(len(points), size))
+    by_nystrom = nystrom_eigenmaps(graph, crossed, N_COMPONENTS)
+    nystrom_seconds = time.perf_counter() - started
+    return [
+        {
+            "method": method,
+            "landmarks": size,
+            "seconds": graph_made + seconds,
+            "error": procrustes_error(found.embedding, reference),
+        }
+        for method, found, seconds in (
+            ("LE(Z)", by_weights, weights_seconds),
+            ("Nystrom", by_nystrom, nystrom_seconds),
+        )
+    ]
+
+
+def draw(rows: list[dict[str, Any]], path: Path) -> None:
+    """Draw error and seconds over the number of landmarks."""
+    for quantity in ("error", "seconds"):
+        curves = {}
+        for method in ("LLL", "LE(Z)", "Nystrom"):
+            sizes = sorted({row["landmarks"] for row in rows if row["method"] == method})
+            of_size = [
+                [row[quantity] for row in rows if row["method"] == method and row["landmarks"] == n] for n in sizes
+            ]
+            curves[method] = (np.array(sizes), np.array([np.mean(values) for values in of_size]))
+        line_figure(
+            curves, path.with_stem(f"{path.stem}-{quantity}"), "landmarks", f"{quantity} to exact LE", log_axes="xy"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,96 @@
+"""What the benchmarks share: a command timed as a whole with the peak memory of all its processes, and the machine."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+SECONDS_BETWEEN_SAMPLES = 0.1
+THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Wall seconds, the largest sum of resident bytes over all processes of a command, and what it printed."""
+
+    seconds: float
+    peak_bytes: int
+    output: str
+
+
+def measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Measured:
+    """Run a command to its end; raises CalledProcessError where it fails."""
+    started, peak = time.perf_counter(), 0
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
+    ) as process:
+        watched = psutil.Process(process.pid)
+        while process.poll() is None:
+            peak = max(peak, tree_bytes(watched))
+            time.sleep(SECONDS_BETWEEN_SAMPLES)
+        seconds = time.perf_counter() - started
+        output = process.stdout.read() if process.stdout else ""
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, command, output)
+    return Measured(seconds, peak, output)
+
+
+def tree_bytes(process: psutil.Process) -> int:
+    """Return the resident bytes of a process and its children."""
+    total = 0
+    try:
+        for member in (process, *process.children(recursive=True)):
+            total += member.memory_info().rss
+    except psutil.Error:
+        return total
+    return total
+
+
+def scalemani(*arguments: str) -> Measured:
+    """Run the command line of this environment."""
+    return measured([sys.executable, "-m", "scalemani", *arguments])
+
+
+def records(run: Path) -> dict[str, Any]:
+    """Return what `info --json` says of a run."""
+    return json.loads(scalemani("info", str(run), "--json").output)
+
+
+def settings(**values: Any) -> list[str]:
+    """Return --set options: stage__parameter=value."""
+    return [f"--set={name.replace('__', '.')}={value}" for name, value in values.items()]
+
+
+def machine() -> str:
+    """Return the machine and the date, for tables."""
+    memory = psutil.virtual_memory().total / 2**30
+    model = platform.processor() or platform.machine()
+    if Path("/proc/cpuinfo").exists():
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), model)
+    python, date = platform.python_version(), time.strftime("%Y-%m-%d")
+    return f"{os.cpu_count()} cores ({model}), {memory:.0f} GiB, Python {python}, {date}"
+
+
+def text(value: Any) -> str:
+    """Return a value as a table shows it."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def show(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Print rows as a table for people, and as one line of JSON for programs."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[text(row.get(name, "")) for name in names] for row in rows]
+    widths = [max(len(name), *(len(line[i]) for line in cells)) for i, name in enumerate(names)]
+    print(machine())
+    for line in [names, *cells]:
+        print("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)))
+    print(json.dumps(rows), flush=True)

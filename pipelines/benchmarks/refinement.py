@@ -1,0 +1,87 @@
+"""Refinement of the million digits to a residual, beside ARPACK in memory on the same matrix to the same residual.
+
+Uses the run that million.py leaves in the folder: graph, W, Z and the reduced problem are shared.
+
+    python pipelines/benchmarks/refinement.py WORK_FOLDER
+"""
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from digits import million_digits
+from measuring import THREAD_VARIABLES, measured, records, scalemani, settings, show
+from million import PAPER_SETTING
+
+DIMENSIONS = (2, 10, 50)
+RESIDUALS = (1e-3, 1e-5)
+
+PEER = """
+import json, sys, time
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator, eigsh
+from scalemani.chunked.graph import symmetric_block
+from scalemani.run import open_run
+run = open_run(sys.argv[1])
+d, residual = int(sys.argv[2]), float(sys.argv[3])
+group, n_points = run.group("symmetric_affinities"), run.dimensions.n_points
+blocks = [symmetric_block(group, block, n_points) for block in range(run.dimensions.n_blocks)]
+weights = sp.vstack([block[0] for block in blocks], format="csr").astype(np.float64)
+scale = 1 / np.sqrt(np.concatenate([block[1] for block in blocks]))
+del blocks
+matrix = sp.csr_matrix(sp.diags_array(scale) @ weights @ sp.diags_array(scale))
+products = 0
+def product(vector):
+    global products
+    products += 1
+    return matrix @ vector
+begun = time.perf_counter()
+start = np.random.default_rng(0).standard_normal(n_points)
+operator = LinearOperator(matrix.shape, matvec=product, dtype=np.float64)
+values, vectors = eigsh(operator, k=d + 1, which="LA", tol=residual, v0=start)
+seconds = time.perf_counter() - begun
+found = np.linalg.norm(matrix @ vectors - vectors * values, axis=0).max()
+print(json.dumps({"seconds": seconds, "residual": float(found), "passes": products}))
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--memory", default="4GB")
+    parser.add_argument("--dimensions", type=int, nargs="+", default=DIMENSIONS)
+    arguments = parser.parse_args()
+    points, run = million_digits(arguments.folder), arguments.folder / "million"
+    rows: list[dict[str, Any]] = []
+    for d in arguments.dimensions:
+        for solver, residual in (("lll", 0.5), *(("lll+refine", residual) for residual in RESIDUALS)):
+            setting = settings(
+                landmark_embedding__n_components=d, embedding__solver=solver, embedding__residual=residual
+            )
+            scalemani("embed", str(points), str(run), "--memory", arguments.memory, *PAPER_SETTING, *setting)
+            stages = records(run)["stages"]
+            rows.append(
+                {
+                    "method": solver,
+                    "d": d,
+                    "asked": residual if solver != "lll" else "",
+                    "seconds": stages["embedding"]["seconds"],
+                    "landmarks solved": stages["landmark_embedding"]["seconds"],
+                    "coarse graph": stages["coarse_embedding"]["seconds"] if "coarse_embedding" in stages else 0.0,
+                    "peak GB": stages["embedding"]["peak_memory"] / 1e9,
+                    **{name: stages["embedding"]["certificates"][name] for name in ("residual", "passes")},
+                }
+            )
+        for residual in RESIDUALS:
+            command = [sys.executable, "-c", PEER, str(run), str(d), str(residual)]
+            peer = measured(command, dict.fromkeys(THREAD_VARIABLES, "2"))
+            row = {"method": "ARPACK in memory", "d": d, "asked": residual, "peak GB": peer.peak_bytes / 1e9}
+            rows.append({**row, **json.loads(peer.output.splitlines()[-1])})
+    show(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""python -m scalemani: the command line."""
+
+from scalemani.cli import main
+
+main()

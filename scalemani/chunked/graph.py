@@ -1,0 +1,64 @@
+"""The graph and the sparse matrices made of it, as they are stored: the one place that knows their arrays."""
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.chunked.resident import resident
+from scalemani.kernels.sketch import SketchBasis
+from scalemani.store.groups import StageGroup
+
+
+def sketch_basis(partition: StageGroup) -> SketchBasis:
+    """Return the axes of the sketches."""
+    return SketchBasis(resident(partition, "mean"), resident(partition, "axes"), float(resident(partition, "scale")))
+
+
+def round_step(round_number: int) -> str:
+    """Return the name of a round's arrays."""
+    return f"round_{round_number}"
+
+
+def final_step(neighbors: StageGroup) -> str:
+    """Return the name of the arrays that hold the finished graph."""
+    return round_step(neighbors.record["certificates"]["rounds"])
+
+
+def graph_block(neighbors: StageGroup, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return (indices, distances) of one block of work rows of the finished graph: (n, k) each, ascending distance."""
+    step = final_step(neighbors)
+    return neighbors.read_block(f"{step}/indices", block), neighbors.read_block(f"{step}/distances", block)
+
+
+def symmetric_block(group: StageGroup, block: int, n_points: int) -> tuple[sp.csr_matrix, np.ndarray]:
+    """Return one block's rows of W (n, N) as a sparse matrix and their degrees (n,)."""
+    indptr, indices, values = symmetric_rows_of(group, block)
+    rows = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_points))
+    return rows, group.read_part("degrees", block)
+
+
+def symmetric_rows_of(group: StageGroup, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (indptr, indices, values) of one block's rows of W."""
+    return (
+        group.read_part("indptr", block),
+        group.read_part("indices", block),
+        group.read_part("values", block),
+    )
+
+
+def weights_matrix(group: StageGroup, n_landmarks: int) -> sp.csr_matrix:
+    """Return Z (N, L) in CSR form on the arrays that the process keeps at hand."""
+    indices, values = resident(group, "indices"), resident(group, "values")
+    indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int64)
+    return sp.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(len(indices), n_landmarks), copy=False)
+
+
+def matrix_arrays(name: str, matrix: sp.csr_matrix) -> dict[str, np.ndarray]:
+    """Return the arrays in which a sparse matrix is stored."""
+    return {f"{name}_indptr": matrix.indptr, f"{name}_indices": matrix.indices, f"{name}_values": matrix.data}
+
+
+def read_matrix(group: StageGroup, name: str, size: int, block: int | None = None) -> sp.csr_matrix:
+    """Return a stored sparse matrix (size, size), a block's or the group's."""
+    parts = [f"{name}_{part}" for part in ("values", "indices", "indptr")]
+    arrays = [group.read(part) if block is None else group.read_part(part, block) for part in parts]
+    return sp.csr_matrix(tuple(arrays), shape=(size, size))

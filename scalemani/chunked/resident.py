@@ -1,0 +1,103 @@
+"""What a process keeps at hand while a stage runs: whole small arrays, and decoded blocks up to a number of bytes."""
+
+import contextlib
+import ctypes
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from scalemani.store.groups import StageGroup
+
+Made = TypeVar("Made")
+
+_lock = threading.Lock()
+_kept: dict[Hashable, Any] = {}
+_making: dict[Hashable, threading.Lock] = {}
+
+
+class BlockCache:
+    """Decoded blocks of arrays, the least recently used dropped first once `limit` bytes are held."""
+
+    def __init__(self) -> None:
+        self._blocks: OrderedDict[tuple[str, str, str, int], np.ndarray] = OrderedDict()
+        self._bytes = 0
+
+    def block(self, group: StageGroup, name: str, block: int, limit: int) -> np.ndarray:
+        """Return a block of rows, from memory where it is held."""
+        key = (group.root, group.path, name, block)
+        with _lock:
+            if key in self._blocks:
+                self._blocks.move_to_end(key)
+                return self._blocks[key]
+        rows = group.read_block(name, block)
+        with _lock:
+            if key not in self._blocks and rows.nbytes <= limit:
+                self._blocks[key] = rows
+                self._bytes += rows.nbytes
+                while self._bytes > limit:
+                    self._bytes -= self._blocks.popitem(last=False)[1].nbytes
+        return rows
+
+    def clear(self) -> None:
+        """Drop every block."""
+        with _lock:
+            self._blocks.clear()
+            self._bytes = 0
+
+
+_cache = BlockCache()
+
+
+def kept(key: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what `make` returns, made once a process and kept under `key` until `release`."""
+    with _lock:
+        making = _making.setdefault(key, threading.Lock())
+    with making:
+        # Another run in this process may end a stage, and release what is kept, at any moment.
+        made = _kept.get(key)
+        if made is None:
+            made = _kept[key] = make()
+    return made
+
+
+def resident(group: StageGroup, name: str) -> np.ndarray:
+    """Return a whole array, read once a process and kept until `release`; it cannot be written to."""
+
+    def read_only() -> np.ndarray:
+        values = group.read(name)
+        values.flags.writeable = False
+        return values
+
+    return kept((group.root, group.path, name), read_only)
+
+
+def gather_rows(group: StageGroup, name: str, rows: np.ndarray, cache_bytes: int) -> np.ndarray:
+    """Return the rows of an array at given row numbers, reading each block that holds one of them once.
+
+    Shapes: rows (n,) int, in any order; returns (n, columns...). Blocks are kept up to `cache_bytes` for the next call.
+    """
+    array = group.array(name)
+    gathered = np.empty((len(rows), *array.shape[1:]), dtype=array.dtype)
+    ordered = bool(np.all(rows[1:] >= rows[:-1]))
+    order = np.arange(0) if ordered else np.argsort(rows, kind="stable")
+    ascending = rows if ordered else rows[order]
+    blocks = np.unique(ascending // group.block_rows)
+    cuts = np.searchsorted(ascending, np.append(blocks, blocks[-1:] + 1) * group.block_rows)
+    for position, block in enumerate(blocks):
+        inside = slice(cuts[position], cuts[position + 1])
+        local = ascending[inside] - block * group.block_rows
+        gathered[inside if ordered else order[inside]] = _cache.block(group, name, int(block), cache_bytes)[local]
+    return gathered
+
+
+def release() -> None:
+    """Drop all that is kept, and hand its memory back to the system: called when a stage ends."""
+    with _lock:
+        _kept.clear()
+        _making.clear()
+    _cache.clear()
+    with contextlib.suppress(OSError, AttributeError):  # glibc keeps what threads have freed until it is told not to
+        ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -1,0 +1,130 @@
+"""What a stage is given: the shape of the data, its parameters, the groups it reads and writes, and `map_blocks`."""
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from scalemani.chunked.executor import Executor, record
+from scalemani.params import Parameters
+from scalemani.store.groups import StageGroup, block_unit
+
+ROWS_PER_TILE = 1024  # BLAS results change with the matrix shape: products are cut at multiples of this, blocks too
+Arrays = Mapping[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """The shape and type of the points, and the rows a block that were fixed when they were ingested."""
+
+    n_points: int
+    n_features: int
+    dtype: str
+    block_rows: int
+
+    @property
+    def n_blocks(self) -> int:
+        """The number of row blocks."""
+        return -(-self.n_points // self.block_rows)
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes of one point."""
+        return self.n_features * np.dtype(self.dtype).itemsize
+
+    def rows(self, block: int) -> tuple[int, int]:
+        """Return the first row of a block and the one after its last."""
+        start = block * self.block_rows
+        return start, min(start + self.block_rows, self.n_points)
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Bytes a stage needs: once a process, for each task at work, and what a cache of blocks can put to use."""
+
+    fixed: int
+    per_task: int
+    cache: int = 0
+
+
+@dataclass(frozen=True)
+class StageTask:
+    """What one task of a stage knows; it travels to other processes."""
+
+    stage: str
+    dimensions: Dimensions
+    params: Parameters
+    inputs: Mapping[str, StageGroup]
+    output: StageGroup
+    cache_bytes: int
+
+
+BlockFunction = Callable[[StageTask, int], Arrays]
+RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """A stage at work: its task, where tasks run and how many at once."""
+
+    task: StageTask
+    executor: Executor
+    at_once: int
+
+    def map_blocks(self, function: BlockFunction, step: str = "") -> None:
+        """Compute and write every block that is missing; `function` returns the arrays of its block."""
+        self._map(
+            functools.partial(write_one, function, step), [[b] for b in range(self.task.dimensions.n_blocks)], step
+        )
+
+    def map_parts(self, function: BlockFunction) -> None:
+        """As `map_blocks`, for ragged arrays."""
+        self._map(functools.partial(write_part, function), [[b] for b in range(self.task.dimensions.n_blocks)])
+
+    def map_runs(self, function: RunFunction, blocks: int) -> None:
+        """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
+        self._map(functools.partial(write_run, function), self._runs(blocks))
+
+    def map_run_parts(self, function: RunFunction, blocks: int) -> None:
+        """As `map_runs`, for ragged arrays."""
+        self._map(functools.partial(write_run_parts, function), self._runs(blocks))
+
+    def _runs(self, blocks: int) -> list[list[int]]:
+        n_blocks = self.task.dimensions.n_blocks
+        return [list(range(start, min(start + blocks, n_blocks))) for start in range(0, n_blocks, blocks)]
+
+    def _map(
+        self, write: Callable[[StageTask, Sequence[int]], None], runs: Sequence[Sequence[int]], step: str = ""
+    ) -> None:
+        missing = [[block for block in run if not self.task.output.done(block, step)] for run in runs]
+        missing = [run for run in missing if run]
+        self.executor.progress.start(self.task.stage, len(missing))
+        self.executor.map(functools.partial(write, self.task), missing, self.at_once)
+        self.task.output.refresh()
+
+
+def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute one block and commit it."""
+    task.output.write_block(blocks[0], function(task, blocks[0]), step)
+    record(task.stage, f"{task.output.path}/{block_unit(blocks[0], step)}")
+
+
+def write_part(function: BlockFunction, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute the ragged arrays of one block and commit them."""
+    task.output.write_parts(blocks[0], function(task, blocks[0]))
+    record(task.stage, f"{task.output.path}/{block_unit(blocks[0])}")
+
+
+def write_run(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute several blocks in one go and commit each."""
+    for block, arrays in function(task, blocks):
+        task.output.write_block(block, arrays)
+        record(task.stage, f"{task.output.path}/{block_unit(block)}")
+
+
+def write_run_parts(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute the ragged arrays of several blocks in one go and commit each."""
+    for block, arrays in function(task, blocks):
+        task.output.write_parts(block, arrays)
+        record(task.stage, f"{task.output.path}/{block_unit(block)}")

@@ -1,0 +1,160 @@
+"""The commands: each is a check or two and one call into the library. Heavy imports wait until a command runs."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scalemani.cli.options import (
+    Debug,
+    Labels,
+    Options,
+    Output,
+    Points,
+    RunFolder,
+    refuse_output_in_input,
+    taking_options,
+)
+from scalemani.errors import ConfigError, nearest_name
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    help="Manifold learning on millions of points, out of core.",
+)
+
+
+@app.command()
+@taking_options
+def embed(options: Options) -> None:
+    """Embed points into a run; running it again goes on where it stopped."""
+    compute(options)
+
+
+@app.command()
+@taking_options
+def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
+    """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
+    from scalemani.routes import route
+
+    names = [known.name for known in route(options.method, options.parameters().embedding.solver)]
+    if name not in names:
+        raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
+    compute(options, name)
+
+
+def compute(options: Options, only: str | None = None) -> None:
+    """Run all stages or one, then say what was found."""
+    from scalemani.cli.summaries import show_label_accuracy, show_records
+    from scalemani.progress import progress_for
+    from scalemani.run import run
+    from scalemani.sources import open_labels
+
+    params, source = options.parameters(), options.source()
+    with progress_for(sys.stderr) as progress:
+        executor = options.executor(progress)
+        finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
+    show_records(finished)
+    if options.labels is not None and only is None and "embedding" in finished.keys:
+        show_label_accuracy(finished, open_labels(options.labels, source.shape[0]))
+
+
+@app.command()
+@taking_options
+def plan(options: Options) -> None:
+    """Show stages, keys, missing blocks, projected memory and time; run nothing."""
+    from scalemani.chunked.executor import Silent
+    from scalemani.cli.summaries import earlier_seconds, show_plan
+    from scalemani.run import plan_run
+    from scalemani.store.run_store import MARKER, RunStore
+
+    params, source, executor = options.parameters(), options.source(), options.executor(Silent())
+    there = (options.run / MARKER).exists()
+    seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
+    show_plan(plan_run(source, options.run, options.method, params, executor, options.block_rows), seconds)
+
+
+@app.command()
+def info(
+    run: RunFolder,
+    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
+    debug: Debug = False,
+) -> None:
+    """Show parameters, stages, seconds, peak memory and certificates of a run."""
+    from scalemani.cli.summaries import ordered_records, show_records
+    from scalemani.run import open_run
+
+    opened = open_run(run)
+    if as_json:
+        summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": ordered_records(opened)}
+        typer.echo(json.dumps({**summary, "dimensions": vars(opened.dimensions)}, indent=1))
+        return
+    typer.echo(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
+    params = opened.params.as_dict()
+    typer.echo(f"seed {params['seed']}")
+    for name in opened.keys:
+        if params.get(name):
+            typer.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in params[name].items()))
+    show_records(opened)
+
+
+@app.command()
+def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = False) -> None:
+    """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr."""
+    from scalemani.export import export as export_rows
+    from scalemani.new_points import NewPoints
+    from scalemani.run import open_run
+    from scalemani.sources import open_points
+
+    refuse_output_in_input(out, new_points, run)
+    export_rows(NewPoints(open_run(run), open_points(new_points)), out)
+
+
+@app.command()
+def plot(run: RunFolder, out: Output, labels: Labels = None, debug: Debug = False) -> None:
+    """Draw the embedding of a run as a .png: readable at ten million points."""
+    from scalemani.figures import embedding_picture
+    from scalemani.run import open_run
+    from scalemani.sources import open_labels
+
+    refuse_output_in_input(out, run, *([] if labels is None else [labels]))
+    opened = open_run(run)
+    classes = None if labels is None else open_labels(labels, opened.dimensions.n_points)
+    embedding_picture(opened.embedding, out, labels=classes)
+
+
+@app.command()
+def export(run: RunFolder, out: Output, debug: Debug = False) -> None:
+    """Write the embedding of a run as .npy, .parquet or .zarr, rows in input order."""
+    from scalemani.export import export as export_rows
+    from scalemani.run import open_run
+
+    refuse_output_in_input(out, run)
+    export_rows(open_run(run).embedding, out)
+
+
+@app.command()
+def generate(
+    name: Annotated[
+        str,
+        typer.Argument(help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits or infinite-digits", metavar="NAME"),
+    ],
+    out: Output,
+    n_points: Annotated[int | None, typer.Option(help="how many points")] = None,
+    seed: Annotated[int, typer.Option(help="of every random draw")] = 0,
+    source: Annotated[Path | None, typer.Option(help="file the points are made from, where there is one")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write a data set as .npy, .parquet or .zarr, and its labels beside it, block by block."""
+    from scalemani.datasets import generator, write
+    from scalemani.progress import progress_for
+
+    if source is not None:
+        refuse_output_in_input(out, source)
+    data = generator(name, n_points, seed, source)
+    with progress_for(sys.stderr) as progress:
+        progress.start(name, data.n_points)
+        write(data, out, progress.advance)

@@ -1,0 +1,148 @@
+"""Every option of the command line, defined once, and what the library makes of them."""
+
+import dataclasses
+import functools
+import inspect
+import tomllib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from scalemani.errors import ConfigError
+
+LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
+
+Points = Annotated[
+    str, typer.Argument(help=".npy, .npz::member, zarr, Parquet, AnnData or sparse .npz", metavar="POINTS")
+]
+RunFolder = Annotated[Path, typer.Argument(help="folder of the run", metavar="RUN")]
+Output = Annotated[Path, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
+Method = Annotated[str, typer.Option(help="laplacian-eigenmaps, spectral-clustering or knn-graph")]
+Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]
+Assignments = Annotated[
+    list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
+]
+Scheduler = Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")]
+Workers = Annotated[int | None, typer.Option(help="tasks at the same moment; default: one a core")]
+Memory = Annotated[str | None, typer.Option(help="budget for all memory of the run, such as 4GB")]
+BlockRows = Annotated[int | None, typer.Option(help="rows a block, a multiple of 1024; fixed when points are ingested")]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        help="one class a point: .npy, .npz::member or text. `plot` colours by them; `embed` says how often a point "
+        "and its nearest neighbour in the embedding agree, and embeds the same without them"
+    ),
+]
+Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `embed`, `stage` and `plan` are given."""
+
+    points: Points
+    run: RunFolder
+    method: Method = "laplacian-eigenmaps"
+    config: Config = None
+    assignments: Assignments = None
+    scheduler: Scheduler = "threads"
+    workers: Workers = None
+    memory: Memory = None
+    labels: Labels = None
+    block_rows: BlockRows = None
+    debug: Debug = False
+
+    def parameters(self) -> Any:
+        """Return the parameters of the configuration and of --set, in this order."""
+        from scalemani.params import Parameters, parse_assignments
+        from scalemani.routes import route
+
+        params = Parameters()
+        if self.config is not None:
+            try:
+                params = params.with_values(read_configuration(self.config))
+            except ConfigError as error:
+                raise ConfigError(f"configuration {self.config}: {error}") from error
+        params = params.with_values(parse_assignments(self.assignments or []))
+        route(self.method, params.embedding.solver)  # refuses an unknown method before anything is read
+        return params
+
+    def executor(self, progress: Any) -> Any:
+        """Return where tasks run, how many at once and in how much memory."""
+        from dask.utils import parse_bytes
+
+        from scalemani.chunked.executor import Executor
+
+        arguments: dict[str, Any] = {"scheduler": self.scheduler, "progress": progress}
+        if self.workers is not None:
+            arguments["workers"] = self.workers
+        if self.memory is not None:
+            try:
+                arguments["memory"] = parse_bytes(self.memory)
+            except (ValueError, OverflowError) as error:
+                raise ConfigError(f"--memory takes a size such as 4GB, got {self.memory!r}") from error
+        return Executor(**arguments)
+
+    def source(self) -> Any:
+        """Return the points, after a look at what can be refused before they are read."""
+        from scalemani.sources import open_labels, open_points
+
+        refuse_output_in_input(self.run, self.points)
+        source = open_points(self.points)
+        if self.labels is not None:
+            open_labels(self.labels, source.shape[0])
+        return source
+
+
+def read_configuration(path: Path) -> dict[str, Any]:
+    """Return the tables of a TOML file."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST_CONFIGURATION + 1)
+        if len(content) > LARGEST_CONFIGURATION:
+            raise ConfigError(f"more than {LARGEST_CONFIGURATION} bytes; parameters take a few hundred")
+        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
+    except OSError as error:
+        raise ConfigError(f"cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"must be UTF-8 text: {error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}") from error
+    except RecursionError:
+        raise ConfigError("nested too deeply; a table of parameters a stage is expected") from None
+
+
+def refuse_output_in_input(output: Path, *inputs: str | Path) -> None:
+    """Refuse to write over what is read, or into it."""
+    target = output.resolve()
+    for given in map(str, inputs):
+        source = Path(given.partition("::")[0]).resolve()
+        if "://" not in given and (target == source or source in target.parents):
+            raise ConfigError(f"the output {output} is the input {given} or lies in it: choose another place")
+
+
+def taking_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Spell out the fields of `Options` as parameters of a command: Typer reads them from its signature."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    own = [found for name, found in inspect.signature(command).parameters.items() if name != "options"]
+    shared = [
+        inspect.Parameter(
+            field.name,
+            kind,
+            annotation=field.type,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+        )
+        for field in dataclasses.fields(Options)
+    ]
+
+    @functools.wraps(command)
+    def spelled_out(**values: Any) -> None:
+        options = Options(**{parameter.name: values.pop(parameter.name) for parameter in shared})
+        command(options=options, **values)
+
+    spelled_out.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    spelled_out.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
+    return spelled_out

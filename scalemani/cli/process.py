@@ -1,0 +1,99 @@
+"""The process of a command: one line for an error, its exit status, and an end in time when it is told to stop."""
+
+import contextlib
+import faulthandler
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from types import FrameType
+from typing import Any
+
+import typer
+
+from scalemani.cli.commands import app
+from scalemani.errors import ScalemaniError, without_user
+
+GRACE_SECONDS = 3.0
+STANDARD_ERROR = 2
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# Typer brings a copy of click or uses click itself, by its version; BadParameter is public in both.
+UsageError: Any = typer.BadParameter.__base__
+
+
+def main() -> None:
+    """Run the command line and end the process: status 0, 1 for a failure, 2 for arguments, input or state."""
+    with ending_in_time():
+        sys.exit(run_command())
+
+
+def run_command() -> int:
+    """Run the command asked for and return its exit status."""
+    try:
+        return app(standalone_mode=False) or 0
+    except UsageError as error:
+        if len(sys.argv) == 1:  # the message of a bare call is the help itself
+            return 2
+        command = error.ctx.command_path if error.ctx else "scalemani"
+        return report(error, f"{error.format_message()} ('{command} --help' says what is allowed)", 2)
+    except ScalemaniError as error:
+        return report(error, str(error), error.exit_status)
+    except MemoryError as error:
+        return report(error, "out of memory: give a budget with --memory, and see 'scalemani plan'", 1)
+    except (PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError) as error:
+        return report(error, f"{error}; choose a place that can be read and written", 2)
+    except OSError as error:
+        return report(error, str(error), 1)
+    except Exception as error:
+        text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command goes on"
+        return report(error, text, 1)
+
+
+def report(error: BaseException, text: str, status: int) -> int:
+    """Print one line on standard error, after the traceback where it is asked for."""
+    if "--debug" in sys.argv:
+        traceback.print_exception(error)
+    line = "".join(letter if letter.isprintable() else " " for letter in without_user(text))
+    typer.echo(f"error: {' '.join(line.split())}", err=True)
+    return status
+
+
+@contextlib.contextmanager
+def ending_in_time() -> Iterator[None]:
+    """End within a few seconds of SIGINT or SIGTERM with status 130 or 143, whatever compiled code is at work.
+
+    Python's handlers wait for compiled code of the main thread to return, and the interpreter for its worker threads.
+    The number of a signal is in the pipe at once. What was finished by then is marked, the rest is left for the next
+    run. SIGUSR1 shows what every thread is doing.
+    """
+    for number in STOP_SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    faulthandler.register(signal.SIGUSR1, file=STANDARD_ERROR, all_threads=True)
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=watch, args=(reader,), name="stop signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    """Unwind on a signal, so that locks, bars and local clusters are let go of."""
+    typer.echo(f"stopped by {signal.Signals(number).name}: the same command goes on where this one ended", err=True)
+    raise SystemExit(128 + number)
+
+
+def watch(reader: int) -> None:
+    """Wait for a stop signal, or for the end of the command; give the first a grace, then end the process."""
+    while received := os.read(reader, 1):
+        if received[0] in STOP_SIGNALS:
+            time.sleep(GRACE_SECONDS)
+            os._exit(128 + received[0])
+    os.close(reader)

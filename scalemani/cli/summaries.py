@@ -1,0 +1,76 @@
+"""What the commands print: the record of a run, its plan, and how well an embedding keeps labels together."""
+
+from typing import Any
+
+import numpy as np
+import typer
+from dask.utils import format_bytes
+
+from scalemani.kernels.draws import sample_rows
+from scalemani.kernels.measures import label_accuracy
+from scalemani.plan import Plan
+from scalemani.routes import route
+from scalemani.run import Run, open_run
+from scalemani.store.run_store import PLAN, RunStore
+
+JUDGED_POINTS = 10_000  # a share of them is known to half a percent
+UNKNOWN = "-"
+
+
+def ordered_records(run: Run) -> dict[str, dict[str, Any]]:
+    """Return the records of the finished stages in the order in which they ran."""
+    records = run.records()
+    stages = route(run.method, run.params.embedding.solver)
+    return {stage.name: records[stage.name] for stage in stages if stage.name in records}
+
+
+def show_records(run: Run) -> None:
+    """Print a line a finished stage: seconds, peak memory, certificates."""
+    for name, record in ordered_records(run).items():
+        certificates = ", ".join(
+            f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
+            for key, value in record["certificates"].items()
+        )
+        typer.echo(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
+
+
+def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
+    """Print the share of points whose nearest other point in the embedding has their label."""
+    if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
+        typer.echo("labels are no classes: nothing is counted, 'scalemani plot' colours by them")
+        return
+    n_points = len(labels)
+    rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
+    share = label_accuracy(np.asarray(run.embedding[...]), labels, 1, rows)
+    typer.echo(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
+
+
+def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:
+    """Return the seconds of the stages of the last run in a folder, in proportion to the number of points."""
+    if store.objects.get_json(PLAN) is None:
+        return {}
+    earlier = open_run(store.root)
+    share = n_points / earlier.dimensions.n_points
+    return {name: record["seconds"] * share for name, record in earlier.records().items()}
+
+
+def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
+    """Print the stages of a plan: keys, what is missing, projected memory and time."""
+    dimensions = plan.dimensions
+    typer.echo(
+        f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
+        f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows"
+    )
+    typer.echo(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'at once':>9}{'seconds':>10}")
+    total = 0.0
+    for planned in plan.stages:
+        name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
+        expected = 0.0 if planned.group.complete else seconds.get(name)
+        total += expected or 0.0
+        shown = UNKNOWN if expected is None else f"{expected:.1f}"
+        memory = format_bytes(planned.memory)
+        typer.echo(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{planned.at_once:>9}{shown:>10}")
+    if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
+        typer.echo(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
+    else:
+        typer.echo(f"seconds: by the last run in this folder, in proportion to the points; {UNKNOWN} where none ran")

@@ -1,0 +1,94 @@
+"""What can go wrong, by what the user can do about it: every message says what came, what is allowed, what to do."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+
+class ScalemaniError(Exception):
+    """Base of all errors of this library; `exit_status` is that of the command line."""
+
+    exit_status = 1
+
+
+class ConfigError(ScalemaniError, ValueError):
+    """A parameter, option or method that cannot be used."""
+
+    exit_status = 2
+
+
+class DataError(ScalemaniError, ValueError):
+    """Points, labels or a graph that cannot be used."""
+
+    exit_status = 2
+
+
+class PerplexityUnreachableError(DataError):
+    """A perplexity outside the range that the neighbour distances allow."""
+
+
+class DisconnectedGraphError(DataError):
+    """A neighbour graph in several components where one was asked for."""
+
+
+class StoreError(ScalemaniError):
+    """A run or array that cannot be opened, written or trusted."""
+
+    exit_status = 2
+
+
+class StoreLockedError(StoreError):
+    """Another run is working on this store."""
+
+
+class StoreVersionError(StoreError):
+    """A store written in another format version."""
+
+
+class UnsafeStoreError(StoreError):
+    """A store that asks for code to be run or leads outside its own folder."""
+
+
+class CorruptChunkError(StoreError):
+    """A chunk whose content is not what was committed."""
+
+    exit_status = 1
+
+
+class MissingChunkError(CorruptChunkError):
+    """A chunk that was committed and is gone."""
+
+
+class MemoryBudgetError(ScalemaniError, ValueError):
+    """A memory budget that cannot hold the run."""
+
+    exit_status = 2
+
+
+class DiskSpaceError(ScalemaniError, OSError):
+    """A disk that cannot hold what has to be written."""
+
+
+class NumericalError(ScalemaniError, ArithmeticError):
+    """A computation that did not reach what was asked."""
+
+
+class ConvergenceError(NumericalError):
+    """An iteration that stopped before its tolerance."""
+
+
+class RankError(NumericalError):
+    """A matrix without the rank that the method needs."""
+
+
+def nearest_name(name: str, allowed: Iterable[str]) -> str:
+    """Return the part of a message that offers the nearest allowed name, and lists them all."""
+    names = sorted(allowed)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    offer = f"did you mean {close[0]!r}? " if close else ""
+    return f"{offer}allowed: {', '.join(names)}"
+
+
+def without_user(text: str) -> str:
+    """Return a text without the user and password of any URL in it."""
+    return re.sub(r"(?<=://)[^/@\s]*@", "", text)

@@ -1,0 +1,113 @@
+"""Spectral clustering as a scikit-learn estimator."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClusterMixin
+
+from scalemani.estimators.fitting import fitted, placed
+from scalemani.kernels.kmeans import assign
+from scalemani.new_points import PlacedLandmarks
+from scalemani.stages.clustering import unit_rows
+
+
+class SpectralClustering(ClusterMixin, BaseEstimator):
+    """Spectral clustering of millions of points: K eigenvectors by landmarks, k-means warm-started from the landmarks.
+
+    The eigenvectors are those of `LaplacianEigenmaps`, the constant one left out, and rows are taken at unit length.
+    k-means runs `n_restarts` times on the landmarks only, then once over all points from the best centres found.
+
+    Parameters
+    ----------
+    n_clusters : clusters, K
+    n_restarts : runs of k-means on the landmarks
+    n_components : eigenvectors; None: as many as clusters, or one less than landmarks where these are no more than K
+
+    The others are those of `LaplacianEigenmaps`.
+
+    Attributes
+    ----------
+    labels_ : (N,) int32, the cluster of each point, in input order
+    embedding_, eigenvalues_, certificates_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, sections 4.7 and 4.7.1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_moons
+    >>> points, moons = make_moons(400, noise=0.05, random_state=0)
+    >>> labels = SpectralClustering(2, n_landmarks=100, perplexity=10).fit_predict(points)
+    >>> bool((labels == moons).all() or (labels != moons).all())
+    True
+    """
+
+    labels_: np.ndarray
+    _centers: np.ndarray
+    embedding_: np.ndarray
+    eigenvalues_: np.ndarray
+    certificates_: dict[str, dict[str, Any]]
+    _placed: PlacedLandmarks
+
+    def __init__(
+        self,
+        n_clusters: int = 10,
+        *,
+        n_restarts: int = 20,
+        n_components: int | None = None,
+        n_landmarks: int | None = None,
+        perplexity: float | None = None,
+        n_neighbors: int | None = None,
+        landmarks: str = "random",
+        landmark_neighbors: int | None = None,
+        affinity: str = "entropic",
+        sigma: float = 1.0,
+        neighbors_method: str = "auto",
+        recall: float = 0.95,
+        solver: str = "lll+refine",
+        residual: float = 1e-3,
+        disconnected: str = "connect",
+        random_state: Any = 0,
+        scheduler: Any = None,
+        store: str | Path | None = None,
+        workers: int | None = None,
+        memory: str | int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_restarts = n_restarts
+        self.n_components = n_components
+        self.n_landmarks = n_landmarks
+        self.perplexity = perplexity
+        self.n_neighbors = n_neighbors
+        self.landmarks = landmarks
+        self.landmark_neighbors = landmark_neighbors
+        self.affinity = affinity
+        self.sigma = sigma
+        self.neighbors_method = neighbors_method
+        self.recall = recall
+        self.solver = solver
+        self.residual = residual
+        self.disconnected = disconnected
+        self.random_state = random_state
+        self.scheduler = scheduler
+        self.store = store
+        self.workers = workers
+        self.memory = memory
+
+    def fit(self, X: Any, y: Any = None) -> "SpectralClustering":
+        """Cluster points (N, D): an array of NumPy, Dask or zarr, a data frame, or a path. `y` is not used."""
+        values = {"clustering": {"n_clusters": self.n_clusters, "n_restarts": self.n_restarts}}
+        with fitted(self, X, "spectral-clustering", self.n_clusters, values) as finished:
+            self.labels_ = np.asarray(finished.labels[...])
+            self._centers = finished.group("clustering").read("centers")
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the clusters (n,) int32 of new points (n, D), of any kind that `fit` takes.
+
+        Each point is placed among the landmarks as `LaplacianEigenmaps.transform` does, and gets the cluster whose
+        centre is nearest. Landmarks get their label; other points of the training data nearly always do.
+        """
+        return assign(unit_rows(placed(self, X)), self._centers)[0]

@@ -1,0 +1,60 @@
+"""What estimators share: a store to run in, resources, and the seed."""
+
+import contextlib
+import logging
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from dask.utils import parse_bytes
+
+from scalemani.chunked.executor import Executor
+from scalemani.errors import ConfigError
+from scalemani.validation import check_seed
+
+logger = logging.getLogger("scalemani")
+
+
+class LoggedProgress:
+    """Sends notes to the library's logger as warnings, which show on standard error unless the application differs."""
+
+    def start(self, stage: str, total: int) -> None:
+        """Log that a stage starts."""
+        logger.info("%s: %d to do", stage, total)
+
+    def advance(self, done: int = 1) -> None:
+        """Log nothing for a single unit."""
+
+    def note(self, message: str) -> None:
+        """Log one line."""
+        logger.warning(message)
+
+
+@contextlib.contextmanager
+def store_or_temporary(store: str | Path | None) -> Iterator[Path]:
+    """Yield the folder asked for, or a temporary one that goes when the block ends."""
+    if store is not None:
+        yield Path(store)
+        return
+    with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
+        yield Path(folder) / "run"
+
+
+def executor_for(scheduler: Any, workers: int | None, memory: str | int | None) -> Executor:
+    """Return where an estimator's tasks run."""
+    arguments: dict[str, Any] = {"scheduler": scheduler, "progress": LoggedProgress()}
+    if workers is not None:
+        arguments["workers"] = workers
+    if memory is not None:
+        try:
+            arguments["memory"] = parse_bytes(memory)
+        except (ValueError, AttributeError) as error:
+            raise ConfigError(f"memory takes a size such as '4GB', got {memory!r}") from error
+    return Executor(**arguments)
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed: an integer as it is, one drawn from None or a generator."""
+    return check_seed(np.random.default_rng() if random_state is None else random_state)

@@ -1,0 +1,1 @@
+"""Arrays in, arrays out: numpy, scipy and numba. No Dask, no zarr, no logging, no parameter objects."""

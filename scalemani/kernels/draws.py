@@ -1,0 +1,33 @@
+"""Random draws that are a function of the seed, the stage and the global row, never of block size or thread."""
+
+import hashlib
+
+import numpy as np
+
+DRAWS_PER_COUNTER = 4  # a Philox counter yields four 64-bit words
+
+
+def philox_key(seed: int, stage: str) -> int:
+    """Return the 128-bit Philox key of a stage's stream."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{stage}".encode(), digest_size=16).digest(), "little")
+
+
+def generator(seed: int, stage: str, item: int = 0) -> np.random.Generator:
+    """Return a generator for one item (a tile, a restart) of a stage: 2**128 draws apart from every other item's."""
+    return np.random.Generator(np.random.Philox(key=philox_key(seed, stage), counter=[0, 0, item, 0]))
+
+
+def row_words(seed: int, stage: str, start: int, stop: int) -> np.ndarray:
+    """Return one uniform 64-bit word for each global row in [start, stop): (stop - start,) uint64."""
+    bits = np.random.Philox(key=philox_key(seed, stage))
+    bits.advance(start // DRAWS_PER_COUNTER)
+    skip = start % DRAWS_PER_COUNTER
+    return bits.random_raw(skip + stop - start)[skip:]
+
+
+def sample_rows(seed: int, stage: str, n_rows: int, n_sampled: int) -> np.ndarray:
+    """Return `n_sampled` distinct rows of `n_rows`, uniformly, ascending: (n_sampled,) int64."""
+    if n_sampled >= n_rows:
+        return np.arange(n_rows)
+    words = row_words(seed, stage, 0, n_rows)
+    return np.sort(np.argpartition(words, n_sampled - 1)[:n_sampled])

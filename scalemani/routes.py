@@ -1,0 +1,85 @@
+"""The routes from points to an embedding, as plain data that one can print."""
+
+from dataclasses import dataclass, replace
+
+from scalemani.errors import ConfigError, nearest_name
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step: its inputs by name, whether it draws at random, works by row blocks, and the version of its result.
+
+    `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
+    parameters it depends on beside its own and, through their keys, those of its inputs. Raise `version` whenever the
+    same inputs and parameters give another result: stored results of the older version are then computed anew.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    seeded: bool = False
+    by_block: bool = True
+    solvers: tuple[str, ...] = ()
+    also_reads: tuple[str, ...] = ()
+    version: int = 1
+
+
+POINTS = Stage("points", ())
+PARTITION = Stage("partition", ("points",), seeded=True)
+WORK_POINTS = Stage("work_points", ("points", "partition"))
+NEIGHBORS = Stage("neighbors", ("partition", "work_points"), seeded=True)
+AFFINITIES = Stage("affinities", ("neighbors",), seeded=True)
+COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities"), by_block=False)
+SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))
+LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False)
+LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"))
+REDUCED = Stage("reduced", ("symmetric_affinities", "landmark_weights"), solvers=("lll", "lll+refine"))
+LANDMARK_EMBEDDING = Stage(
+    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=("lll", "lll+refine")
+)
+COARSE_EMBEDDING = Stage(
+    "coarse_embedding",
+    ("symmetric_affinities",),
+    seeded=True,
+    by_block=False,
+    solvers=("lll+refine",),
+    also_reads=("landmark_embedding", "embedding"),
+)
+EMBEDDING = Stage(
+    "embedding",
+    ("work_points", "symmetric_affinities", "landmarks", "landmark_weights", "landmark_embedding", "coarse_embedding"),
+    seeded=True,
+    by_block=False,
+    also_reads=("landmark_embedding",),
+)
+CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True)
+
+GRAPH = Stage("graph", ("work_points", "neighbors"))
+
+GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
+SPECTRAL_ROUTE = (
+    *GRAPH_ROUTE,
+    AFFINITIES,
+    COMPONENTS,
+    SYMMETRIC_AFFINITIES,
+    LANDMARKS,
+    LANDMARK_WEIGHTS,
+    REDUCED,
+    LANDMARK_EMBEDDING,
+    COARSE_EMBEDDING,
+    EMBEDDING,
+)
+
+ROUTES: dict[str, tuple[Stage, ...]] = {
+    "laplacian-eigenmaps": SPECTRAL_ROUTE,
+    "spectral-clustering": (*SPECTRAL_ROUTE, CLUSTERING),
+    "knn-graph": (*GRAPH_ROUTE, GRAPH),
+}
+
+
+def route(method: str, solver: str) -> tuple[Stage, ...]:
+    """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs."""
+    if method not in ROUTES:
+        raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
+    needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
+    names = {stage.name for stage in needed}
+    return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)

@@ -1,0 +1,7 @@
+"""Where points and labels come from: arrays in memory, files, stores, all read by blocks of rows."""
+
+from scalemani.sources.base import PointsSource
+from scalemani.sources.labels import open_labels
+from scalemani.sources.opening import open_points
+
+__all__ = ["PointsSource", "open_labels", "open_points"]

@@ -1,0 +1,102 @@
+"""What every source of points offers, and the checks that all of them share."""
+
+import importlib
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, without_user
+from scalemani.validation import check_dtype, check_shape
+
+
+@runtime_checkable
+class PointsSource(Protocol):
+    """Points (N, D) that are read by blocks of rows, from several threads if need be."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, D)."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Native dtype that `read` returns and that a store should keep."""
+
+    @property
+    def description(self) -> str:
+        """Where the points come from, for a log or a report; holds no credentials."""
+
+    @property
+    def preferred_rows(self) -> int | None:
+        """Rows by which reading is quickest (the chunk of a store); None where it makes no difference."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether going back is dear, so that blocks should be asked for in ascending order."""
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`; the caller checks finiteness."""
+
+
+class Source(ABC):
+    """A source that knows its shape and given dtype from the start; subclasses say how to get rows."""
+
+    preferred_rows: int | None = None
+    sequential: bool = False
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, description: str) -> None:
+        self.description = description
+        self.dtype = check_dtype(dtype, description)
+        check_shape(shape, description)
+        self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop) in whatever order and dtype they are kept."""
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`."""
+        if not 0 <= start <= stop <= self.shape[0]:
+            raise DataError(f"rows [{start}, {stop}) asked for, {self.description} has rows [0, {self.shape[0]})")
+        rows = np.asarray(self.rows(start, stop))
+        if rows.shape != (stop - start, self.shape[1]):
+            raise DataError(
+                f"{self.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {self.shape}: "
+                "it was changed or truncated after it was opened"
+            )
+        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
+            return np.ascontiguousarray(rows, dtype=self.dtype)
+
+
+@contextmanager
+def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
+    """Turn whatever a storage library raises while rows are read into a StoreError that says which rows."""
+    try:
+        yield
+    except ScalemaniError:
+        raise
+    except Exception as error:  # the errors of storage libraries are of many kinds, and all mean the same here
+        reason = without_credentials(str(error))
+        raise StoreError(f"cannot read rows [{start}, {stop}) of {description}, it may be damaged: {reason}") from error
+
+
+def optional_module(name: str, extra: str) -> Any:
+    """Import a module that only one kind of file needs; name the extra that brings it where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"this needs {name.split('.')[0]}: pip install 'scalemani[{extra}]'") from error
+
+
+def without_credentials(location: str) -> str:
+    """Return a path or URL without user, password and query string."""
+    return without_user(re.sub(r"(://[^?]*)\?.*", r"\1", location))
+
+
+def natural_order(path: Path) -> list[Any]:
+    """Return a sort key that puts part.2 before part.10."""
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(path))]

@@ -1,0 +1,66 @@
+"""Points in HDF5 files such as AnnData's .h5ad, dense or in compressed sparse rows."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalemani.errors import ConfigError, DataError
+from scalemani.sources.base import Source, as_store_errors, optional_module
+from scalemani.sources.sparse_rows import SparseRows, sparse_parts
+
+
+class H5adPoints(Source):
+    """A dense dataset of an HDF5 file such as AnnData's .h5ad."""
+
+    def __init__(self, path: Path, member: str) -> None:
+        self.path = path
+        self.member = member
+        self.dataset = h5ad_node(path, member)
+        super().__init__(self.dataset.shape, self.dataset.dtype, f"{path}::{member}")
+        self.preferred_rows = int(self.dataset.chunks[0]) if self.dataset.chunks else None
+
+    def __reduce__(self) -> tuple[type["H5adPoints"], tuple[Path, str]]:
+        return H5adPoints, (self.path, self.member)
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop)."""
+        with as_store_errors(self.description, start, stop):
+            return self.dataset[start:stop]
+
+
+class H5adSparseRows(SparseRows):
+    """Compressed sparse rows in a group of an HDF5 file."""
+
+    def __init__(self, path: Path, member: str) -> None:
+        self.path = path
+        self.member = member
+        group = h5ad_node(path, member)
+        super().__init__(*sparse_parts(group, dict(group.attrs), f"{path}::{member}"))
+
+    def __reduce__(self) -> tuple[type["H5adSparseRows"], tuple[Path, str]]:
+        return H5adSparseRows, (self.path, self.member)
+
+
+def h5ad_node(path: Path, member: str) -> Any:
+    """Return the dataset or group `member` of an HDF5 file that stays open."""
+    h5py = optional_module("h5py", "anndata")
+    try:
+        file = h5py.File(path, "r")
+    except OSError as error:
+        raise DataError(f"{path} is no HDF5 file, or is truncated or damaged: {error}") from error
+    if member not in file:
+        parent = file.get(member.rpartition("/")[0] or "/")
+        names = list(parent if isinstance(parent, h5py.Group) else file)
+        file.close()
+        raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
+    return file[member]
+
+
+def open_h5ad(path: Path, member: str | None) -> Source:
+    """Open `X` or another matrix of an .h5ad file, dense or in compressed sparse rows."""
+    name = member or "X"
+    node = h5ad_node(path, name)
+    dense = hasattr(node, "shape")
+    node.file.close()
+    return H5adPoints(path, name) if dense else H5adSparseRows(path, name)

@@ -1,0 +1,85 @@
+"""One label for each point, from a file or from memory."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.sources.numpy_files import chosen_member, read_npy_header
+
+ALLOWED = ".npy, .npz (file.npz::y), .txt or .csv with one label a line"
+
+
+def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
+    """Return labels as a 1-D array of integers, floats or strings.
+
+    Parameters
+    ----------
+    labels : array-like (N,), or the path of an .npy file, an .npz member (`file.npz::y`; the only 1-D array if none is
+        named), or a text file with one label a line
+    n_points : the number of labels there must be, if known
+
+    Raises
+    ------
+    ConfigError, StoreError, DataError
+        For a file of another kind, no file, and content that is not one label a point.
+    """
+    found = read_labels(str(labels)) if isinstance(labels, str | Path) else np.asarray(labels)
+    where = str(labels) if isinstance(labels, str | Path) else "labels"
+    if found.ndim == 2 and 1 in found.shape:
+        found = found.ravel()
+    if found.ndim != 1:
+        raise DataError(f"{where} must have one label a point, got an array of shape {found.shape}")
+    if found.dtype == object:
+        found = found.astype(str)
+    if found.dtype.kind not in "biufUS":
+        raise DataError(f"{where} must be numbers or strings, got dtype {found.dtype}")
+    if found.dtype.kind == "S":
+        found = np.char.decode(found, "utf-8", "replace")
+    if n_points is not None and len(found) != n_points:
+        raise DataError(
+            f"{where} has {len(found)} labels for {n_points} points: give one a point, in the points' order"
+        )
+    return found
+
+
+def read_labels(location: str) -> np.ndarray:
+    """Read the labels in a file."""
+    name, _, member = location.partition("::")
+    path = Path(name)
+    suffix = path.suffix.lower()
+    if suffix not in (".npy", ".npz", ".txt", ".csv"):
+        raise ConfigError(f"labels in {name} cannot be read; allowed: {ALLOWED}")
+    if not path.is_file():
+        raise StoreError(f"no file of labels {name}" + (": it is a directory" if path.is_dir() else ""))
+    if suffix in (".txt", ".csv"):
+        return text_labels(path)
+    if suffix == ".npz":
+        chosen = chosen_member(path, member or None, dimensions=1)
+        with np.load(path, allow_pickle=False) as archive:
+            return archive[chosen]
+    with path.open("rb") as file:
+        read_npy_header(file, name)
+    try:
+        return np.load(path, allow_pickle=False)
+    except (ValueError, EOFError, OSError) as error:
+        raise DataError(f"{name} is truncated or damaged: {error}") from error
+
+
+def text_labels(path: Path) -> np.ndarray:
+    """Read one label a line: integers if all of them are, else numbers, else text."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text: {error}") from error
+    stripped = [line.strip() for line in lines]
+    for number, line in enumerate(stripped, start=1):
+        if not line or "," in line or "\t" in line:
+            raise DataError(f"{path}, line {number}: one label a line expected, got {line[:60]!r}")
+    for kind in (int, float):
+        try:
+            return np.array([kind(line) for line in stripped])
+        except (ValueError, OverflowError):
+            continue
+    return np.array(stripped)

@@ -1,0 +1,100 @@
+"""From what a user passes as points to the source that reads it."""
+
+from pathlib import Path
+from typing import Any
+
+import zarr
+from dask.array import Array as DaskArray
+from scipy import sparse
+
+from scalemani.errors import ConfigError, StoreError
+from scalemani.sources.base import PointsSource
+from scalemani.sources.hdf5 import open_h5ad
+from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
+from scalemani.sources.sparse_rows import SparseRows, sparse_file
+from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
+from scalemani.sources.tables import ParquetPoints
+
+ALLOWED = (
+    ".npy, .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
+    ".h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
+)
+ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
+
+
+def open_points(points: Any) -> PointsSource:
+    """Return the source of points (N, D): nothing but headers is read yet.
+
+    Parameters
+    ----------
+    points : array (N, D) of NumPy, Dask, zarr or scipy.sparse, a data frame, a list of lists, a source or generator, or
+        the path or URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`), .h5ad
+        (`file.h5ad::obsm/X_pca`) or a scipy sparse .npz
+
+    Raises
+    ------
+    ConfigError, StoreError
+        When it is of no kind that can be read, is not there, or needs an extra that is not installed.
+    DataError
+        When it is damaged, not numeric, not a table, or empty.
+    UnsafeStoreError
+        When it holds Python objects or asks for a codec that could run code.
+    """
+    if isinstance(points, str | Path):
+        return open_location(str(points))
+    if isinstance(points, PointsSource):
+        return points
+    if isinstance(points, zarr.Array):
+        return ZarrPoints(points, "zarr array")
+    if isinstance(points, DaskArray):
+        return DaskPoints(points)
+    if sparse.issparse(points):
+        rows = points.tocsr()
+        return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, f"{type(points).__name__} in memory")
+    return ArrayPoints(points)
+
+
+def open_location(location: str) -> PointsSource:
+    """Return the source at a path or URL, with an optional member after `::`."""
+    name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
+    name, asked = (name, member) if name else (location, None)
+    if "://" in name:
+        return open_zarr(name, asked)
+    path = Path(name)
+    if not path.exists():
+        raise StoreError(f"no file or directory {name}; points are {ALLOWED}")
+    return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
+
+
+def open_directory(path: Path, member: str | None) -> PointsSource:
+    """Return the source in a directory: a zarr store or Parquet files."""
+    if any((path / marker).exists() for marker in ZARR_MARKERS):
+        return open_zarr(str(path), member)
+    if any(path.rglob("*.parquet")):
+        return ParquetPoints(path, columns_of(member))
+    if path.suffix == ".zarr":
+        raise StoreError(f"{path} is not a complete zarr store: it has no {' or '.join(ZARR_MARKERS)}")
+    raise ConfigError(f"{path} is a directory that holds neither a zarr store nor Parquet files; points are {ALLOWED}")
+
+
+def open_file(path: Path, member: str | None) -> PointsSource:
+    """Return the source in a single file."""
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        if member is None and {"data", "shape"} < (names := npz_members(path).keys()) and {"format", "indptr"} & names:
+            return sparse_file(path)
+        return NpzPoints(path, chosen_member(path, member, dimensions=2))
+    if suffix in (".parquet", ".pq"):
+        return ParquetPoints(path, columns_of(member))
+    if suffix in (".h5ad", ".h5", ".hdf5"):
+        return open_h5ad(path, member)
+    if suffix == ".npy":
+        if member is not None:
+            raise ConfigError(f"{path} is a single array; leave out ::{member}")
+        return NpyPoints(path)
+    raise ConfigError(f"points in {path} cannot be read: {suffix or 'no suffix'} is not among {ALLOWED}")
+
+
+def columns_of(member: str | None) -> tuple[str, ...] | None:
+    """Return the columns named after `::`, separated by commas."""
+    return tuple(name.strip() for name in member.split(",")) if member else None

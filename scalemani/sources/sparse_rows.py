@@ -1,0 +1,64 @@
+"""Points kept as compressed sparse rows, densified block by block."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from scalemani.errors import DataError
+from scalemani.sources.base import Source, as_store_errors
+
+SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
+SPARSE_PARTS = ("data", "indices", "indptr")
+
+
+class SparseRows(Source):
+    """Compressed sparse rows whose parts are arrays in memory, HDF5 datasets or zarr arrays."""
+
+    def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, ...], description: str) -> None:
+        super().__init__(shape, data.dtype, f"{description} (sparse, densified block by block)")
+        self.data = data
+        self.indices = indices
+        self.indptr = np.asarray(indptr[...], dtype=np.int64)
+        ends = (int(self.indptr[0]), int(self.indptr[-1])) if self.indptr.size else (0, 0)
+        if self.indptr.shape != (self.shape[0] + 1,) or ends != (0, data.shape[0]) or np.any(np.diff(self.indptr) < 0):
+            raise DataError(
+                f"{description}: row pointers do not fit {self.shape} with {data.shape[0]} values; save it again"
+            )
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop), dense."""
+        first, last = int(self.indptr[start]), int(self.indptr[stop])
+        with as_store_errors(self.description, start, stop):
+            values, columns = np.asarray(self.data[first:last]), np.asarray(self.indices[first:last])
+        if columns.size and (columns.min() < 0 or columns.max() >= self.shape[1]):
+            raise DataError(f"{self.description}: column indices of rows [{start}, {stop}) leave [0, {self.shape[1]})")
+        parts = (values, columns, self.indptr[start : stop + 1] - first)
+        # Sums of small integers written twice could overflow their dtype; the points' own dtype is what counts.
+        return sparse.csr_array(parts, shape=(stop - start, self.shape[1]), dtype=self.dtype).toarray()
+
+
+def sparse_file(path: Path) -> SparseRows:
+    """Open what `scipy.sparse.save_npz` wrote, or the parts of compressed rows; the nonzeros are held in memory."""
+    try:
+        with np.load(path, allow_pickle=False) as parts:
+            if "format" not in parts:  # then the row pointers tell whether these are rows
+                data, indices, indptr = (parts[name] for name in SPARSE_PARTS)
+                return SparseRows(data, indices, indptr, tuple(parts["shape"].tolist()), str(path))
+        matrix = sparse.load_npz(path).tocsr()
+    except DataError:
+        raise
+    except (ValueError, KeyError, OSError, EOFError) as error:
+        raise DataError(f"{path} is no complete scipy sparse matrix: {error}; save it again") from error
+    return SparseRows(matrix.data, matrix.indices, matrix.indptr, matrix.shape, str(path))
+
+
+def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> SparseParts:
+    """Return compressed sparse rows as AnnData stores them: data, indices, indptr and the attribute `shape`."""
+    if any(name not in group for name in SPARSE_PARTS) or "shape" not in attributes:
+        raise DataError(f"{description} is a group and no matrix; it holds {', '.join(group.keys()) or 'nothing'}")
+    if attributes.get("encoding-type", "csr_matrix") != "csr_matrix":
+        raise DataError(f"{description} is a {attributes['encoding-type']}: rows can be read from a csr_matrix only")
+    data, indices, indptr = (group[name] for name in SPARSE_PARTS)
+    return data, indices, indptr, tuple(int(length) for length in attributes["shape"]), description

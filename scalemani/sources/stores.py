@@ -1,0 +1,113 @@
+"""Points in zarr arrays, local or behind a URL, and in Dask arrays."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from dask.array import Array as DaskArray
+
+from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
+from scalemani.sources.base import Source, as_store_errors, without_credentials
+from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
+
+LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
+COMPRESSION_CODECS = {"blosc", "zstd", "gzip", "zlib", "bz2", "lzma", "lz4", "zfpy"}
+NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
+SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
+
+
+class ZarrPoints(Source):
+    """A zarr array, local or behind a URL."""
+
+    def __init__(self, array: zarr.Array, description: str) -> None:
+        check_codecs(dict(array.metadata.to_dict()), description)
+        super().__init__(array.shape, array.dtype, description)
+        self.array = array
+        self.preferred_rows = int((array.shards or array.chunks)[0])
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop)."""
+        with as_store_errors(self.description, start, stop):
+            return np.asarray(self.array[start:stop])
+
+
+class DaskPoints(Source):
+    """A Dask array; a block is computed by the thread that asks for it."""
+
+    def __init__(self, array: DaskArray) -> None:
+        if any(np.isnan(length) for length in array.shape):
+            raise DataError("a Dask array of unknown shape was given: call array.compute_chunk_sizes() first")
+        super().__init__(array.shape, array.dtype, "dask array")
+        self.array = array
+        self.preferred_rows = max(array.chunks[0])
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop)."""
+        return self.array[start:stop].compute(scheduler="synchronous")
+
+
+def open_zarr(location: str, member: str | None) -> Source:
+    """Open a zarr array, an array within a group, or a matrix of an AnnData .zarr."""
+    description = without_credentials(location) + (f"::{member}" if member else "")
+    if "://" not in location:
+        check_declared_codecs(Path(location, member or ""), description)
+    try:
+        node = zarr.open(location, path=member, mode="r")
+    except ImportError as error:
+        raise ConfigError(f"{description} needs s3fs: pip install 'scalemani[s3]'") from error
+    except FileNotFoundError as error:
+        raise StoreError(f"no zarr array at {description}{zarr_names(location) if member else ''}") from error
+    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
+        raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+    if isinstance(node, zarr.Array):
+        return ZarrPoints(node, description)
+    attributes = dict(node.attrs)
+    if all(name in node for name in SPARSE_PARTS):
+        for name in SPARSE_PARTS:
+            check_codecs(dict(node[name].metadata.to_dict()), description)
+        return SparseRows(*sparse_parts(node, attributes, description))
+    if not member and attributes.get("encoding-type") == "anndata":
+        return open_zarr(location, "X")
+    arrays = dict(node.arrays())
+    if len(arrays) == 1:
+        name, array = next(iter(arrays.items()))
+        return ZarrPoints(array, f"{description}::{name}")
+    offered = zarr_names(location) if not member else f"; found {', '.join(arrays) or 'no array'}"
+    raise StoreError(f"{description} is a zarr group: say which array, as in {location}::NAME{offered}")
+
+
+def zarr_names(location: str) -> str:
+    """Return the end of a message that lists what a zarr group holds."""
+    try:
+        names = sorted(zarr.open_group(location, mode="r").keys())
+    except Exception:  # only a hint inside another error's message
+        return ""
+    return f"; found {', '.join(names) or 'nothing'}"
+
+
+def check_declared_codecs(folder: Path, description: str) -> None:
+    """Refuse a local array by what its metadata says, before zarr imports any codec for it."""
+    for name in ("zarr.json", ".zarray"):
+        try:
+            metadata = json.loads((folder / name).read_bytes())
+        except (OSError, ValueError):  # not there, or for zarr to complain about
+            continue
+        if isinstance(metadata, dict):
+            check_codecs(metadata, description)
+
+
+def check_codecs(metadata: dict[str, Any], description: str) -> None:
+    """Refuse an array that could only be read by running code it asks for: pickled objects, unknown codecs."""
+    listed: list[Any] = [*(metadata.get("codecs") or ()), *(metadata.get("filters") or ()), metadata.get("compressor")]
+    while listed:
+        codec = listed.pop()
+        if not isinstance(codec, dict):
+            continue
+        name = str(codec.get("name") or codec.get("id")).removeprefix("numcodecs.")
+        if name not in SAFE_CODECS:
+            raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(SAFE_CODECS))}")
+        listed.extend((codec.get("configuration") or {}).get("codecs", ()))
+    if metadata.get("dtype") == "|O":
+        raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")

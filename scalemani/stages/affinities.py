@@ -1,0 +1,91 @@
+"""The weight of every edge of the neighbour graph, row by row."""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.graph import graph_block
+from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.bandwidths import gaussian_affinities, self_tuning_affinities
+from scalemani.kernels.entropic import entropic_affinities
+from scalemani.params import Parameters
+from scalemani.store.schema import RowArray
+
+BYTES_PER_EDGE = 90  # distances as read and squared, affinities in float64 and as stored, and all in encoded form
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes that a block of edges takes."""
+    return MemoryNeed(0, BYTES_PER_EDGE * dimensions.block_rows * params.n_neighbors)
+
+
+def arrays(params: Parameters) -> list[RowArray]:
+    """Describe what is stored."""
+    rows = [
+        RowArray(
+            "values", "float32", (params.n_neighbors,), ("point", "neighbor"), "affinity of each edge of `neighbors`"
+        ),
+    ]
+    if params.affinities.kind == "entropic":
+        rows += [
+            RowArray("beta", "float64", (), ("point",), "1 / (2 sigma^2) of each point"),
+            RowArray("iterations", "int32", (), ("point",), "steps of the root finder"),
+            RowArray("saturated", "uint8", (), ("point",), "1 where ties put the perplexity out of reach"),
+            RowArray("duplicated", "uint8", (), ("point",), "1 where the nearest neighbour is at distance zero"),
+            RowArray("residuals", "float64", (), ("point",), "entropy less log perplexity, in nats"),
+        ]
+    return rows
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Compute the affinities of all blocks; certify the largest entropy residual of the points that have a root."""
+    task = work.task
+    task.output.create(task.dimensions.n_points, arrays(task.params))
+    work.map_blocks(affinities_block)
+    if task.params.affinities.kind != "entropic":
+        return {}
+    saturated = task.output.read("saturated").astype(bool)
+    residuals = np.abs(task.output.read("residuals"))[~saturated]
+    n_saturated = int(np.count_nonzero(saturated))
+    if n_saturated:
+        work.executor.progress.note(
+            f"{n_saturated} of {len(saturated)} points have at least as many equally near neighbours (duplicates, say) "
+            f"as the perplexity {task.params.affinities.perplexity:g}, which is out of their reach: their affinities "
+            "are uniform over those; merge duplicated points or raise affinities.perplexity"
+        )
+    return {
+        "largest_entropy_residual": float(residuals.max(initial=0.0)),
+        "mean_iterations": float(task.output.read("iterations").mean()),
+        "saturated_points": n_saturated,
+        "duplicated_points": int(task.output.read("duplicated").sum(dtype=np.int64)),
+    }
+
+
+def affinities_block(task: StageTask, block: int) -> Arrays:
+    """Return the affinities of one block."""
+    asked = task.params.affinities
+    start, _ = task.dimensions.rows(block)
+    indices, distances = graph_block(task.inputs["neighbors"], block)
+    squared = distances.astype(np.float64) ** 2
+    if asked.kind == "gaussian":
+        return {"values": gaussian_affinities(squared, asked.sigma).astype(np.float32)}
+    if asked.kind == "self-tuning":
+        return {"values": self_tuning_affinities(squared, asked.bandwidth_neighbor).astype(np.float32)}
+    found = entropic_affinities(
+        squared,
+        asked.perplexity,
+        solver=asked.solver,
+        order=asked.order,
+        tol=asked.tolerance,
+        indices=indices,
+        first_row=start,
+        seed=task.params.seed,
+    )
+    return {
+        "values": found.values.astype(np.float32),
+        "beta": found.beta,
+        "iterations": found.iterations,
+        "saturated": found.saturated.astype(np.uint8),
+        "duplicated": (squared[:, 0] == 0).astype(np.uint8),
+        "residuals": found.residuals,
+    }

@@ -1,0 +1,85 @@
+"""Clusters of the embedding: k-means with many restarts on the landmarks only, then once over all points from there.
+
+Rows of the embedding are taken at unit length, so that k-means compares directions. Source: [LLL] 4.7 and 4.7.1.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.resident import gather_rows, resident
+from scalemani.chunked.work import ROWS_PER_TILE, Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
+from scalemani.params import Parameters
+from scalemani.store.schema import RowArray
+
+MOST_PASSES = 100
+SETTLED = 1e-6  # movement of a centre, among rows of unit length
+BYTES_PER_VALUE = 8
+COPIES_OF_BLOCK = 4  # as stored, its squares, at unit length, and a chunk on its way
+COPIES_OF_LANDMARKS = 4  # gathered, at unit length, centred by k-means, and a column at work
+BYTES_PER_DISTANCE = 4 + 8 + 8  # a label, the distance to its centre, a column that is summed
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of the landmarks' coordinates in k-means, and of a block of the embedding."""
+    row = BYTES_PER_VALUE * params.n_components
+    block = dimensions.block_rows * (COPIES_OF_BLOCK * row + BYTES_PER_DISTANCE)
+    n_landmarks, n_clusters = params.landmarks.n_landmarks, params.clustering.n_clusters
+    distances = BYTES_PER_VALUE * min(n_landmarks, dimensions.n_points) * n_clusters
+    return MemoryNeed(COPIES_OF_LANDMARKS * n_landmarks * row + distances, block)
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
+    task, asked = work.task, work.task.params.clustering
+    if not task.output.has("centers"):
+        landmarks = gather_rows(task.inputs["embedding"], "embedding", task.inputs["landmarks"].read("rows"), 0)
+        centers = kmeans(unit_rows(landmarks), asked.n_clusters, task.params.seed, asked.n_restarts).centers
+        centers, passes, moved = converged(work, centers)
+        task.output.write_whole({"centers": centers, "passes": np.array(passes), "moved": np.array(moved)}, "centers")
+    task.output.create(
+        task.dimensions.n_points, [RowArray("labels", "int32", (), ("point",), "cluster of each point, input order")]
+    )
+    work.map_blocks(labels_block)
+    sizes = sum(
+        np.bincount(task.output.read_block("labels", block), minlength=asked.n_clusters)
+        for block in range(task.dimensions.n_blocks)
+    )
+    passes, moved = int(task.output.read("passes")), float(task.output.read("moved"))
+    return {"passes": passes, "settled": moved <= SETTLED, "sizes": np.asarray(sizes).tolist()}
+
+
+def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
+    """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
+    blocks, moved, passes = range(work.task.dimensions.n_blocks), np.inf, 0
+    while passes < MOST_PASSES and moved > SETTLED:
+        work.executor.progress.start(work.task.stage, len(blocks))
+        parts = work.executor.map(functools.partial(tile_parts, work.task, centers), blocks, work.at_once)
+        following = moved_centers(centers, functools.reduce(added, (part for block in parts for part in block)))
+        passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
+    return centers, passes, moved
+
+
+def tile_parts(task: StageTask, centers: np.ndarray, block: int) -> list[LloydPart]:
+    """Return what each tile of a block adds: sums over tiles have the same bits for any size of blocks."""
+    rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
+    return [lloyd_part(rows[start : start + ROWS_PER_TILE], centers) for start in range(0, len(rows), ROWS_PER_TILE)]
+
+
+def added(one: LloydPart, other: LloydPart) -> LloydPart:
+    """Return the sum of two parts."""
+    return LloydPart(one.sums + other.sums, one.counts + other.counts, one.inertia + other.inertia)
+
+
+def labels_block(task: StageTask, block: int) -> Arrays:
+    """Return the nearest centre of each row of a block."""
+    rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
+    return {"labels": assign(rows, resident(task.output, "centers"))[0]}
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Return rows of unit length; a row of zeros stays."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return rows / np.where(lengths > 0, lengths, 1.0)

@@ -1,0 +1,110 @@
+"""The connected components of the affinity graph, and the bridges that join them through their closest pairs."""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.graph import graph_block, sketch_basis
+from scalemani.chunked.resident import gather_rows
+from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.errors import DisconnectedGraphError
+from scalemani.kernels.components import (
+    Components,
+    boruvka_round,
+    bridge_queries,
+    components,
+    initial_parents,
+    joined_parents,
+    nearer,
+    nearest_outside,
+)
+from scalemani.params import Parameters
+
+MOST_QUERIES = 8192  # with many components, fewer of their points look for a bridge
+QUERIES_PER_COMPONENT = 64
+LEAST_BRIDGE_WEIGHT = 1e-3  # of a point's mean affinity: a bridge must hold in float32
+BYTES_PER_POINT = 24  # parents, their copy while a block is added, labels and their order
+REPORTED_SIZES = 10
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of the union-find and of a block of queries against a tile of points."""
+    sketch = 4 * min(dimensions.n_features, params.partition.sketch_dimensions)
+    block = dimensions.block_rows * (2 * sketch + 8 * params.n_neighbors)
+    return MemoryNeed(
+        BYTES_PER_POINT * dimensions.n_points + 4 * MOST_QUERIES * sketch, block + MOST_QUERIES * 1024 * 16
+    )
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Count the components and bridge them, or raise DisconnectedGraphError where that was asked for."""
+    task = work.task
+    found = streamed_components(task)
+    n_components = len(found.sizes)
+    largest = np.sort(found.sizes)[::-1][:REPORTED_SIZES].tolist()
+    if n_components > 1 and task.params.components.disconnected == "error":
+        raise DisconnectedGraphError(
+            f"the neighbour graph has {n_components} components (largest: {largest}): raise neighbors.n_neighbors or "
+            "affinities.perplexity, or set components.disconnected=connect to join them through their closest pairs"
+        )
+    rows, distances = np.empty((0, 2), np.int64), np.empty(0)
+    joined = found
+    while len(joined.sizes) > 1:
+        queries = bridge_queries(joined.labels, max(1, min(QUERIES_PER_COMPONENT, MOST_QUERIES // len(joined.sizes))))
+        nearest, away = nearest_of_other_components(work, joined.labels, queries)
+        bridges, joined = boruvka_round(joined.labels, queries, nearest, away)
+        rows, distances = np.concatenate([rows, bridges.rows]), np.concatenate([distances, bridges.distances])
+    task.output.write_whole(
+        {
+            "labels": found.labels,
+            "bridge_rows": rows,
+            "bridge_distances": distances,
+            "bridge_weights": bridge_weights(task, rows),
+        }
+    )
+    return {"components": n_components, "largest_components": largest, "bridges": len(rows)}
+
+
+def streamed_components(task: StageTask) -> Components:
+    """Return the components of the edges that have a positive affinity."""
+    parents = initial_parents(task.dimensions.n_points)
+    for block in range(task.dimensions.n_blocks):
+        indices, _ = graph_block(task.inputs["neighbors"], block)
+        values = task.inputs["affinities"].read_block("values", block)
+        parents = joined_parents(parents, indices, values, task.dimensions.rows(block)[0])
+    return components(parents)
+
+
+def nearest_of_other_components(
+    work: StageWork, labels: np.ndarray, queries: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each query row the nearest row of another component, by sketch distance, and that distance."""
+    points = gather_rows(work.task.inputs["work_points"], "sketch", queries, 0)
+    blocks = range(work.task.dimensions.n_blocks)
+    work.executor.progress.start(work.task.stage, len(blocks))
+    search = functools.partial(nearest_in_block, work.task, labels, queries, points)
+    rows, distances = functools.reduce(nearer, work.executor.map_locally(search, blocks))
+    return rows, distances * sketch_basis(work.task.inputs["partition"]).scale
+
+
+def nearest_in_block(
+    task: StageTask, labels: np.ndarray, queries: np.ndarray, points: np.ndarray, block: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Search one block."""
+    start, stop = task.dimensions.rows(block)
+    rows = task.inputs["work_points"].read_block("sketch", block)
+    return nearest_outside(points, labels[queries], rows, labels[start:stop], start)
+
+
+def bridge_weights(task: StageTask, rows: np.ndarray) -> np.ndarray:
+    """Return the weight of each bridge: the mean over its ends of the affinity of the farthest neighbour.
+
+    A bridge then weighs no more than any edge that was chosen for being near, and never vanishes beside them.
+    """
+    ends, inverse = np.unique(rows, return_inverse=True)
+    if len(ends) == 0:
+        return np.empty(0)
+    values = gather_rows(task.inputs["affinities"], "values", ends, 0).astype(np.float64)
+    weights = np.maximum(values.min(axis=1), LEAST_BRIDGE_WEIGHT * values.mean(axis=1))
+    return weights[inverse.reshape(rows.shape)].mean(axis=1)

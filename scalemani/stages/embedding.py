@@ -1,0 +1,173 @@
+"""The embedding in input order: Z times the landmarks' coordinates, refined by passes over the graph where asked.
+
+The vectors, N rows of a few columns, are held in memory; the graph is streamed by blocks, as many of which are kept as
+memory allows. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the landmarks
+see the large scale, the coarse graph the tight small clusters between them.
+"""
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.chunked.graph import symmetric_block, symmetric_rows_of, weights_matrix
+from scalemani.chunked.resident import kept
+from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.baselines import exact_eigenmaps
+from scalemani.kernels.graph_product import normalized_product
+from scalemani.kernels.refinement import initial_state, n_columns, refined, refined_embedding, unit_roots
+from scalemani.kernels.tall import gram, residual_norms
+from scalemani.params import Parameters
+from scalemani.store.schema import RowArray
+
+FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64
+EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
+BYTES_PER_EDGE = 8
+COPIES_OF_VECTORS = 6  # vectors and products before and after a Rayleigh-Ritz step, and those that it started from
+BYTES_PER_POINT = 40  # degrees, their roots, the trivial vector, and row numbers
+
+
+def vector_dtype(params: Parameters) -> type:
+    """Return the type of the vectors while they are refined."""
+    return np.float32 if params.embedding.residual >= FLOAT32_REACHES else np.float64
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of the vectors, of a block of W, and of all of W, which is kept where it fits."""
+    n_points, width = dimensions.n_points, params.n_components
+    edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE)
+    vectors = 24 * width * n_points
+    if params.embedding.solver == "lll+refine":
+        columns = n_columns(width, n_points, params.embedding.residual)
+        refining = COPIES_OF_VECTORS * n_points * columns * np.dtype(vector_dtype(params)).itemsize
+        vectors = max(vectors, refining)  # the vectors in input order are made when those that were refined are gone
+    elif params.embedding.solver == "exact":
+        vectors += n_points * (4 * edges + 8 * 3 * (2 * width + 20))
+    vectors += BYTES_PER_POINT * n_points
+    return MemoryNeed(vectors, 3 * dimensions.block_rows * edges, n_points * edges)
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Solve as asked, write the embedding in input order, and certify the residual on the full problem."""
+    graph = StreamedGraph(work)
+    vectors, values, certificates = SOLVERS[work.task.params.embedding.solver](work, graph)
+    residual = certificates["residual"]
+    if work.task.params.embedding.solver == "lll+refine" and residual > work.task.params.embedding.residual:
+        work.executor.progress.note(
+            f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
+            f"{work.task.params.embedding.residual:.1e} asked for: raise embedding.max_passes"
+        )
+    embedding = np.empty(vectors.shape)
+    embedding[work.task.inputs["work_points"].read("input_rows")] = vectors
+    columns = RowArray("embedding", "float64", (embedding.shape[1],), ("point", "component"), "rows in input order")
+    work.task.output.create(len(embedding), [columns])
+    local = replace(work, executor=replace(work.executor, scheduler=None))
+    local.map_blocks(functools.partial(embedding_block, embedding))
+    work.task.output.write_whole({"eigenvalues": values})
+    return certificates
+
+
+def embedding_block(embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
+    """Return one block of the embedding."""
+    return {"embedding": embedding[slice(*task.dimensions.rows(block))]}
+
+
+class StreamedGraph:
+    """W as an operator on vectors in memory: S = D^-1/2 W D^-1/2, one pass over the blocks for each product."""
+
+    def __init__(self, work: StageWork) -> None:
+        self._work = work
+        self._group = work.task.inputs["symmetric_affinities"]
+        blocks = range(work.task.dimensions.n_blocks)
+        self.degrees = np.concatenate([self._group.read_part("degrees", block) for block in blocks])
+        self._inverse_roots = 1 / np.sqrt(self.degrees)
+        self.trivial = unit_roots(self.degrees)
+        per_block = EDGES_PER_NEIGHBOR * work.task.params.n_neighbors * BYTES_PER_EDGE * work.task.dimensions.block_rows
+        self._kept_blocks = int(work.task.cache_bytes // per_block)
+
+    def product(self, vectors: np.ndarray) -> np.ndarray:
+        """Return S times vectors (N, m)."""
+        out = np.empty_like(vectors)
+        blocks = list(range(self._work.task.dimensions.n_blocks))
+        self._work.executor.over(functools.partial(self._block_product, vectors, out), blocks)
+        self._work.executor.progress.advance()
+        return out
+
+    def _block_product(self, vectors: np.ndarray, out: np.ndarray, block: int) -> None:
+        start, stop = self._work.task.dimensions.rows(block)
+        read = functools.partial(symmetric_rows_of, self._group, block)
+        rows = (
+            kept((self._group.root, self._group.path, "rows of W", block), read)
+            if block < self._kept_blocks
+            else read()
+        )
+        normalized_product(rows, self._inverse_roots, start, vectors, out[start:stop])
+
+
+Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]
+
+
+def landmark_vectors(task: StageTask) -> np.ndarray:
+    """Return Z times the coordinates of the landmarks: (N, d) float64, in work order."""
+    weights = weights_matrix(task.inputs["landmark_weights"], task.params.landmarks.n_landmarks)
+    return np.asarray(weights @ task.inputs["landmark_embedding"].read("vectors"))
+
+
+def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
+    """Return plain LLL: no pass, and one for the certificate."""
+    work.executor.progress.start(work.task.stage, 1)
+    vectors = landmark_vectors(work.task)
+    values = work.task.inputs["landmark_embedding"].read("eigenvalues")
+    return vectors, values, {"residual": residual_of(graph, vectors), "passes": 0}
+
+
+def residual_of(graph: StreamedGraph, vectors: np.ndarray) -> float:
+    """Return the largest |S u - theta u| over the unit vectors u = D^1/2 v, theta = u . S u."""
+    unit = vectors * np.sqrt(graph.degrees)[:, np.newaxis]
+    unit /= np.sqrt(np.diag(gram(unit, unit)))
+    image = graph.product(unit)
+    return float(residual_norms(image, unit, np.diag(gram(unit, image)).copy()).max())
+
+
+def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
+    """Return the vectors refined to the residual asked for, or as far as the passes allowed go."""
+    task, asked = work.task, work.task.params.embedding
+    work.executor.progress.start(task.stage, asked.max_passes)
+    wanted = task.params.n_components
+    width = n_columns(wanted, task.dimensions.n_points, asked.residual)
+    over = work.executor.over
+    state = initial_state(start_vectors(task, width), graph.trivial, graph.product, over)
+    state = refined(state, graph.product, graph.trivial, wanted, asked.residual, asked.max_passes, over)
+    values, vectors = refined_embedding(state, graph.degrees, wanted)
+    return vectors, values, {"residual": float(state.residuals[:wanted].max()), "passes": state.passes}
+
+
+def start_vectors(task: StageTask, width: int) -> np.ndarray:
+    """Return the vectors (N, width) that refinement starts from: those of the coarse graph, and of the landmarks.
+
+    The landmarks' vectors take the place of half the guards at the most, so that no wanted vector of the coarse graph
+    is missing and the block stays as wide as it has to be. A coarse graph with fewer vectors is joined by all of them.
+    """
+    group, dtype, wanted = task.inputs["coarse_embedding"], vector_dtype(task.params), task.params.n_components
+    coarse = group.read("vectors")
+    enough = coarse.shape[1] >= width
+    shared = min(wanted, (width - wanted) // 2) if enough else wanted
+    taken = width - shared if enough else coarse.shape[1]
+    start: np.ndarray = np.empty((task.dimensions.n_points, taken + shared), dtype)
+    start[:, :taken] = coarse[:, :taken][group.read("labels")]
+    start[:, taken:] = landmark_vectors(task)[:, :shared]
+    return start
+
+
+def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
+    """Return what a sparse eigensolver finds in memory, to machine precision."""
+    work.executor.progress.start(work.task.stage, 1)
+    group, dimensions = work.task.inputs["symmetric_affinities"], work.task.dimensions
+    blocks = [symmetric_block(group, block, dimensions.n_points)[0] for block in range(dimensions.n_blocks)]
+    found = exact_eigenmaps(sp.csr_matrix(sp.vstack(blocks, format="csr")), work.task.params.n_components)
+    return found.embedding, found.eigenvalues, {"residual": residual_of(graph, found.embedding), "passes": 0}
+
+
+SOLVERS = {"lll": by_landmarks, "lll+refine": by_refinement, "exact": by_exact_solver}

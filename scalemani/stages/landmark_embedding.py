@@ -1,0 +1,33 @@
+"""The generalised eigenproblem over the landmarks: their coordinates in every embedding that follows."""
+
+from typing import Any
+
+from scalemani.chunked.graph import read_matrix
+from scalemani.chunked.work import Dimensions, MemoryNeed, StageWork
+from scalemani.kernels.eigenproblem import solve_reduced
+from scalemani.params import Parameters
+
+FACTOR_BYTES_PER_ENTRY = 8
+DENSE_COPIES = 3  # A~, B~ and the factor, where the problem is solved dense or fills in
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of the problem when its factor fills in completely: the worst case."""
+    return MemoryNeed(0, DENSE_COPIES * FACTOR_BYTES_PER_ENTRY * params.landmarks.n_landmarks**2)
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals."""
+    task = work.task
+    work.executor.progress.start(task.stage, 1)
+    n_landmarks = task.params.landmarks.n_landmarks
+    laplacian = read_matrix(task.inputs["reduced"], "laplacian", n_landmarks)
+    mass = read_matrix(task.inputs["reduced"], "mass", n_landmarks)
+    solution = solve_reduced(laplacian, mass, task.params.n_components, seed=task.params.seed)
+    task.output.write_whole({"eigenvalues": solution.eigenvalues, "vectors": solution.vectors})
+    work.executor.progress.advance()
+    return {
+        "largest_residual": float(solution.residuals.max()),
+        "near_zero_eigenvalues": int(solution.n_zero),
+        "unused_landmarks": len(solution.dropped),
+    }

@@ -1,0 +1,74 @@
+"""Z: every point as an affine combination of its nearest landmarks."""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.resident import kept, resident
+from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.landmark_weights import local_weights, reconstruction_errors
+from scalemani.kernels.nearest_landmarks import nearest_landmarks, prepare_landmarks
+from scalemani.params import Parameters
+from scalemani.store.schema import RowArray
+
+SKETCH_BYTES_PER_LANDMARK = 4 * 65 + 8 * 64
+ROWS_OF_BOUNDS = 64
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of the landmarks and their sketches, and of a block with its distances and weights."""
+    n_landmarks, n_neighbors = params.landmarks.n_landmarks, params.landmark_weights.n_neighbors
+    landmarks = n_landmarks * (dimensions.n_features * 8 + dimensions.row_bytes + SKETCH_BYTES_PER_LANDMARK)
+    block = dimensions.block_rows * (3 * dimensions.row_bytes + 40 * n_neighbors)
+    return MemoryNeed(0, landmarks + block + ROWS_OF_BOUNDS * n_landmarks * 4)
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Compute Z; certify how well the landmarks reconstruct the points, relative to the nearest landmark alone."""
+    task = work.task
+    width = task.params.landmark_weights.n_neighbors
+    task.output.create(
+        task.dimensions.n_points,
+        [
+            RowArray(
+                "indices",
+                "int32",
+                (width,),
+                ("point", "landmark"),
+                "nearest landmarks of each point, ascending distance",
+            ),
+            RowArray(
+                "values", "float64", (width,), ("point", "landmark"), "weights of these landmarks; a row sums to one"
+            ),
+            RowArray(
+                "errors", "float32", (), ("point",), "reconstruction error relative to the nearest landmark alone"
+            ),
+        ],
+    )
+    work.map_blocks(weights_block)
+    errors = task.output.read("errors")
+    return {
+        "mean_reconstruction_error": float(errors.mean(dtype=np.float64)),
+        "largest_reconstruction_error": float(errors.max()),
+        "unused_landmarks": task.params.landmarks.n_landmarks - used_landmarks(task),
+    }
+
+
+def used_landmarks(task: StageTask) -> int:
+    """Return how many landmarks some point uses."""
+    used = np.zeros(task.params.landmarks.n_landmarks, dtype=bool)
+    for block in range(task.dimensions.n_blocks):
+        used[task.output.read_block("indices", block)] = True
+    return int(np.count_nonzero(used))
+
+
+def weights_block(task: StageTask, block: int) -> Arrays:
+    """Return the rows of Z of one block."""
+    points = task.inputs["work_points"].read_block("points", block)
+    landmarks = resident(task.inputs["landmarks"], "points")
+    asked = task.params.landmark_weights
+    prepared = kept((task.output.root, task.output.path, "prepared landmarks"), lambda: prepare_landmarks(landmarks))
+    indices, _ = nearest_landmarks(points, prepared, asked.n_neighbors)
+    values = local_weights(points, landmarks, indices, asked.regularization)
+    errors = reconstruction_errors(points, landmarks, indices, values)
+    return {"indices": indices, "values": values, "errors": errors.astype(np.float32)}

@@ -1,0 +1,62 @@
+"""Sketches and cells: the principal axes of the points, k-means cells in them, and the cell of every point."""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.graph import sketch_basis
+from scalemani.chunked.resident import gather_rows, resident
+from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.cells import nearest_cells, train_cells
+from scalemani.kernels.draws import generator, sample_rows
+from scalemani.kernels.sketch import fit_sketch, sketch_points
+from scalemani.params import Parameters
+from scalemani.store.schema import RowArray
+
+MOST_BASIS_ROWS = 10_000  # more would not move the axes by anything that matters for choosing candidates
+
+
+def n_cells(dimensions: Dimensions, params: Parameters) -> int:
+    """Return the number of cells."""
+    return max(1, round(dimensions.n_points / params.partition.cell_points))
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of the sample on which the models are trained, and of a block with its sketch."""
+    sample = min(params.partition.sample_points, dimensions.n_points)
+    width = params.partition.sketch_dimensions
+    basis = min(sample, MOST_BASIS_ROWS) * dimensions.n_features * 8 * 2 + 8 * dimensions.n_features**2 * 4
+    fixed = sample * (2 * dimensions.row_bytes + 8 * width) + basis + 8 * dimensions.n_points
+    centroids = 4 * n_cells(dimensions, params) * (width + 1024)
+    return MemoryNeed(fixed, dimensions.block_rows * (2 * dimensions.row_bytes + 12 * width) + centroids)
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Train the axes and the cells on a sample, then find the cell of every point."""
+    task = work.task
+    if not task.output.has("whole"):
+        work.executor.progress.start(task.stage, 1)
+        task.output.write_whole(trained_models(task))
+        work.executor.progress.advance()
+    cell = RowArray("cells", "int32", (), ("point",), "the cell nearest to each point, in input order")
+    task.output.create(task.dimensions.n_points, [cell])
+    work.map_blocks(cells_block)
+    sizes = np.bincount(task.output.read("cells"), minlength=n_cells(task.dimensions, task.params))
+    return {"cells": len(sizes), "largest_cell": int(sizes.max()), "empty_cells": int(np.count_nonzero(sizes == 0))}
+
+
+def trained_models(task: StageTask) -> Arrays:
+    """Return the mean, the axes and the centroids that a sample of the points gives."""
+    asked, dimensions = task.params.partition, task.dimensions
+    rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
+    sample = gather_rows(task.inputs["points"], "points", rows, 0)
+    basis = fit_sketch(sample[:: -(-len(sample) // MOST_BASIS_ROWS)], asked.sketch_dimensions)
+    draws = generator(task.params.seed, "partition/cells")
+    centroids = train_cells(sketch_points(sample, basis), n_cells(dimensions, task.params), draws)
+    return {"mean": basis.mean, "axes": basis.axes, "scale": np.array(basis.scale), "centroids": centroids}
+
+
+def cells_block(task: StageTask, block: int) -> Arrays:
+    """Return the nearest cell of every point of a block."""
+    sketches = sketch_points(task.inputs["points"].read_block("points", block), sketch_basis(task.output))
+    return {"cells": nearest_cells(sketches, resident(task.output, "centroids"), 1)[:, 0]}

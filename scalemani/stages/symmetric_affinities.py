@@ -1,0 +1,69 @@
+"""W = (P + P^T) / 2 with the bridges between components: the one transpose of the graph, by runs of target blocks.
+
+Each block of rows of W is one sparse matrix in CSR form with its degrees. A task holds the edges into a run of blocks
+and streams the whole graph past them; how many blocks a run has is a matter of memory and leaves no trace.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.graph import graph_block
+from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.symmetrize import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
+from scalemani.params import Parameters
+
+BYTES_PER_INCOMING_EDGE = 24  # target, source and value, held twice while the parts are joined
+BYTES_PER_ROW_EDGE = 60  # a block of the graph as read, and its rows of W before and after they are cut to size
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of a run of one block, and of one run over all blocks."""
+    edges = dimensions.block_rows * params.n_neighbors
+    per_block = BYTES_PER_INCOMING_EDGE * edges
+    return MemoryNeed(0, 2 * per_block + BYTES_PER_ROW_EDGE * edges, dimensions.n_blocks * per_block)
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
+    task = work.task
+    per_block = BYTES_PER_INCOMING_EDGE * task.dimensions.block_rows * task.params.n_neighbors
+    fit = max(1, task.cache_bytes // work.at_once // per_block)
+    work.map_run_parts(symmetric_blocks, min(fit, -(-task.dimensions.n_blocks // work.at_once)))
+    edges, least, largest = 0, np.inf, 0.0
+    for block in range(task.dimensions.n_blocks):
+        degrees = task.output.read_part("degrees", block)
+        edges += int(task.output.read_part("indptr", block)[-1])
+        least, largest = min(least, float(degrees.min())), max(largest, float(degrees.max()))
+    return {"nonzeros": edges, "least_degree": least, "largest_degree": largest}
+
+
+def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
+    """Yield the rows of W of each block of a run."""
+    neighbors, affinities = task.inputs["neighbors"], task.inputs["affinities"]
+    parts: dict[int, list[Edges]] = {block: [] for block in blocks}
+    for source in range(task.dimensions.n_blocks):
+        indices, _ = graph_block(neighbors, source)
+        values = affinities.read_block("values", source)
+        for block in blocks:
+            parts[block].append(
+                incoming_edges(indices, values, task.dimensions.rows(source)[0], *task.dimensions.rows(block))
+            )
+    bridges = bridge_edges(task)
+    for block in blocks:
+        indices, _ = graph_block(neighbors, block)
+        values = affinities.read_block("values", block)
+        start, _ = task.dimensions.rows(block)
+        rows = symmetric_rows(indices, values, start, join_edges(parts.pop(block)), bridges)
+        degrees = row_sums(rows.values, rows.indptr)
+        yield block, {"indptr": rows.indptr, "indices": rows.indices, "values": rows.values, "degrees": degrees}
+
+
+def bridge_edges(task: StageTask) -> Edges:
+    """Return the bridges between components in both directions."""
+    group = task.inputs["components"]
+    rows, weights = group.read("bridge_rows"), group.read("bridge_weights")
+    targets = np.concatenate([rows[:, 0], rows[:, 1]]).astype(np.int32)
+    sources = np.concatenate([rows[:, 1], rows[:, 0]]).astype(np.int32)
+    return Edges(targets, sources, np.concatenate([weights, weights]).astype(np.float32))

@@ -1,0 +1,60 @@
+"""Points and sketches in work order: sorted by cell, so that a cell is a range of rows and near rows near points."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from scalemani.chunked.graph import sketch_basis
+from scalemani.chunked.resident import gather_rows, resident
+from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.cells import group_by_cell
+from scalemani.kernels.sketch import sketch_points
+from scalemani.params import Parameters
+from scalemani.store.schema import RowArray
+
+BYTES_PER_ROW_NUMBER = 16  # the order and what sorting it takes
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of the order, of a run of one block with a source block, and of a run over all."""
+    width = min(params.partition.sketch_dimensions, dimensions.n_features)
+    rows = dimensions.block_rows * dimensions.row_bytes
+    return MemoryNeed(
+        2 * BYTES_PER_ROW_NUMBER * dimensions.n_points,
+        5 * rows + 12 * width * dimensions.block_rows,
+        dimensions.n_blocks * rows,
+    )
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Fix the order, then write points and sketches in it."""
+    task = work.task
+    if not task.output.has("whole"):
+        cells = task.inputs["partition"].read("cells")
+        order, offsets = group_by_cell(cells, len(task.inputs["partition"].read("centroids")))
+        task.output.write_whole({"input_rows": order, "cell_offsets": offsets})
+    width = task.inputs["partition"].read("axes").shape[1]
+    dimensions = task.dimensions
+    task.output.create(
+        dimensions.n_points,
+        [
+            RowArray(
+                "points", dimensions.dtype, (dimensions.n_features,), ("point", "feature"), "points in work order"
+            ),
+            RowArray("sketch", "float32", (width,), ("point", "axis"), "their leading principal components"),
+        ],
+    )
+    fit = max(1, task.cache_bytes // work.at_once // (dimensions.block_rows * dimensions.row_bytes))
+    work.map_runs(ordered_blocks, min(fit, -(-dimensions.n_blocks // work.at_once)))
+    return {}
+
+
+def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
+    """Yield the blocks of a run: one pass over all points in input order collects them."""
+    order = resident(task.output, "input_rows")
+    basis = sketch_basis(task.inputs["partition"])
+    first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
+    points = gather_rows(task.inputs["points"], "points", order[first:last], 0)
+    for block in blocks:
+        start, stop = task.dimensions.rows(block)
+        rows = points[start - first : stop - first]
+        yield block, {"points": rows, "sketch": sketch_points(rows, basis)}

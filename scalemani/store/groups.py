@@ -1,0 +1,258 @@
+"""One group a stage: row arrays cut by the run's blocks, small whole arrays, ragged parts; written, then marked.
+
+Below a group, `arrays/` is an ordinary zarr v3 hierarchy, `marks/` holds one JSON object for each committed unit with
+the digests of what it wrote, and `complete.json` gathers them with the stage's certificates when all units are there.
+"""
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.storage import LocalStore
+
+from scalemani.errors import CorruptChunkError, StoreError
+from scalemani.store.objects import Objects, digest
+from scalemani.store.schema import RowArray, create_array
+from scalemani.store.verified import Digests, VerifiedStore
+
+SCHEMA_UNIT = "schema"
+WHOLE_UNIT = "whole"
+
+
+def block_unit(block: int, step: str = "") -> str:
+    """Return the name of a row block's unit; a stage that goes over the rows several times names its steps."""
+    return f"{step}-block-{block:06d}" if step else f"block-{block:06d}"
+
+
+def step_name(step: str, name: str) -> str:
+    """Return the name of an array that belongs to a step."""
+    return f"{step}/{name}" if step else name
+
+
+class StageGroup:
+    """The arrays of one stage. Safe to share between threads and to send to other processes."""
+
+    def __init__(self, root: str | Path, path: str, block_rows: int) -> None:
+        self.root = str(root)
+        self.path = path
+        self.block_rows = block_rows
+        self.objects = Objects(Path(root) / path)
+        self._lock = threading.Lock()
+        self._arrays: dict[str, zarr.Array] = {}
+        self._marks: dict[str, Digests] = {}
+        self._complete: dict[str, Any] | None = None
+        self._store = VerifiedStore(LocalStore(Path(root) / path / "arrays"), {}, {})
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Read the marks again: other processes may have committed blocks since."""
+        self._complete = self._readable("complete.json")
+        if self._complete is not None:
+            marks = {unit: digests_of(mark) for unit, mark in self._complete["units"].items()}
+        else:
+            found = {
+                name.removesuffix(".json"): self._readable(f"marks/{name}") for name in self.objects.names("marks")
+            }
+            marks = {unit: digests_of(mark) for unit, mark in found.items() if mark is not None}
+        with self._lock:
+            self._marks = marks
+            self._store.expected.clear()
+            for mark in marks.values():
+                self._store.expected.update(mark)
+
+    def __reduce__(self) -> tuple[type["StageGroup"], tuple[str, str, int]]:
+        return StageGroup, (self.root, self.path, self.block_rows)
+
+    # Writing
+
+    def create(self, n_rows: int, arrays: Sequence[RowArray], step: str = "") -> None:
+        """Create the row arrays of the group or of one of its steps, or keep them where they were created before."""
+        unit = step_name(step, SCHEMA_UNIT).replace("/", "-")
+        if unit in self._marks:
+            return
+        for array in arrays:
+            self._create(
+                step_name(step, array.name),
+                (n_rows, *array.columns),
+                array.dtype,
+                (self.block_rows, *array.columns),
+                {"dimensions": array.dimensions, "meaning": array.meaning},
+            )
+        self._commit(unit, [f"{step_name(step, array.name)}/zarr.json" for array in arrays])
+
+    def write_block(self, block: int, arrays: Mapping[str, np.ndarray], step: str = "") -> None:
+        """Write one block of rows of every array given, then mark the block as done."""
+        start = block * self.block_rows
+        names = [step_name(step, name) for name in arrays]
+        for name, rows in zip(names, arrays.values(), strict=True):
+            target = self._array(name)
+            stop = min(start + self.block_rows, target.shape[0])
+            if rows.shape != (stop - start, *target.shape[1:]):
+                raise StoreError(f"block {block} of {name} takes {(stop - start, *target.shape[1:])}, got {rows.shape}")
+            refuse_non_finite(rows, f"{self.path}/{name}, block {block}")
+            target[start:stop] = rows
+        self._commit(
+            block_unit(block, step),
+            [f"{name}/c/{block}" + "/0" * (rows.ndim - 1) for name, rows in zip(names, arrays.values(), strict=True)],
+        )
+
+    def write_whole(self, arrays: Mapping[str, np.ndarray], unit: str = WHOLE_UNIT, folder: str = "") -> None:
+        """Write small or ragged arrays, each as one chunk, then mark them as the unit `unit`."""
+        names = [f"{folder}{name}" for name in arrays]
+        for name, values in zip(names, map(np.asarray, arrays.values()), strict=True):
+            refuse_non_finite(values, f"{self.path}/{name}")
+            self._create(name, values.shape, values.dtype, tuple(max(length, 1) for length in values.shape), {})
+            self._array(name)[...] = values
+        self._commit(unit, [f"{name}/" for name in names])
+
+    def write_parts(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Write the ragged arrays of one block (a part of a sparse matrix), then mark the block as done."""
+        self.write_whole(arrays, block_unit(block), f"{block_unit(block)}/")
+
+    def finish(self, record: Mapping[str, Any]) -> None:
+        """Mark the whole group as complete, with the stage's record: key, parameters, certificates, seconds, memory."""
+        self._complete = {**record, "units": {unit: self._marks[unit] for unit in sorted(self._marks)}}
+        self.objects.set_json("complete.json", self._complete)
+
+    # Reading
+
+    @property
+    def complete(self) -> bool:
+        """Whether every unit of the stage was committed."""
+        return self._complete is not None
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The stage's record, without the digests."""
+        if self._complete is None:
+            raise StoreError(f"{self.path} below {self.root} is not complete: run the same command again")
+        return {name: value for name, value in self._complete.items() if name != "units"}
+
+    @property
+    def content_digest(self) -> str:
+        """One digest over everything committed in the group, independent of the order of the commits."""
+        lines = sorted(f"{key} {value[1]}" for mark in self._marks.values() for key, value in mark.items())
+        return digest("\n".join(lines).encode())
+
+    @property
+    def units(self) -> list[str]:
+        """The units committed so far."""
+        return sorted(self._marks)
+
+    def done(self, block: int, step: str = "") -> bool:
+        """Return whether a block was committed."""
+        return block_unit(block, step) in self._marks
+
+    def has(self, unit: str) -> bool:
+        """Return whether a unit was committed."""
+        return unit in self._marks
+
+    def array(self, name: str) -> zarr.Array:
+        """Return a row array or whole array; every chunk read from it is checked against its digest."""
+        return self._array(name)
+
+    def read_block(self, name: str, block: int) -> np.ndarray:
+        """Return one block of rows of an array."""
+        start = block * self.block_rows
+        return np.asarray(self._array(name)[start : start + self.block_rows])
+
+    def read(self, name: str) -> np.ndarray:
+        """Return a whole array."""
+        return np.asarray(self._array(name)[...])
+
+    def read_part(self, name: str, block: int) -> np.ndarray:
+        """Return one ragged array of a block."""
+        return np.asarray(self._array(f"{block_unit(block)}/{name}")[...])
+
+    # Damage
+
+    def damaged_units(self, workers: int = 1) -> list[str]:
+        """Return the units of which an object is gone or is not what was committed."""
+        units = sorted(self._marks)
+        with ThreadPoolExecutor(workers) as pool:
+            return [unit for unit, intact in zip(units, pool.map(self._intact, units), strict=True) if not intact]
+
+    def forget(self, units: Iterable[str]) -> None:
+        """Take back the marks of units, so that they count as missing."""
+        self.objects.delete("complete.json")
+        self._complete = None
+        forgotten = set(units)
+        for unit, mark in self._marks.items():
+            if unit not in forgotten:
+                self.objects.set_json(f"marks/{unit}.json", mark)
+        for unit in forgotten:
+            self.objects.delete(f"marks/{unit}.json")
+            for key in self._marks.pop(unit, {}):
+                self._store.expected.pop(key, None)
+                if key.endswith("zarr.json"):
+                    self._arrays.pop(key.removesuffix("/zarr.json"), None)
+                    self.objects.delete(f"arrays/{key}")
+
+    # Within
+
+    def _readable(self, key: str) -> dict[str, Any] | None:
+        try:
+            return self.objects.get_json(key)
+        except CorruptChunkError:  # a damaged mark is no mark: its unit is computed anew
+            return None
+
+    def _intact(self, unit: str) -> bool:
+        for key, (length, expected) in self._marks[unit].items():
+            content = self.objects.get(f"arrays/{key}")
+            if content is None or len(content) != length or digest(content) != expected:
+                return False
+        return True
+
+    def _create(
+        self, name: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...], attributes: Mapping[str, Any]
+    ) -> None:
+        # Metadata left by a run that was killed before the mark is written anew; chunks beside it stay.
+        # What was committed there before is no longer expected: a unit may be written again.
+        self.objects.delete(f"arrays/{name}/zarr.json")
+        self._store.expected.pop(f"{name}/zarr.json", None)
+        array = create_array(self._store, name, shape, dtype, chunks, attributes)
+        with self._lock:
+            self._arrays[name] = array
+
+    def _array(self, name: str) -> zarr.Array:
+        with self._lock:
+            if name not in self._arrays:
+                try:
+                    array = zarr.open_array(self._store, path=name, mode="r+", zarr_format=3)
+                except FileNotFoundError as error:
+                    raise StoreError(f"no array {name!r} in {self.path} below {self.root}") from error
+                self._arrays[name] = array.with_config({"write_empty_chunks": True})
+            return self._arrays[name]
+
+    def _commit(self, unit: str, keys: Sequence[str]) -> None:
+        """Mark what was written under `keys`; one that ends in a slash stands for all below it."""
+        written, folders, exact = self._store.written, tuple(key for key in keys if key.endswith("/")), set(keys)
+        with self._lock:
+            mark = {key: written.pop(key) for key in list(written) if key in exact or key.startswith(folders)}
+        self.objects.set_json(f"marks/{unit}.json", mark)
+        with self._lock:
+            self._marks[unit] = mark
+            self._store.expected.update(mark)
+
+
+def digests_of(mark: Mapping[str, Sequence[Any]]) -> Digests:
+    """Return the digests of a mark read back from JSON."""
+    return {key: (int(value[0]), str(value[1])) for key, value in mark.items()}
+
+
+def refuse_non_finite(values: np.ndarray, where: str) -> None:
+    """Raise where a value to be stored is NaN or infinite: a sum is enough to tell, and reads at memory speed."""
+    if values.dtype.kind != "f" or values.size == 0:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):  # finite values may have a sum that is not
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total):
+        finite = np.isfinite(values)
+        if not finite.all():
+            raise StoreError(
+                f"{where}: {finite.size - np.count_nonzero(finite)} values are not finite; nothing was stored"
+            )

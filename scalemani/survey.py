@@ -1,0 +1,92 @@
+"""One pass over the source before anything is written: what the points are, and that they can be used."""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+
+from scalemani.chunked.executor import Executor
+from scalemani.chunked.work import ROWS_PER_TILE, Dimensions
+from scalemani.errors import ConfigError, DataError
+from scalemani.sources import PointsSource
+from scalemani.store.objects import digest
+from scalemani.validation import check_finite_block, check_magnitude
+
+BLOCK_BYTES = 16 * 2**20
+LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
+MOST_BLOCK_ROWS = 65_536
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over the source found; `content` identifies the points whatever file they came in."""
+
+    dimensions: Dimensions
+    content: str
+    tile_digests: tuple[str, ...]
+    constant_features: int
+
+
+def default_block_rows(n_points: int, row_bytes: int) -> int:
+    """Return the rows a block: a multiple of the tile, some 16 MiB of points, and some blocks for every core."""
+    rows = min(BLOCK_BYTES // max(row_bytes, 1), -(-n_points // LEAST_BLOCKS), MOST_BLOCK_ROWS)
+    return max(ROWS_PER_TILE, rows // ROWS_PER_TILE * ROWS_PER_TILE)
+
+
+def checked_block_rows(block_rows: int, n_points: int) -> int:
+    """Return the rows a block that were asked for, no more than hold all points."""
+    if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1 or block_rows % ROWS_PER_TILE:
+        raise ConfigError(f"block_rows must be a multiple of {ROWS_PER_TILE} above zero, got {block_rows!r}")
+    return min(block_rows, -(-n_points // ROWS_PER_TILE) * ROWS_PER_TILE)
+
+
+def survey(source: PointsSource, executor: Executor, block_rows: int | None = None) -> Survey:
+    """Read all points once: digests by tile, finiteness, constant features.
+
+    Raises DataError for NaN, infinity, equal points and values whose squared distances overflow or vanish, before
+    anything is written.
+    """
+    n_points, n_features = source.shape
+    dtype = np.dtype(source.dtype)
+    if block_rows is None:
+        rows = default_block_rows(n_points, n_features * dtype.itemsize)
+    else:
+        rows = checked_block_rows(block_rows, n_points)
+    dimensions = Dimensions(n_points, n_features, dtype.name, rows)
+    executor.progress.start("reading", dimensions.n_blocks)
+    found = executor.map_locally(
+        functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks), source.sequential
+    )
+    minima = np.min([block[1] for block in found], axis=0)
+    maxima = np.max([block[2] for block in found], axis=0)
+    constant = check_magnitude(minima, maxima, dtype)
+    if constant:
+        executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
+    digests = tuple(tile for block in found for tile in block[0])
+    content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(digests)}".encode())
+    return Survey(dimensions, content, digests, constant)
+
+
+def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+    """Return the digests of a block's tiles and the extremes of its features."""
+    start, stop = dimensions.rows(block)
+    rows = source.read(start, stop)
+    check_finite_block(rows, start)
+    return tile_digests(rows), rows.min(axis=0), rows.max(axis=0)
+
+
+def tile_digests(rows: np.ndarray) -> list[str]:
+    """Return the digest of every tile of rows, whatever the block they are read in."""
+    rows = np.ascontiguousarray(rows)
+    return [digest(rows[start : start + ROWS_PER_TILE].data) for start in range(0, len(rows), ROWS_PER_TILE)]
+
+
+def unchanged(rows: np.ndarray, start: int, digests: tuple[str, ...]) -> np.ndarray:
+    """Return rows read a second time, if they are what the survey saw."""
+    tile = start // ROWS_PER_TILE
+    found = tile_digests(rows)
+    if tuple(found) != digests[tile : tile + len(found)]:
+        raise DataError(
+            f"rows from {start} on changed while they were read: run again when nothing writes to the points"
+        )
+    return rows

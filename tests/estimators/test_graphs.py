@@ -1,0 +1,151 @@
+"""The neighbour graph as a product: exact where that is asked, certified where it is not, zarr where points are."""
+
+import gc
+import tempfile
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+
+import scalemani as sm
+from scalemani.errors import ConfigError, DataError
+from scalemani.run import open_run
+
+
+def brute_force(points, k):
+    """Return neighbours by distance, then by row, self excluded by row: (N, k) indices and distances."""
+    table = points.astype(np.float64)
+    indices = np.empty((len(points), k), np.int64)
+    distances = np.empty((len(points), k))
+    for row, point in enumerate(table):
+        away = np.sqrt(np.sum((table - point) ** 2, axis=1))
+        away[row] = np.inf
+        nearest = np.lexsort((np.arange(len(points)), away))[:k]
+        indices[row], distances[row] = nearest, away[nearest]
+    return indices, distances
+
+
+def as_zarr(points, folder):
+    stored = zarr.create_array(
+        str(folder / "points.zarr"), shape=points.shape, dtype=points.dtype, chunks=(500, points.shape[1])
+    )
+    stored[...] = points
+    return stored
+
+
+@pytest.fixture(scope="module")
+def normal():
+    return np.random.default_rng(1).normal(size=(2300, 6))
+
+
+@pytest.mark.parametrize("kind", ["numpy", "zarr", "dask", "path"])
+def test_exact_is_brute_force_whatever_holds_the_points(normal, tmp_path, kind):
+    given = {
+        "numpy": lambda: normal,
+        "zarr": lambda: as_zarr(normal, tmp_path),
+        "dask": lambda: da.from_array(normal, chunks=(700, 6)),
+        "path": lambda: (np.save(tmp_path / "points.npy", normal), tmp_path / "points.npy")[1],
+    }[kind]()
+    graph = sm.knn_graph(given, 15, method="exact")
+    assert isinstance(graph.indices, np.ndarray if kind == "numpy" else zarr.Array)
+    assert isinstance(graph.distances, np.ndarray if kind == "numpy" else zarr.Array)
+    indices, distances = brute_force(normal, 15)
+    np.testing.assert_array_equal(graph.indices[...], indices)
+    np.testing.assert_allclose(graph.distances[...], distances, rtol=1e-14)
+    assert graph.distances.dtype == np.float64
+    assert graph.recall == 1.0
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint8"])
+def test_ties_go_by_row_in_input_order(dtype):
+    points = np.random.default_rng(2).integers(0, 4, size=(1500, 3)).astype(dtype)
+    graph = sm.knn_graph(points, 12, method="exact")
+    indices, distances = brute_force(points, 12)
+    np.testing.assert_allclose(graph.distances, distances, rtol=1e-6)
+    np.testing.assert_array_equal(graph.indices, indices)
+    assert graph.distances.dtype == np.float32
+
+
+@pytest.mark.parametrize("method", ["exact", "partition"])
+def test_a_point_is_left_out_by_its_row_and_its_duplicates_are_not(roll, method):
+    points = np.repeat(roll[:600], 3, axis=0)
+    graph = sm.knn_graph(points, 5, method=method)
+    rows = np.arange(len(points))[:, np.newaxis]
+    assert not (graph.indices == rows).any()
+    assert (graph.distances[:, :2] == 0).all()
+    assert (graph.distances[:, 2] > 0).all()
+    np.testing.assert_array_equal(graph.indices[:, :2] // 3, np.broadcast_to(rows // 3, (len(points), 2)))
+
+
+def test_the_recall_that_is_stated_is_the_recall_that_is(tmp_path):
+    rng = np.random.default_rng(3)
+    points = (rng.normal(size=(6000, 5)) @ rng.normal(size=(5, 30)) + 0.3 * rng.normal(size=(6000, 30))).astype("f4")
+    graph = sm.knn_graph(points, 10, method="partition", recall=0.8, store=tmp_path / "run")
+    truth, _ = brute_force(points, 10)
+    shared = np.mean([len(np.intersect1d(a, b)) for a, b in zip(graph.indices, truth, strict=True)]) / 10
+    assert graph.recall >= 0.8
+    assert abs(graph.recall - shared) < 0.02
+    assert open_run(tmp_path / "run").records()["neighbors"]["certificates"]["method"] == "partition"
+    rows = np.arange(6000)[:, np.newaxis]
+    assert not (graph.indices == rows).any()
+    away = np.linalg.norm(points[graph.indices].astype("f8") - points[:, np.newaxis].astype("f8"), axis=2)
+    np.testing.assert_allclose(graph.distances, away, rtol=1e-6)
+    assert (np.diff(graph.distances, axis=1) >= 0).all()
+    assert all(len(np.unique(row)) == 10 for row in graph.indices)
+
+
+def test_the_same_seed_gives_the_same_graph_whatever_runs_it(roll, tmp_path):
+    one = sm.knn_graph(roll, 8, method="partition", random_state=5, workers=1)
+    other = sm.knn_graph(as_zarr(roll, tmp_path), 8, method="partition", random_state=5, workers=2)
+    np.testing.assert_array_equal(one.indices, other.indices[...])
+    np.testing.assert_array_equal(one.distances, other.distances[...])
+    assert one.recall == other.recall
+
+
+def test_a_graph_in_a_store_is_kept_and_a_temporary_one_goes_with_its_arrays(normal, tmp_path, monkeypatch):
+    kept = sm.knn_graph(normal, 7, store=tmp_path / "run")
+    np.testing.assert_array_equal(open_run(tmp_path / "run").group("graph").read("indices"), kept.indices)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    indices = sm.knn_graph(da.from_array(normal), 7).indices
+    gc.collect()
+    np.testing.assert_array_equal(indices[...], kept.indices)
+    assert list((tmp_path / "temporary").glob("scalemani-*"))
+    del indices
+    gc.collect()
+    assert not list((tmp_path / "temporary").glob("scalemani-*"))
+
+
+@pytest.mark.parametrize(("n_points", "k"), [(3, 1), (3, 2), (4, 3), (40, 39), (200, 20)])
+def test_few_points_have_graphs_too(n_points, k):
+    points = np.random.default_rng(0).normal(size=(n_points, 2))
+    np.testing.assert_array_equal(sm.knn_graph(points, k).indices, brute_force(points, k)[0])
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_neighbors": 40}, r"N=40 points, need more than n_neighbors \(k=40\)"),
+        ({"n_neighbors": 0}, "neighbors.n_neighbors must be >= 1"),
+        ({"n_neighbors": 2.5}, "neighbors.n_neighbors"),
+        ({"n_neighbors": 5, "method": "brute"}, "'exact'"),
+        ({"n_neighbors": 5, "recall": 1.5}, "neighbors.recall"),
+        ({"n_neighbors": 5, "random_state": "x"}, "random_state must be an integer"),
+    ],
+)
+def test_what_cannot_be_is_refused(tmp_path, given, message):
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    with pytest.raises((ConfigError, DataError), match=message):
+        sm.knn_graph(points, **given, store=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_pynndescent_finds_nearly_all(normal):
+    graph = sm.knn_graph(normal, 15, method="pynndescent")
+    truth, _ = brute_force(normal, 15)
+    shared = np.mean([len(np.intersect1d(a, b)) for a, b in zip(graph.indices, truth, strict=True)]) / 15
+    assert graph.recall >= 0.95
+    assert abs(graph.recall - shared) < 0.02
+    assert not (graph.indices == np.arange(len(normal))[:, np.newaxis]).any()

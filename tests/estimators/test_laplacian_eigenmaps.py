@@ -1,0 +1,224 @@
+"""Laplacian eigenmaps as an estimator: any kind of points, one answer; new points each on its own."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from distributed import Client, LocalCluster
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+import scalemani as sm
+from scalemani.chunked.executor import LEDGER_VARIABLE
+from scalemani.errors import ConfigError, DataError
+from scalemani.run import open_run
+
+SETTINGS = {"n_landmarks": 200, "perplexity": 5, "random_state": 3}
+
+
+@pytest.fixture(scope="module")
+def points(roll):
+    return np.array(roll[:2500])
+
+
+@pytest.fixture(scope="module")
+def model(points):
+    return sm.LaplacianEigenmaps(**SETTINGS).fit(points)
+
+
+@pytest.mark.parametrize("kind", ["npy", "zarr", "zarr path", "dask", "float64", "list"])
+def test_any_kind_of_points_gives_the_same_embedding(points, model, tmp_path, kind):
+    np.save(tmp_path / "points.npy", points)
+    stored = zarr.create_array(str(tmp_path / "points.zarr"), shape=points.shape, dtype="float32", chunks=(700, 3))
+    stored[...] = points
+    given = {
+        "npy": tmp_path / "points.npy",
+        "zarr": stored,
+        "zarr path": str(tmp_path / "points.zarr"),
+        "dask": da.from_array(points, chunks=(600, 3)),
+        "float64": points.astype(np.float64),
+        "list": points.tolist(),
+    }[kind]
+    other = sm.LaplacianEigenmaps(**SETTINGS).fit(given)
+    np.testing.assert_allclose(other.embedding_, model.embedding_, rtol=0, atol=1e-5)
+    np.testing.assert_allclose(other.eigenvalues_, model.eigenvalues_, rtol=1e-4)
+    assert other.n_features_in_ == 3
+
+
+def test_processes_and_a_client_give_the_answer_of_threads(points, model, tmp_path):
+    apart = sm.LaplacianEigenmaps(**SETTINGS, scheduler="processes", workers=2).fit(points)
+    np.testing.assert_allclose(apart.embedding_, model.embedding_, rtol=0, atol=1e-6)
+    local = LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None)
+    with local as cluster, Client(cluster) as client:
+        served = sm.LaplacianEigenmaps(**SETTINGS, scheduler=client).fit(points)
+    np.testing.assert_allclose(served.embedding_, model.embedding_, rtol=0, atol=1e-6)
+
+
+def test_a_store_is_kept_and_resumed(points, model, tmp_path, monkeypatch):
+    asked = {**SETTINGS, "store": tmp_path / "run"}
+    first = sm.LaplacianEigenmaps(**asked).fit(points)
+    np.testing.assert_array_equal(first.embedding_, model.embedding_)
+    np.testing.assert_array_equal(open_run(tmp_path / "run").embedding[...], first.embedding_)
+    monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
+    again = sm.LaplacianEigenmaps(**asked).fit(points)
+    assert not (tmp_path / "ledger").exists()
+    np.testing.assert_array_equal(again.embedding_, first.embedding_)
+    sm.LaplacianEigenmaps(**{**asked, "perplexity": 4}).fit(points)
+    stages = {line.split()[0] for line in (tmp_path / "ledger").read_text().splitlines()}
+    assert stages.isdisjoint({"points", "work_points", "landmark_weights"})
+
+
+def test_a_batch_is_placed_as_its_rows_are_alone(model, points):
+    rng = np.random.default_rng(0)
+    new = (points[rng.integers(len(points), size=9000)] + rng.normal(0, 0.1, (9000, 3))).astype(np.float32)
+    whole = model.transform(new)
+    parts = [model.transform(part) for part in np.array_split(new, [1, 7, 100, 4096, 4097, 8500])]
+    np.testing.assert_array_equal(np.concatenate(parts), whole)
+    order = rng.permutation(len(new))
+    np.testing.assert_array_equal(model.transform(new[order]), whole[order])
+    np.testing.assert_array_equal(model.transform(da.from_array(new, chunks=(1500, 3))), whole)
+    with ThreadPoolExecutor(32) as pool:
+        for placed in pool.map(model.transform, [new] * 32):
+            np.testing.assert_array_equal(placed, whole)
+
+
+@pytest.mark.parametrize("solver", ["lll", "lll+refine"])
+def test_landmarks_are_placed_where_they_are(points, tmp_path, solver):
+    model = sm.LaplacianEigenmaps(**SETTINGS, solver=solver, store=tmp_path / "run").fit(points)
+    rows = open_run(tmp_path / "run").group("landmarks").read("rows")
+    assert len(rows) == 200
+    np.testing.assert_allclose(model.transform(points[rows]), model.embedding_[rows], rtol=0, atol=1e-8)
+    if solver == "lll":  # Z times the landmarks' coordinates is then the embedding itself
+        np.testing.assert_allclose(model.transform(points), model.embedding_, rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("distance", [1e3, 1e6, 1e12, 1e30, 1e150, 1e200, 1e300])
+def test_new_points_far_from_all_others_get_finite_coordinates(model, distance):
+    directions = np.concatenate([np.eye(3), -np.eye(3), np.ones((1, 3))])
+    assert np.isfinite(model.transform(distance * directions)).all()
+
+
+def test_no_rows_give_no_rows(model, tmp_path):
+    assert model.transform(np.empty((0, 3))).shape == (0, 2)
+    assert model.transform(da.zeros((0, 3))).shape == (0, 2)
+    empty = zarr.create_array(str(tmp_path / "empty.zarr"), shape=(0, 3), dtype="float32", chunks=(10, 3))
+    assert model.transform(empty).shape == (0, 2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda rows: da.from_array(rows, chunks=(2, -1))])
+def test_another_number_of_columns_is_refused_with_both_numbers(model, make):
+    with pytest.raises(ValueError, match=r"4 features.* 3 features"):
+        model.transform(make(np.zeros((5, 4))))
+
+
+@pytest.mark.parametrize("make", [np.asarray, lambda rows: da.from_array(rows, chunks=(2, -1))])
+def test_new_points_that_are_not_finite_are_refused(model, make):
+    rows = np.zeros((5, 3))
+    rows[3, 1] = np.nan
+    with pytest.raises(DataError, match="row 3, column 1"):
+        model.transform(make(rows))
+
+
+def test_before_fit_there_is_nothing_to_place_points_in():
+    with pytest.raises(NotFittedError):
+        sm.LaplacianEigenmaps().transform(np.zeros((5, 3)))
+
+
+def test_a_model_is_copied_and_cloned_like_any_other(model, points):
+    copied = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copied.transform(points[:50]), model.transform(points[:50]))
+    assert clone(model).get_params() == model.get_params()
+    assert list(model.get_feature_names_out()) == ["laplacianeigenmaps0", "laplacianeigenmaps1"]
+
+
+def test_data_frames_come_and_go(model, points):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(points, columns=["x", "y", "z"]).set_index(np.arange(len(points)) + 7)
+    named = sm.LaplacianEigenmaps(**SETTINGS).set_output(transform="pandas").fit(frame)
+    assert list(named.feature_names_in_) == ["x", "y", "z"]
+    placed = named.transform(frame)
+    assert (placed.index == frame.index).all()
+    np.testing.assert_array_equal(placed.to_numpy(), model.transform(points))
+    with pytest.raises(ValueError, match="feature names"):
+        named.transform(frame.rename(columns={"x": "width"}))
+    assert not hasattr(named.fit(da.from_array(points)), "feature_names_in_")
+
+
+@pytest.mark.parametrize("n_points", [3, 4, 5, 10, 30, 95])
+def test_what_is_left_open_follows_few_points(n_points):
+    points = np.random.default_rng(n_points).normal(size=(n_points, 3))
+    model = sm.LaplacianEigenmaps().fit(points)
+    assert model.embedding_.shape == (n_points, 2)
+    assert np.isfinite(model.embedding_).all()
+    assert model.n_landmarks is None
+    assert model.perplexity is None
+
+
+def test_repeated_points_leave_fewer_landmarks():
+    points = np.repeat(np.random.default_rng(0).normal(size=(20, 2)), 3, axis=0)
+    model = sm.LaplacianEigenmaps().fit(points)
+    assert model.certificates_["landmarks"]["landmarks"] == 20
+    assert np.isfinite(model.embedding_).all()
+
+
+def test_neighbours_that_are_given_bound_the_perplexity_that_is_not(points, tmp_path):
+    sm.LaplacianEigenmaps(n_neighbors=12, n_landmarks=100, solver="lll", store=tmp_path / "run").fit(points)
+    assert open_run(tmp_path / "run").params.affinities.perplexity == 4
+    assert open_run(tmp_path / "run").params.n_neighbors == 12
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"n_landmarks": 31}, "n_landmarks must be at most N=30"),
+        ({"n_landmarks": 2.5}, "n_landmarks"),
+        ({"n_neighbors": 30}, "need more than n_neighbors"),
+        ({"n_neighbors": 0}, "neighbors.n_neighbors"),
+        ({"perplexity": 30}, "perplexity must be < n_neighbors"),
+        ({"perplexity": 1.0}, "perplexity must be > 1"),
+        ({"perplexity": float("nan")}, "perplexity must be"),
+        ({"perplexity": "30"}, "perplexity must be"),
+        ({"n_components": 30}, "n_components must be below"),
+        ({"n_components": 0}, "n_components"),
+        ({"landmark_neighbors": 31}, "n_neighbors must be at most"),
+        ({"landmarks": "spreed"}, "'spread'"),
+        ({"solver": "arpack"}, "'lll'"),
+        ({"affinity": "gauss"}, "'gaussian'"),
+        ({"random_state": -1}, "random_state must be >= 0"),
+        ({"random_state": "seed"}, "random_state must be an integer"),
+        ({"memory": "4 GX"}, "'4GB'"),
+        ({"workers": 0}, "workers must be an integer >= 1"),
+        ({"scheduler": "tcp://user:secret@host:1"}, "without a password"),
+    ],
+)
+def test_values_that_were_given_and_do_not_fit_are_refused(tmp_path, given, message):
+    points = np.random.default_rng(0).normal(size=(30, 3))
+    with pytest.raises((ConfigError, DataError), match=message) as caught:
+        sm.LaplacianEigenmaps(**given, store=tmp_path / "run").fit(points)
+    assert "secret" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_models_that_are_fitted_side_by_side_do_not_mix(points):
+    parts = [points[start::4] for start in range(4)]
+
+    def embedded(part):
+        return sm.LaplacianEigenmaps(n_landmarks=150, perplexity=5, solver="lll").fit(part).embedding_
+
+    alone = [embedded(part) for part in parts]
+    with ThreadPoolExecutor(4) as pool:
+        for one, other in zip(pool.map(embedded, parts * 2), alone * 2, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+def test_a_seed_can_be_drawn(points):
+    few = points[:200]
+    one, other = (
+        sm.LaplacianEigenmaps(n_landmarks=50, solver="lll", random_state=np.random.RandomState(4)).fit(few).embedding_
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(one, other)
+    sm.LaplacianEigenmaps(n_landmarks=50, solver="lll", random_state=None).fit(few)

@@ -1,0 +1,12 @@
+"""Every check that scikit-learn has for estimators, none of them expected to fail."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import scalemani as sm
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks([sm.LaplacianEigenmaps(), sm.SpectralClustering()])
+def test_scikit_learn_agrees(estimator, check):
+    check(estimator)

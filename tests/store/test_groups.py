@@ -1,0 +1,156 @@
+"""Groups: written, then marked; whatever was damaged since is found and never read."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError
+from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.schema import RowArray
+
+BLOCK_ROWS = 1024
+N_ROWS = 3 * BLOCK_ROWS + 100
+
+
+def values() -> np.ndarray:
+    return np.arange(N_ROWS * 3, dtype=np.float32).reshape(N_ROWS, 3)
+
+
+def written_group(folder, skip=()):
+    group = StageGroup(folder, "stages/demo/key", BLOCK_ROWS)
+    group.create(N_ROWS, [RowArray("values", "float32", (3,), ("point", "column"), "demo")])
+    for block in range(4):
+        if block not in skip:
+            group.write_block(block, {"values": values()[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
+    return group
+
+
+def chunk(group, block):
+    return group.objects.root / "arrays" / "values" / "c" / str(block) / "0"
+
+
+def test_what_was_written_is_read_back_by_another_process(tmp_path):
+    group = written_group(tmp_path)
+    group.finish({"key": "key"})
+    for reader in (StageGroup(tmp_path, group.path, BLOCK_ROWS), pickle.loads(pickle.dumps(group))):
+        assert reader.complete
+        assert reader.record == {"key": "key"}
+        np.testing.assert_array_equal(reader.read("values"), values())
+        np.testing.assert_array_equal(reader.read_block("values", 3), values()[3 * BLOCK_ROWS :])
+        assert reader.content_digest == group.content_digest
+
+
+def test_a_block_counts_as_done_only_once_it_is_marked(tmp_path):
+    written_group(tmp_path, skip=(2,))
+    reader = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
+    assert [reader.done(block) for block in range(4)] == [True, True, False, True]
+    with pytest.raises(MissingChunkError, match="never committed"):
+        reader.read_block("values", 2)
+
+
+def test_a_block_of_zeros_is_stored_like_any_other(tmp_path):
+    group = written_group(tmp_path, skip=(1,))
+    group.write_block(1, {"values": np.zeros((BLOCK_ROWS, 3), np.float32)})
+    chunk(group, 1).unlink()
+    with pytest.raises(MissingChunkError):
+        StageGroup(tmp_path, group.path, BLOCK_ROWS).read_block("values", 1)
+
+
+@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "lost", "swap"])
+def test_every_damage_is_found_and_only_that(tmp_path, damage):
+    group = written_group(tmp_path)
+    group.finish({})
+    content = bytearray(chunk(group, 2).read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 1
+    elif damage == "cut":
+        content = content[:-7]
+    elif damage == "empty":
+        content = bytearray()
+    elif damage == "swap":
+        content = bytearray(chunk(group, 0).read_bytes())
+    chunk(group, 2).write_bytes(content)
+    if damage == "lost":
+        chunk(group, 2).unlink()
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    assert reader.damaged_units() == [block_unit(2)]
+    with pytest.raises(CorruptChunkError):
+        reader.read_block("values", 2)
+    np.testing.assert_array_equal(reader.read_block("values", 1), values()[BLOCK_ROWS : 2 * BLOCK_ROWS])
+
+
+def test_damaged_units_are_forgotten_and_written_again(tmp_path):
+    group = written_group(tmp_path)
+    group.finish({})
+    before = group.content_digest
+    chunk(group, 2).write_bytes(b"nonsense")
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    reader.forget(reader.damaged_units())
+    assert not reader.complete
+    assert [reader.done(block) for block in range(4)] == [True, True, False, True]
+    reader.write_block(2, {"values": values()[2 * BLOCK_ROWS : 3 * BLOCK_ROWS]})
+    assert reader.content_digest == before
+    np.testing.assert_array_equal(reader.read("values"), values())
+
+
+def test_damaged_metadata_is_found_and_written_again_with_the_blocks_kept(tmp_path):
+    group = written_group(tmp_path)
+    metadata = group.objects.root / "arrays" / "values" / "zarr.json"
+    metadata.write_text(metadata.read_text().replace("float32", "float64"))
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    assert reader.damaged_units() == ["schema"]
+    reader.forget(["schema"])
+    reader.create(N_ROWS, [RowArray("values", "float32", (3,), ("point", "column"), "demo")])
+    np.testing.assert_array_equal(reader.read("values"), values())
+
+
+def test_a_damaged_mark_is_no_mark(tmp_path):
+    group = written_group(tmp_path)
+    (group.objects.root / "marks" / f"{block_unit(1)}.json").write_text('{"values/c/1')
+    assert not StageGroup(tmp_path, group.path, BLOCK_ROWS).done(1)
+
+
+def test_ragged_parts_and_whole_arrays(tmp_path):
+    group = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
+    for block in range(3):
+        group.write_parts(block, {"indptr": np.arange(block + 1), "values": np.zeros(0)})
+    group.write_whole({"basis": np.eye(3)})
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    assert len(reader.read_part("indptr", 2)) == 3
+    assert reader.read_part("values", 1).shape == (0,)
+    np.testing.assert_array_equal(reader.read("basis"), np.eye(3))
+
+
+def test_steps_share_a_group_and_are_forgotten_apart(tmp_path):
+    group = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
+    for step in ("round_0", "round_1"):
+        group.create(BLOCK_ROWS, [RowArray("values", "int32", (), ("point",), "demo")], step)
+        group.write_block(0, {"values": np.full(BLOCK_ROWS, int(step[-1]), np.int32)}, step)
+    group.forget([block_unit(0, "round_0")])
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    assert not reader.done(0, "round_0")
+    assert reader.done(0, "round_1")
+    assert reader.damaged_units() == []
+    assert (reader.read_block("round_1/values", 0) == 1).all()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_no_value_that_is_not_finite_is_ever_stored(tmp_path, bad):
+    group = written_group(tmp_path, skip=(0,))
+    rows = values()[:BLOCK_ROWS]
+    rows[5, 1] = bad
+    with pytest.raises(StoreError, match="1 values are not finite"):
+        group.write_block(0, {"values": rows})
+    assert not group.done(0)
+
+
+def test_a_block_of_another_shape_is_refused(tmp_path):
+    group = written_group(tmp_path, skip=(3,))
+    with pytest.raises(StoreError, match="takes"):
+        group.write_block(3, {"values": values()[:BLOCK_ROWS]})
+
+
+def test_an_unfinished_group_has_no_record(tmp_path):
+    with pytest.raises(StoreError, match="not complete"):
+        _ = written_group(tmp_path).record

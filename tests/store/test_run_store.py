@@ -1,0 +1,94 @@
+"""A run's folder: only ours is touched, one run at a time, one format version."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnsafeStoreError
+from scalemani.store.objects import Objects
+from scalemani.store.run_store import MARKER, RunStore
+
+
+def test_a_run_is_created_and_opened(tmp_path):
+    RunStore.create(tmp_path / "run")
+    RunStore.create(tmp_path / "run")
+    RunStore.open(tmp_path / "run")
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(tmp_path):
+    (tmp_path / "precious.txt").write_text("data")
+    with pytest.raises(StoreError, match="not a run of scalemani"):
+        RunStore.create(tmp_path)
+    assert (tmp_path / "precious.txt").read_text() == "data"
+    with pytest.raises(StoreError, match="not a run of scalemani"):
+        RunStore.open(tmp_path)
+
+
+def test_a_file_in_the_way_is_refused(tmp_path):
+    (tmp_path / "run").write_text("")
+    with pytest.raises(StoreError, match="choose an empty or a new folder"):
+        RunStore.create(tmp_path / "run")
+
+
+@pytest.mark.parametrize("version", [0, 2, "1", None])
+def test_another_format_version_is_refused(tmp_path, version):
+    store = RunStore.create(tmp_path)
+    marker = store.objects.get_json(MARKER)
+    store.objects.set_json(MARKER, {**marker, "version": version})
+    for opener in (RunStore.create, RunStore.open):
+        with pytest.raises(StoreVersionError, match="format version"):
+            opener(tmp_path)
+
+
+def test_a_second_run_is_told_who_holds_the_store(tmp_path):
+    store = RunStore.create(tmp_path)
+    owner = f'"process": {os.getpid()}'
+    with store.locked(), pytest.raises(StoreLockedError, match=owner), RunStore.open(tmp_path).locked():
+        pass
+    with store.locked():
+        pass
+
+
+def test_the_lock_goes_with_the_process_that_held_it(tmp_path):
+    store = RunStore.create(tmp_path)
+    program = (
+        "import sys, time; from scalemani.store.run_store import RunStore\n"
+        "with RunStore.open(sys.argv[1]).locked():\n    print('held', flush=True); time.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(StoreLockedError), store.locked():
+            pass
+        holder.kill()
+    time.sleep(0.1)
+    with store.locked():
+        pass
+
+
+@pytest.mark.parametrize("key", ["../x", "/abs", "a/../../b", "", ".", "a//b", "nul\0", "x" * 300, ".hidden", "a\nb"])
+def test_names_cannot_leave_the_store(tmp_path, key):
+    objects = Objects(tmp_path / "run")
+    for action in (lambda: objects.set(key, b""), lambda: objects.get(key), lambda: objects.delete(key)):
+        with pytest.raises(UnsafeStoreError):
+            action()
+
+
+def test_a_symbolic_link_cannot_lead_out_of_the_store(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "stages").symlink_to(tmp_path / "outside")
+    with pytest.raises(UnsafeStoreError, match="symbolic link"):
+        Objects(tmp_path / "run").set("stages/x", b"")
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_plans_are_json(tmp_path):
+    store = RunStore.create(tmp_path)
+    with pytest.raises(StoreError, match="no run was ever started"):
+        store.load_plan()
+    store.save_plan({"method": "laplacian-eigenmaps"})
+    assert json.loads((tmp_path / "plan.json").read_text()) == {"method": "laplacian-eigenmaps"}

@@ -1,0 +1,190 @@
+import sys
+
+import numpy as np
+import pytest
+import zarr
+from PIL import Image
+
+from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.figures import embedding_picture, line_figure
+from scalemani.figures.palette import class_colours, colours_of_labels, ramp
+from scalemani.figures.shading import Canvas, bin_points, panel_limits, point_radius, robust_limits, shade
+
+RNG = np.random.default_rng(0)
+EMBEDDING = RNG.normal(size=(4000, 3)).astype(np.float32)
+
+
+def pixels(path):
+    return np.asarray(Image.open(path).convert("RGB"), dtype=float)
+
+
+def test_bins_are_those_of_a_histogram():
+    points = RNG.normal(size=(5000, 2))
+    limits = np.array([[-2.0, 2.0], [-1.0, 3.0]])
+    index = RNG.integers(0, 4, 5000).astype(np.int32)
+    colours = class_colours(4)
+    counts, sums = np.zeros((30, 40)), np.zeros((30, 40, 3))
+    outside = bin_points(points, limits, index, colours, counts, sums)
+    expected, _, _ = np.histogram2d(points[:, 1], points[:, 0], bins=(30, 40), range=limits[::-1])
+    assert np.array_equal(counts, expected[::-1])
+    assert outside == 5000 - expected.sum()
+    inside = (points >= limits[:, 0]).all(axis=1) & (points <= limits[:, 1]).all(axis=1)
+    assert np.allclose(sums.sum(axis=(0, 1)), colours[index[inside]].sum(axis=0, dtype=float))
+
+
+def test_points_that_are_not_numbers_fall_outside():
+    points = np.array([[np.nan, 0], [0, np.inf], [0, 0], [1, 1], [-1, -1]])
+    counts, sums = np.zeros((5, 5)), np.zeros((5, 5, 3))
+    limits = np.array([[-1.0, 1.0], [-1.0, 1.0]])
+    outside = bin_points(points, limits, np.zeros(5, dtype=np.int32), class_colours(1), counts, sums)
+    assert outside == 2
+    assert counts[2, 2] == counts[0, 4] == counts[4, 0] == 1
+
+
+def test_view_holds_everything_but_far_outliers():
+    bulk = RNG.normal(size=(10_000, 2))
+    assert np.array_equal(
+        robust_limits(bulk, bulk.min(axis=0), bulk.max(axis=0)).T, [bulk.min(axis=0), bulk.max(axis=0)]
+    )
+    far = np.concatenate([bulk, [[1e9, 0]]])
+    limits = robust_limits(far, far.min(axis=0), far.max(axis=0))
+    assert np.array_equal(limits[0], [bulk[:, 0].min(), bulk[:, 0].max()])
+    assert np.array_equal(limits[1], [bulk[:, 1].min(), bulk[:, 1].max()])
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, -1e8])
+def test_constant_columns_have_an_extent(value):
+    rows = np.full((10, 1), value)
+    low, high = robust_limits(rows, rows.min(axis=0), rows.max(axis=0))[0]
+    assert low < value < high
+
+
+def test_one_unit_for_both_axes_unless_nearly_empty():
+    square = panel_limits(np.array([[0.0, 2.0], [0.0, 1.0]]), 100, 100)
+    assert np.allclose(np.diff(square, axis=1), 2 * 1.04)
+    assert np.allclose(square.mean(axis=1), [1, 0.5])
+    stretched = panel_limits(np.array([[0.0, 100.0], [0.0, 1.0]]), 100, 100)
+    assert np.allclose(np.diff(stretched, axis=1)[:, 0], [104, 1.04])
+
+
+def test_shades_are_colours_and_darken_with_density():
+    canvas = Canvas(50, 50, np.array([[0.0, 1.0], [0.0, 1.0]]))
+    for n_points, at in ((2_000_000, 0.25), (2, 0.75)):
+        place = np.full(n_points, at)
+        canvas.add(place, place, np.zeros(n_points, dtype=np.int32), class_colours(1))
+    for density_only in (True, False):
+        shades = shade(canvas, density_only)
+        assert shades.min() >= 0
+        assert shades.max() <= 1
+        dense, thin, empty = shades[37, 12], shades[12, 37], shades[0, 0]
+        assert np.array_equal(empty, [1, 1, 1])
+        assert dense.sum() < thin.sum() < 3
+
+
+def test_few_points_are_discs_and_many_are_pixels():
+    assert point_radius(100, 10**6) == 4
+    assert point_radius(10**7, 10**6) < 0.5
+
+
+@pytest.mark.parametrize("dimensions", [1, 2, 3])
+@pytest.mark.parametrize("labels", [None, RNG.integers(0, 5, 4000), RNG.normal(size=4000)])
+def test_pictures_of_every_dimension(tmp_path, dimensions, labels):
+    outside = embedding_picture(EMBEDDING[:, :dimensions], tmp_path / "a.png", labels, size=300, title="A title")
+    drawn = pixels(tmp_path / "a.png")
+    assert outside == 0
+    assert (drawn[:3] == 255).all()
+    assert (drawn[-3:] == 255).all()
+    assert 0.01 < np.mean(drawn.min(axis=2) < 230) < 0.9
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_picture_of_blocks_equals_picture_of_the_whole(tmp_path, monkeypatch):
+    labels = RNG.integers(0, 3, 4000)
+    embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", labels, size=300)
+    monkeypatch.setattr("scalemani.export.BLOCK_BYTES", 1)
+    embedding_picture(zarr.array(EMBEDDING[:, :2], chunks=(333, 2)), tmp_path / "b.png", labels, size=300)
+    assert np.array_equal(pixels(tmp_path / "a.png"), pixels(tmp_path / "b.png"))
+
+
+def test_outliers_and_constant_coordinates(tmp_path):
+    rows = EMBEDDING[:, :2].copy()
+    rows[7] = 1e12
+    assert embedding_picture(rows, tmp_path / "a.png", size=300) == 1
+    assert np.mean(pixels(tmp_path / "a.png").min(axis=2) < 250) > 0.01
+    rows[:, 1] = 3
+    embedding_picture(rows, tmp_path / "b.png", size=300)
+    embedding_picture(np.zeros((5, 2)), tmp_path / "c.png", size=300)
+    embedding_picture(np.zeros((1, 1)), tmp_path / "d.png", size=300)
+    for name in "bcd":
+        assert pixels(tmp_path / f"{name}.png").min() < 100
+
+
+def test_rows_that_are_not_finite_are_left_out_and_counted(tmp_path):
+    rows = EMBEDDING[:, :2].copy()
+    rows[::10] = np.nan
+    assert embedding_picture(zarr.array(rows), tmp_path / "a.png", size=300) == 400
+    with pytest.raises(DataError, match="no finite row"):
+        embedding_picture(zarr.array(np.full((10, 2), np.nan)), tmp_path / "b.png", size=300)
+
+
+def test_classes_keep_their_colours_and_legend(tmp_path):
+    places = np.repeat([[0.0, 0.0], [1.0, 1.0]], 500, axis=0) + RNG.normal(size=(1000, 2)) * 0.01
+    embedding_picture(places, tmp_path / "a.png", np.repeat(["left", "right"], 500), size=300)
+    drawn = pixels(tmp_path / "a.png")
+    for colour in class_colours(2) * 255:
+        near = np.abs(drawn - colour).max(axis=2) < 12
+        assert near[:, :310].any()  # in the panel
+        assert near[:, 320:].any()  # in the legend
+
+
+def test_colours_of_labels_by_kind():
+    assert colours_of_labels(["b", "a", "b"], 3).classes == ("a", "b")
+    assert colours_of_labels([1.0, 2.0, 2.0], 3).classes == ("1", "2")
+    assert colours_of_labels(np.arange(3000), 3000).classes == ()
+    along = colours_of_labels(np.linspace(0, 1, 101), 101)
+    assert along.classes == ()
+    assert (np.diff(along.index) >= 0).all()
+    assert along.limits == pytest.approx((0.005, 0.995))
+    assert colours_of_labels([0.5, np.nan], 2).index.max() < 256
+    assert len(np.unique(class_colours(20), axis=0)) == 20
+    assert len(colours_of_labels([f"class {i}" for i in range(300)], 300).colours) == 300
+
+
+def test_hundreds_of_classes_have_a_short_legend(tmp_path):
+    embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", np.arange(4000) % 200, size=300)
+    assert pixels(tmp_path / "a.png").shape[1] < 700
+
+
+def test_lightness_of_the_ramp_is_even():
+    from scalemani.figures.palette import VIRIDIS
+
+    assert (np.diff(ramp(VIRIDIS) @ [0.2126, 0.7152, 0.0722]) > -1e-3).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"path": "a.jpg"}, ConfigError, r"\.png"),
+        ({"path": "a.png", "size": 10}, ConfigError, "at least 200"),
+        ({"path": "a.png", "labels": [1, 2]}, DataError, "2 labels for 4000 points"),
+        ({"path": "missing/a.png"}, StoreError, "cannot write"),
+    ],
+)
+def test_wrong_arguments(tmp_path, arguments, kind, message):
+    with pytest.raises(kind, match=message):
+        embedding_picture(EMBEDDING, **{**arguments, "path": tmp_path / arguments["path"]})
+
+
+def test_missing_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(ConfigError, match=r"pip install 'scalemani\[figures\]'"):
+        embedding_picture(EMBEDDING, tmp_path / "a.png")
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(ConfigError, match=r"pip install 'scalemani\[figures\]'"):
+        line_figure({}, tmp_path / "a.png")
+
+
+def test_line_figure(tmp_path):
+    curves = {"one": ([1, 10, 100], [3, 2, 1]), "two": ([1, 10, 100], [1, 2, 3])}
+    line_figure(curves, tmp_path / "a.png", "points", "seconds", "A title", log_axes="x")
+    assert pixels(tmp_path / "a.png").min() < 100
