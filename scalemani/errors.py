@@ -40,6 +40,8 @@ class StoreError(ScalemaniError):
 class StoreLockedError(StoreError):
     """Another run is working on this store."""
 
+    exit_status = 1  # nothing is wrong with what was asked: a scheduler may try again
+
 
 class StoreVersionError(StoreError):
     """A store written in another format version."""

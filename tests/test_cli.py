@@ -75,6 +75,15 @@ def test_stages_run_one_by_one_give_the_run(scalemani, folder, tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "one.npy"), np.load(tmp_path / "other.npy"))
 
 
+def test_a_stage_that_the_solver_does_not_need_does_nothing(scalemani, folder, tmp_path):
+    arguments = ("stage", "reduced", folder / "roll.npy", tmp_path / "run", "--set=embedding.solver=exact")
+    status, output, _ = scalemani(*arguments)
+    assert status == 0
+    assert output == "reduced: nothing to do, embedding.solver 'exact' does not need it\n"
+    assert not (tmp_path / "run").exists()
+    assert scalemani(*arguments, "--method=knn-graph")[0] == 2
+
+
 def test_a_stage_before_its_inputs_is_refused(scalemani, folder, tmp_path):
     status, _, errors = scalemani("stage", "neighbors", folder / "roll.npy", tmp_path / "run", *SMALL)
     assert status == 2

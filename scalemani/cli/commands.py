@@ -38,11 +38,15 @@ def embed(options: Options) -> None:
 @taking_options
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    from scalemani.routes import route
+    from scalemani.routes import ROUTES, route
 
-    names = [known.name for known in route(options.method, options.parameters().embedding.solver)]
+    solver = options.parameters().embedding.solver
+    names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
+    if name not in [known.name for known in route(options.method, solver)]:
+        typer.echo(f"{name}: nothing to do, embedding.solver {solver!r} does not need it")
+        return
     compute(options, name)
 
 
