@@ -61,6 +61,28 @@ class MissingChunkError(CorruptChunkError):
     """A chunk that was committed and is gone."""
 
 
+class UnreachableStoreError(StoreError):
+    """An object store that did not answer, or not without errors, for as long as a run waits."""
+
+    exit_status = 1
+
+
+class ClusterError(ScalemaniError):
+    """A cluster that cannot go on with a run."""
+
+
+class WorkersLostError(ClusterError):
+    """All workers are gone and none came back."""
+
+
+class SchedulerLostError(ClusterError):
+    """The scheduler cannot be reached, or not any more."""
+
+
+class PoisonTaskError(ClusterError):
+    """A block that ends every worker that works on it."""
+
+
 class MemoryBudgetError(ScalemaniError, ValueError):
     """A memory budget that cannot hold the run."""
 

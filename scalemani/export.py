@@ -16,6 +16,7 @@ from scalemani.errors import ConfigError, StoreError
 from scalemani.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.sources.opening import open_points
 from scalemani.store.objects import as_store_error
+from scalemani.store.retrying import may_pass, retried
 
 BLOCK_BYTES = 2**24
 ROW_MULTIPLE = 1024
@@ -139,7 +140,14 @@ class ZarrWriter(RowWriter):
 
     def write(self, start: int, rows: np.ndarray) -> None:
         """Write rows from `start` on, which are whole chunks."""
-        self.array[start : start + len(rows)] = rows
+
+        def write() -> None:
+            self.array[start : start + len(rows)] = rows
+
+        if self.local:
+            write()
+        else:
+            retried(write, may_pass)
 
     def finish(self) -> None:
         """Put the store in place."""
@@ -192,6 +200,8 @@ def write_rows(
     suffix = Path(target).suffix.lower()
     if suffix not in WRITERS:
         raise ConfigError(f"{path} ends in {suffix or 'no suffix'}; allowed: {', '.join(SUFFIXES)}")
+    if "://" in target and suffix != ".zarr":
+        raise ConfigError(f"{without_credentials(target)}: behind a URL a .zarr can be written, {suffix} in a folder")
     kind = np.dtype(dtype)
     block_rows = block_rows or rows_per_block(math.prod(shape[1:]) * kind.itemsize)
     try:

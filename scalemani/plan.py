@@ -2,12 +2,13 @@
 
 import dataclasses
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from dask.utils import format_bytes
 
+from scalemani.chunked.cluster import Needs, slots
 from scalemani.chunked.executor import Executor
 from scalemani.chunked.work import Dimensions, MemoryNeed
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
@@ -24,6 +25,14 @@ MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
 
 
+class Fit(NamedTuple):
+    """How a stage uses the processes there are: tasks at once in all and in one of them, and bytes of its cache."""
+
+    at_once: int
+    in_one_process: int
+    cache_bytes: int
+
+
 @dataclass(frozen=True)
 class PlannedStage:
     """One stage of a plan: where its results go, what is there already, and what it may use."""
@@ -33,8 +42,13 @@ class PlannedStage:
     params: dict[str, Any]
     group: StageGroup
     memory: int
-    at_once: int
-    cache_bytes: int
+    fit: Fit
+    needs: Needs
+
+    @property
+    def at_once(self) -> int:
+        """How many tasks run at the same moment."""
+        return self.fit.at_once
 
     def missing(self, n_blocks: int) -> str:
         """Return what is left to do, for people."""
@@ -84,15 +98,15 @@ def make_plan(store: RunStore, method: str, params: Parameters, found: Survey, e
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
     dimensions = with_stored_blocks(store, keys["points"], found.dimensions)
-    planned = []
+    planned, processes = [], executor.processes
     for stage in stages:
         need = STAGE_MODULES[stage.name].memory(dimensions, params)
-        at_once, cache_bytes = fit(stage.name, need, executor, dimensions)
-        total = PROCESS_BYTES + need.fixed + at_once * need.per_task + cache_bytes
+        used = fit(stage.name, need, processes, dimensions)
+        held = PROCESS_BYTES + need.fixed + used.cache_bytes
+        total = held + min(used.in_one_process, used.at_once) * need.per_task
         group = store.group(stage.name, keys[stage.name], dimensions.block_rows)
-        planned.append(
-            PlannedStage(stage, keys[stage.name], stage_params(stage, params), group, total, at_once, cache_bytes)
-        )
+        needs = Needs(stage.name, group.path, held, need.per_task)
+        planned.append(PlannedStage(stage, keys[stage.name], stage_params(stage, params), group, total, used, needs))
     return Plan(method, params, dimensions, tuple(planned))
 
 
@@ -108,22 +122,29 @@ def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dim
     return Dimensions(**stored) if stored else dimensions
 
 
-def fit(name: str, need: MemoryNeed, executor: Executor, dimensions: Dimensions) -> tuple[int, int]:
-    """Return how many tasks of a stage run at once and the bytes of its cache, or refuse the budget."""
-    at_once = min(executor.workers, max(dimensions.n_blocks, 1))
-    if executor.memory is None:
-        return at_once, need.cache
-    available = executor.memory - PROCESS_BYTES - need.fixed
-    if available < need.per_task:
-        least = PROCESS_BYTES + need.fixed + need.per_task
+def fit(name: str, need: MemoryNeed, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions) -> Fit:
+    """Return how many tasks of a stage run at once and the bytes of its cache, or refuse the budget.
+
+    The cache is what the smallest process that can hold a task has to spare.
+    """
+    blocks = max(dimensions.n_blocks, 1)
+    held = Needs(shared=PROCESS_BYTES + need.fixed, each=need.per_task)
+    tasks = [(min(slots(threads, memory, held), blocks), memory) for threads, memory in processes]
+    able = [(at_once, memory) for at_once, memory in tasks if at_once]
+    if not able:
+        least, largest = held.shared + need.per_task, max(memory or 0 for _, memory in processes)
+        several = len(processes) > 1
         raise MemoryBudgetError(
             f"stage {name} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
             f"process, {format_bytes(need.fixed)} for what all tasks share, {format_bytes(need.per_task)} for a block "
-            f"of {dimensions.block_rows} rows), the budget is {format_bytes(executor.memory)}: raise --memory to "
-            f"{format_bytes(least)}, or start a new run with smaller blocks (--block-rows)"
+            f"of {dimensions.block_rows} rows), the budget{' of a process' if several else ''} is "
+            f"{format_bytes(largest)}: raise --memory to {format_bytes(least * (1 + several * len(processes)))}"
+            f"{', or the memory of the workers of a cluster' if several else ''}, or start a new run with smaller "
+            "blocks (--block-rows)"
         )
-    at_once = min(at_once, available // max(need.per_task, 1))
-    return at_once, min(need.cache, available - at_once * need.per_task)
+    spare = [memory - held.shared - at_once * need.per_task for at_once, memory in able if memory]
+    at_once = min(sum(count for count, _ in able), blocks)
+    return Fit(at_once, max(count for count, _ in able), min([need.cache, *spare]))
 
 
 def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:

@@ -20,6 +20,7 @@ from scalemani.sources import PointsSource
 from scalemani.stages import points as points_stage
 from scalemani.stages.registry import STAGE_MODULES
 from scalemani.store.groups import StageGroup
+from scalemani.store.locks import Held
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey, survey
 
@@ -95,9 +96,10 @@ def run(
     RunStore(root).check_free()
     with executor.started():
         found = survey(source, executor, block_rows)
-        with prepared(root, method, params, found, executor, only) as (store, plan):
+        with prepared(root, method, params, found, executor, only) as (store, plan, held):
             store.save_plan(plan.as_dict())
             for planned in plan.stages:
+                held.check()
                 if only is None or planned.stage.name == only:
                     run_stage(plan, planned, executor, source, found)
     return Run(root)
@@ -119,13 +121,14 @@ def plan_run(
 @contextlib.contextmanager
 def prepared(
     root: str | Path, method: str, params: Parameters, found: Survey, executor: Executor, only: str | None
-) -> Iterator[tuple[RunStore, Plan]]:
+) -> Iterator[tuple[RunStore, Plan, Held]]:
     """Check the plan, then open or create the store, hold its lock and take back what was damaged."""
     first = make_plan(RunStore(root), method, params, found, executor)
     if only is not None:
         first.planned(only)
     store = RunStore.create(root)
-    with store.locked():
+    with store.locked() as held:
+        executor.check_reach(store.root)
         plan = make_plan(store, method, params, found, executor)
         for planned in plan.stages:
             damaged = planned.group.damaged_units(executor.workers)
@@ -134,7 +137,7 @@ def prepared(
                     f"{planned.stage.name}: {len(damaged)} damaged or lost, computed anew: {damaged[:5]}"
                 )
                 planned.group.forget(damaged)
-        yield store, plan
+        yield store, plan, held
 
 
 def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: PointsSource, found: Survey) -> None:
@@ -152,8 +155,8 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     if group.complete:
         return
     group.objects.set_json("inputs.json", contents)
-    task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.cache_bytes)
-    work = StageWork(task, executor, planned.at_once)
+    task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.cache_bytes)
+    work = StageWork(task, executor, planned.at_once, planned.fit.in_one_process, planned.needs)
     started = time.perf_counter()
     with PeakMemory() as peak:
         if name == "points":

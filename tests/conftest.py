@@ -2,7 +2,12 @@
 
 import os
 import signal
+import socket
+import subprocess
 import sys
+import time
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -46,3 +51,53 @@ def scalemani(monkeypatch, capsys):
         return int(ended.value.code or 0), *capsys.readouterr()
 
     return run
+
+
+SECRETS = {"AWS_ACCESS_KEY_ID": "AKIAPLANTEDBYTESTS00", "AWS_SECRET_ACCESS_KEY": "planted/secret+of/the+tests"}
+
+
+def free_port() -> int:
+    """Return a port of the loopback interface that nothing listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 60) -> None:
+    """Wait until a process listens."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.05)
+    raise RuntimeError(f"nothing listens on port {port}")
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[str]:
+    """The address of a server that speaks S3, started for the tests."""
+    pytest.importorskip("moto.server")
+    pytest.importorskip("botocore")
+    port = free_port()
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            wait_for_port(port, process)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.kill()
+
+
+@pytest.fixture
+def bucket(s3_server, monkeypatch) -> Iterator[str]:
+    """s3://NAME of a new bucket; the environment holds its endpoint and credentials that are planted."""
+    from scalemani.store.buckets import client
+
+    for name, value in {**SECRETS, "AWS_ENDPOINT_URL": s3_server, "AWS_DEFAULT_REGION": "us-east-1"}.items():
+        monkeypatch.setenv(name, value)
+    client.cache_clear()
+    name = f"test-{uuid.uuid4().hex[:12]}"
+    client().create_bucket(Bucket=name)
+    yield f"s3://{name}"
+    client.cache_clear()

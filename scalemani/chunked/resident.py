@@ -16,6 +16,7 @@ Made = TypeVar("Made")
 _lock = threading.Lock()
 _kept: dict[Hashable, Any] = {}
 _making: dict[Hashable, threading.Lock] = {}
+_scope: list[str] = [""]
 
 
 class BlockCache:
@@ -101,3 +102,11 @@ def release() -> None:
     _cache.clear()
     with contextlib.suppress(OSError, AttributeError):  # glibc keeps what threads have freed until it is told not to
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def enter(scope: str) -> None:
+    """Drop what is kept when the first task of another scope comes: on a worker, where no stage is seen to end."""
+    with _lock:
+        before, _scope[0] = _scope[0], scope
+    if before not in ("", scope):
+        release()

@@ -2,11 +2,13 @@
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.executor import Executor, record
+from scalemani.chunked.cluster import Needs
+from scalemani.chunked.executor import Executor, timed
 from scalemani.params import Parameters
 from scalemani.store.groups import StageGroup, block_unit
 
@@ -66,11 +68,13 @@ RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
 
 @dataclass(frozen=True)
 class StageWork:
-    """A stage at work: its task, where tasks run and how many at once."""
+    """A stage at work: its task, where tasks run, how many at once in all and in one process, and what they need."""
 
     task: StageTask
     executor: Executor
     at_once: int
+    in_one_process: int = 1
+    needs: Needs = field(default_factory=Needs)
 
     def map_blocks(self, function: BlockFunction, step: str = "") -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block."""
@@ -90,6 +94,15 @@ class StageWork:
         """As `map_runs`, for ragged arrays."""
         self._map(functools.partial(write_run_parts, function), self._runs(blocks))
 
+    def map(self, function: Callable[[int], Any], units: Sequence[int]) -> list[Any]:
+        """Return function(unit) of every unit, in order, for what is small and not stored."""
+        return self.executor.map(function, units, self.at_once, self.needs)
+
+    def run_blocks(self, bytes_per_block: int) -> int:
+        """Return how many blocks a run has: what the cache of a process holds of them, and a run for every task."""
+        fit = max(1, self.task.cache_bytes // self.in_one_process // bytes_per_block)
+        return min(fit, -(-self.task.dimensions.n_blocks // self.at_once))
+
     def _runs(self, blocks: int) -> list[list[int]]:
         n_blocks = self.task.dimensions.n_blocks
         return [list(range(start, min(start + blocks, n_blocks))) for start in range(0, n_blocks, blocks)]
@@ -100,31 +113,45 @@ class StageWork:
         missing = [[block for block in run if not self.task.output.done(block, step)] for run in runs]
         missing = [run for run in missing if run]
         self.executor.progress.start(self.task.stage, len(missing))
-        self.executor.map(functools.partial(write, self.task), missing, self.at_once)
+        self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.needs)
         self.task.output.refresh()
+
+
+# A task may be given twice: when its worker died after the commit, or was taken for dead. What is marked is left alone.
 
 
 def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute one block and commit it."""
-    task.output.write_block(blocks[0], function(task, blocks[0]), step)
-    record(task.stage, f"{task.output.path}/{block_unit(blocks[0], step)}")
+    unit = block_unit(blocks[0], step)
+    if not task.output.marked(unit):
+        with timed(task.stage, f"{task.output.path}/{unit}"):
+            task.output.write_block(blocks[0], function(task, blocks[0]), step)
 
 
 def write_part(function: BlockFunction, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute the ragged arrays of one block and commit them."""
-    task.output.write_parts(blocks[0], function(task, blocks[0]))
-    record(task.stage, f"{task.output.path}/{block_unit(blocks[0])}")
+    unit = block_unit(blocks[0])
+    if not task.output.marked(unit):
+        with timed(task.stage, f"{task.output.path}/{unit}"):
+            task.output.write_parts(blocks[0], function(task, blocks[0]))
 
 
 def write_run(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute several blocks in one go and commit each."""
-    for block, arrays in function(task, blocks):
-        task.output.write_block(block, arrays)
-        record(task.stage, f"{task.output.path}/{block_unit(block)}")
+    write_each(task.output.write_block, function, task, blocks)
 
 
 def write_run_parts(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute the ragged arrays of several blocks in one go and commit each."""
-    for block, arrays in function(task, blocks):
-        task.output.write_parts(block, arrays)
-        record(task.stage, f"{task.output.path}/{block_unit(block)}")
+    write_each(task.output.write_parts, function, task, blocks)
+
+
+def write_each(
+    write: Callable[[int, Arrays], None], function: RunFunction, task: StageTask, blocks: Sequence[int]
+) -> None:
+    """Commit the blocks of a run one by one; the first one's seconds hold what was computed for all of them."""
+    missing = [block for block in blocks if not task.output.marked(block_unit(block))]
+    computed = iter(function(task, missing) if missing else ())
+    for block in missing:
+        with timed(task.stage, f"{task.output.path}/{block_unit(block)}"):
+            write(*next(computed))

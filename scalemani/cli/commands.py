@@ -76,7 +76,7 @@ def plan(options: Options) -> None:
     from scalemani.store.run_store import MARKER, RunStore
 
     params, source, executor = options.parameters(), options.source(), options.executor(Silent())
-    there = (options.run / MARKER).exists()
+    there = RunStore(options.run).objects.get(MARKER) is not None
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
     show_plan(plan_run(source, options.run, options.method, params, executor, options.block_rows), seconds)
 

@@ -6,7 +6,7 @@ import inspect
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Annotated, Any
 
 import typer
@@ -18,15 +18,22 @@ LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
 Points = Annotated[
     str, typer.Argument(help=".npy, .npz::member, zarr, Parquet, AnnData or sparse .npz", metavar="POINTS")
 ]
-RunFolder = Annotated[Path, typer.Argument(help="folder of the run", metavar="RUN")]
-Output = Annotated[Path, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
+RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
+Output = Annotated[str, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
 Method = Annotated[str, typer.Option(help="laplacian-eigenmaps, spectral-clustering or knn-graph")]
 Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
 ]
 Scheduler = Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")]
-Workers = Annotated[int | None, typer.Option(help="tasks at the same moment; default: one a core")]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="threads or processes, default: one a core; with an address: threads of the driver's own steps"),
+]
+Tls = Annotated[
+    str | None,
+    typer.Option(envvar="SCALEMANI_TLS", help="folder of 'scalemani certificates', for a scheduler at tls://"),
+]
 Memory = Annotated[str | None, typer.Option(help="budget for all memory of the run, such as 4GB")]
 BlockRows = Annotated[int | None, typer.Option(help="rows a block, a multiple of 1024; fixed when points are ingested")]
 Labels = Annotated[
@@ -53,6 +60,7 @@ class Options:
     memory: Memory = None
     labels: Labels = None
     block_rows: BlockRows = None
+    tls: Tls = None
     debug: Debug = False
 
     def parameters(self) -> Any:
@@ -76,7 +84,7 @@ class Options:
 
         from scalemani.chunked.executor import Executor
 
-        arguments: dict[str, Any] = {"scheduler": self.scheduler, "progress": progress}
+        arguments: dict[str, Any] = {"scheduler": self.scheduler, "progress": progress, "tls": self.tls}
         if self.workers is not None:
             arguments["workers"] = self.workers
         if self.memory is not None:
@@ -115,13 +123,18 @@ def read_configuration(path: Path) -> dict[str, Any]:
         raise ConfigError("nested too deeply; a table of parameters a stage is expected") from None
 
 
-def refuse_output_in_input(output: Path, *inputs: str | Path) -> None:
+def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
     """Refuse to write over what is read, or into it."""
-    target = output.resolve()
+    target = place(output)
     for given in map(str, inputs):
-        source = Path(given.partition("::")[0]).resolve()
-        if "://" not in given and (target == source or source in target.parents):
+        source = place(given.partition("::")[0])
+        if target == source or source in target.parents:
             raise ConfigError(f"the output {output} is the input {given} or lies in it: choose another place")
+
+
+def place(location: str | Path) -> PurePath:
+    """Return a path or URL in a form in which one can be seen to lie in another."""
+    return PurePosixPath(str(location)) if "://" in str(location) else Path(location).resolve()
 
 
 def taking_options(command: Callable[..., None]) -> Callable[..., None]:

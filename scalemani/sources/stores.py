@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 import zarr
 from dask.array import Array as DaskArray
+from zarr.storage import FsspecStore
 
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
 from scalemani.sources.base import Source, as_store_errors, without_credentials
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
+from scalemani.store.retrying import may_pass, retried
 
 LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
 COMPRESSION_CODECS = {"blosc", "zstd", "gzip", "zlib", "bz2", "lzma", "lz4", "zfpy"}
 NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
+OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
 SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
 
 
@@ -25,12 +28,18 @@ class ZarrPoints(Source):
         check_codecs(dict(array.metadata.to_dict()), description)
         super().__init__(array.shape, array.dtype, description)
         self.array = array
+        self.remote = isinstance(array.store, FsspecStore)
         self.preferred_rows = int((array.shards or array.chunks)[0])
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
-            return np.asarray(self.array[start:stop])
+            return retried(lambda: np.asarray(self.array[start:stop]), may_pass if self.remote else never)
+
+
+def never(error: Exception) -> bool:
+    """Return False: what a disk says does not change by asking again."""
+    return False
 
 
 class DaskPoints(Source):
@@ -54,7 +63,11 @@ def open_zarr(location: str, member: str | None) -> Source:
     if "://" not in location:
         check_declared_codecs(Path(location, member or ""), description)
     try:
-        node = zarr.open(location, path=member, mode="r")
+        node = retried(
+            lambda: zarr.open(location, path=member, mode="r"),
+            may_pass if "://" in location else never,
+            OPENING_SECONDS,
+        )
     except ImportError as error:
         raise ConfigError(f"{description} needs s3fs: pip install 'scalemani[s3]'") from error
     except FileNotFoundError as error:

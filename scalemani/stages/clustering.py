@@ -56,14 +56,17 @@ def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, fl
     blocks, moved, passes = range(work.task.dimensions.n_blocks), np.inf, 0
     while passes < MOST_PASSES and moved > SETTLED:
         work.executor.progress.start(work.task.stage, len(blocks))
-        parts = work.executor.map(functools.partial(tile_parts, work.task, centers), blocks, work.at_once)
+        name = f"pass_{passes:03d}"
+        work.task.output.write_whole({name: centers}, name)
+        parts = work.map(functools.partial(tile_parts, work.task, name), blocks)
         following = moved_centers(centers, functools.reduce(added, (part for block in parts for part in block)))
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved
 
 
-def tile_parts(task: StageTask, centers: np.ndarray, block: int) -> list[LloydPart]:
+def tile_parts(task: StageTask, centers_name: str, block: int) -> list[LloydPart]:
     """Return what each tile of a block adds: sums over tiles have the same bits for any size of blocks."""
+    centers = resident(task.output, centers_name)
     rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
     return [lloyd_part(rows[start : start + ROWS_PER_TILE], centers) for start in range(0, len(rows), ROWS_PER_TILE)]
 

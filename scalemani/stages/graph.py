@@ -38,9 +38,7 @@ def run(work: StageWork) -> dict[str, Any]:
             RowArray("distances", str(distances.dtype), width, ("point", "neighbor"), "Euclidean distances, ascending"),
         ],
     )
-    per_block = COPIES_AT_WORK * bytes_per_block(task.dimensions, task.params)
-    fit = max(1, task.cache_bytes // work.at_once // per_block)
-    work.map_runs(graph_blocks, min(fit, -(-task.dimensions.n_blocks // work.at_once)))
+    work.map_runs(graph_blocks, work.run_blocks(COPIES_AT_WORK * bytes_per_block(task.dimensions, task.params)))
     return {"recall": neighbors.record["certificates"]["recall"]}
 
 

@@ -181,14 +181,20 @@ def measured_recall(work: StageWork, number: int) -> float:
     found = gather_rows(task.output, f"{round_step(number)}/distances", rows, 0)
     if not task.output.has("truth"):
         limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
-        empty = no_neighbors(len(rows), task.params.n_neighbors)
+        task.output.write_whole({"query_rows": rows, "query_limits": limits}, "queries")
         work.executor.progress.start("recall", task.dimensions.n_blocks)
-        search = functools.partial(nearest_of_block, task, rows, empty, limits)
-        parts = work.executor.map(search, range(task.dimensions.n_blocks), work.at_once)
+        parts = work.map(functools.partial(nearest_to_queries, task), range(task.dimensions.n_blocks))
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
         truth = functools.reduce(merge, parts)
         task.output.write_whole({"true_distances": truth.distances}, "truth")
     return recall_at_k(found, task.output.read("true_distances"))
+
+
+def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
+    """Return the nearest of a block of points to the sampled queries."""
+    rows = resident(task.output, "query_rows")
+    empty = no_neighbors(len(rows), task.params.n_neighbors)
+    return nearest_of_block(task, rows, empty, resident(task.output, "query_limits"), block)
 
 
 def descent_block(task: StageTask, block: int) -> Arrays:

@@ -29,8 +29,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
     per_block = BYTES_PER_INCOMING_EDGE * task.dimensions.block_rows * task.params.n_neighbors
-    fit = max(1, task.cache_bytes // work.at_once // per_block)
-    work.map_run_parts(symmetric_blocks, min(fit, -(-task.dimensions.n_blocks // work.at_once)))
+    work.map_run_parts(symmetric_blocks, work.run_blocks(per_block))
     edges, least, largest = 0, np.inf, 0.0
     for block in range(task.dimensions.n_blocks):
         degrees = task.output.read_part("degrees", block)

@@ -43,8 +43,7 @@ def run(work: StageWork) -> dict[str, Any]:
             RowArray("sketch", "float32", (width,), ("point", "axis"), "their leading principal components"),
         ],
     )
-    fit = max(1, task.cache_bytes // work.at_once // (dimensions.block_rows * dimensions.row_bytes))
-    work.map_runs(ordered_blocks, min(fit, -(-dimensions.n_blocks // work.at_once)))
+    work.map_runs(ordered_blocks, work.run_blocks(dimensions.block_rows * dimensions.row_bytes))
     return {}
 
 

@@ -4,18 +4,19 @@ Below a group, `arrays/` is an ordinary zarr v3 hierarchy, `marks/` holds one JS
 the digests of what it wrote, and `complete.json` gathers them with the stage's certificates when all units are there.
 """
 
+import json
 import threading
+import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
-from zarr.storage import LocalStore
 
-from scalemani.errors import CorruptChunkError, StoreError
-from scalemani.store.objects import Objects, digest
+from scalemani.errors import StoreError
+from scalemani.store.objects import digest
+from scalemani.store.places import open_objects
 from scalemani.store.schema import RowArray, create_array
 from scalemani.store.verified import Digests, VerifiedStore
 
@@ -40,32 +41,37 @@ class StageGroup:
         self.root = str(root)
         self.path = path
         self.block_rows = block_rows
-        self.objects = Objects(Path(root) / path)
+        self.objects = open_objects(root).below(path)
         self._lock = threading.Lock()
         self._arrays: dict[str, zarr.Array] = {}
         self._marks: dict[str, Digests] = {}
         self._complete: dict[str, Any] | None = None
-        self._store = VerifiedStore(LocalStore(Path(root) / path / "arrays"), {}, {})
+        self._store = VerifiedStore(self.objects.below("arrays"), {}, {})
+        self.revision = ""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the marks again: other processes may have committed blocks since."""
-        self._complete = self._readable("complete.json")
-        if self._complete is not None:
-            marks = {unit: digests_of(mark) for unit, mark in self._complete["units"].items()}
+        """Read the marks again: other processes may have committed blocks since. Marks that are known stay."""
+        complete = self._complete = parsed(self.objects.get("complete.json"))
+        if complete is not None:
+            marks = {unit: digests_of(mark) for unit, mark in complete["units"].items()}
         else:
-            found = {
-                name.removesuffix(".json"): self._readable(f"marks/{name}") for name in self.objects.names("marks")
-            }
-            marks = {unit: digests_of(mark) for unit, mark in found.items() if mark is not None}
+            names = [name.removesuffix(".json") for name in self.objects.names("marks")]
+            unknown = [unit for unit in names if unit not in self._marks]
+            contents = self.objects.get_many([f"marks/{unit}.json" for unit in unknown])
+            found = {unit: parsed(content) for unit, content in zip(unknown, contents, strict=True)}
+            marks = {unit: self._marks[unit] for unit in names if unit in self._marks}
+            marks |= {unit: digests_of(mark) for unit, mark in found.items() if mark is not None}
         with self._lock:
             self._marks = marks
+            self.revision = uuid.uuid4().hex
             self._store.expected.clear()
             for mark in marks.values():
                 self._store.expected.update(mark)
 
-    def __reduce__(self) -> tuple[type["StageGroup"], tuple[str, str, int]]:
-        return StageGroup, (self.root, self.path, self.block_rows)
+    def __reduce__(self) -> tuple[Any, tuple[str, str, int, str]]:
+        # The revision makes what is sent differ once more was committed: processes keep what they unpacked.
+        return reopened, (self.root, self.path, self.block_rows, self.revision)
 
     # Writing
 
@@ -147,6 +153,16 @@ class StageGroup:
         """Return whether a block was committed."""
         return block_unit(block, step) in self._marks
 
+    def marked(self, unit: str) -> bool:
+        """Return whether the store has the mark of a unit by now, whoever committed it."""
+        mark = parsed(self.objects.get(f"marks/{unit}.json"))
+        if mark is None:
+            return False
+        with self._lock:
+            self._marks[unit] = digests_of(mark)
+            self._store.expected.update(self._marks[unit])
+        return True
+
     def has(self, unit: str) -> bool:
         """Return whether a unit was committed."""
         return unit in self._marks
@@ -172,14 +188,13 @@ class StageGroup:
 
     def damaged_units(self, workers: int = 1) -> list[str]:
         """Return the units of which an object is gone or is not what was committed."""
-        units = sorted(self._marks)
-        with ThreadPoolExecutor(workers) as pool:
-            return [unit for unit, intact in zip(units, pool.map(self._intact, units), strict=True) if not intact]
+        damaged = self._store.objects.damaged(self._store.expected, workers) if self._store.expected else set()
+        return sorted(unit for unit, mark in self._marks.items() if not damaged.isdisjoint(mark))
 
     def forget(self, units: Iterable[str]) -> None:
         """Take back the marks of units, so that they count as missing."""
         self.objects.delete("complete.json")
-        self._complete = None
+        self._complete, self.revision = None, uuid.uuid4().hex
         forgotten = set(units)
         for unit, mark in self._marks.items():
             if unit not in forgotten:
@@ -193,19 +208,6 @@ class StageGroup:
                     self.objects.delete(f"arrays/{key}")
 
     # Within
-
-    def _readable(self, key: str) -> dict[str, Any] | None:
-        try:
-            return self.objects.get_json(key)
-        except CorruptChunkError:  # a damaged mark is no mark: its unit is computed anew
-            return None
-
-    def _intact(self, unit: str) -> bool:
-        for key, (length, expected) in self._marks[unit].items():
-            content = self.objects.get(f"arrays/{key}")
-            if content is None or len(content) != length or digest(content) != expected:
-                return False
-        return True
 
     def _create(
         self, name: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...], attributes: Mapping[str, Any]
@@ -237,11 +239,26 @@ class StageGroup:
         with self._lock:
             self._marks[unit] = mark
             self._store.expected.update(mark)
+            self.revision = uuid.uuid4().hex
+
+
+def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:
+    """Return a group that came from another process."""
+    return StageGroup(root, path, block_rows)
 
 
 def digests_of(mark: Mapping[str, Sequence[Any]]) -> Digests:
     """Return the digests of a mark read back from JSON."""
-    return {key: (int(value[0]), str(value[1])) for key, value in mark.items()}
+    return {key: (int(value[0]), str(value[1]), "".join(map(str, value[2:]))) for key, value in mark.items()}
+
+
+def parsed(content: bytes | None) -> dict[str, Any] | None:
+    """Return a mark or record; a damaged one is none: its unit is computed anew."""
+    try:
+        found = json.loads(content or b"null")
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def refuse_non_finite(values: np.ndarray, where: str) -> None:

@@ -1,4 +1,4 @@
-"""Small named objects below one folder: the marks, manifests and plans that stand beside the zarr arrays."""
+"""Named objects below one place: chunks of arrays, and the marks, manifests and plans that stand beside them."""
 
 import errno
 import hashlib
@@ -6,13 +6,20 @@ import json
 import os
 import re
 import tempfile
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from scalemani.errors import CorruptChunkError, DiskSpaceError, StoreError, UnsafeStoreError
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and back
 DIGEST_CHARACTERS = 32  # 128 bits of SHA-256: accidents, not adversaries, are what a manifest guards against
+
+Committed = tuple[int, str, str]  # of an object: bytes, digest, tag
 
 
 def digest(content: bytes | memoryview) -> str:
@@ -20,12 +27,16 @@ def digest(content: bytes | memoryview) -> str:
     return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]
 
 
+def checked_key(key: str) -> str:
+    """Return a key as it is; refuse one that could lead elsewhere."""
+    if not all(SAFE_NAME.fullmatch(part) for part in key.split("/")):
+        raise UnsafeStoreError(f"{key!r} is not a name inside a store: letters, digits, '_', '-' and '.' between '/'")
+    return key
+
+
 def checked_path(root: Path, key: str) -> Path:
     """Return the file of `key` below `root`; refuse a key that could leave it, also through a symbolic link."""
-    parts = key.split("/")
-    if not all(SAFE_NAME.fullmatch(part) for part in parts):
-        raise UnsafeStoreError(f"{key!r} is not a name inside a store: letters, digits, '_', '-' and '.' between '/'")
-    path = root.joinpath(*parts)
+    path = root.joinpath(*checked_key(key).split("/"))
     if not path.resolve().is_relative_to(root.resolve()):
         raise UnsafeStoreError(f"{path} leads outside the store {root} through a symbolic link: remove the link")
     return path
@@ -38,40 +49,42 @@ def as_store_error(error: OSError, path: Path) -> Exception:
     return StoreError(f"cannot write {path}: {error.strerror or error}; choose a place that can be written")
 
 
-class Objects:
-    """Bytes and JSON by key below a local folder; a write is a rename, so that a reader sees all of it or nothing."""
+class Objects(ABC):
+    """Bytes and JSON by key below one place; what is written under a key is seen whole or not at all.
 
-    def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
+    `root` is the place for messages. `tag` is what the place itself says of a content: empty for folders, the ETag of
+    an S3 object.
+    """
 
+    root: Path | str
+
+    @abstractmethod
+    def below(self, path: str) -> "Objects":
+        """Return the objects whose keys start with `path`."""
+
+    @abstractmethod
     def get(self, key: str) -> bytes | None:
         """Return the content of `key`, or None where there is none."""
-        try:
-            return checked_path(self.root, key).read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
-            return None
 
-    def set(self, key: str, content: bytes) -> None:
-        """Write `content` under `key`, replacing what was there in one step."""
-        path = checked_path(self.root, key)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".partial", delete=False) as file:
-                file.write(content)
-            os.replace(file.name, path)
-        except OSError as error:
-            raise as_store_error(error, path) from error
+    @abstractmethod
+    def set(self, key: str, content: bytes) -> str:
+        """Write `content` under `key`, replacing what was there in one step; return its tag."""
 
+    @abstractmethod
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
-        checked_path(self.root, key).unlink(missing_ok=True)
 
-    def names(self, prefix: str) -> list[str]:
+    @abstractmethod
+    def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted; half-written temporaries are left out."""
-        folder = checked_path(self.root, prefix)
-        if not folder.is_dir():
-            return []
-        return sorted(entry.name for entry in folder.iterdir() if not entry.name.endswith(".partial"))
+
+    @abstractmethod
+    def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
+        """Return the keys that are gone or are not what was committed under them."""
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make sure, before any work, that objects can be written here."""
 
     def get_json(self, key: str) -> Any:
         """Return the JSON value under `key`, or None where there is none."""
@@ -82,9 +95,77 @@ class Objects:
             return json.loads(content)
         except ValueError as error:
             raise CorruptChunkError(
-                f"{self.root / key} is not valid JSON: it was damaged after it was written"
+                f"{self.root}/{key} is not valid JSON: it was damaged after it was written"
             ) from error
 
     def set_json(self, key: str, value: Any) -> None:
         """Write `value` as JSON under `key`."""
         self.set(key, json.dumps(value, indent=1, sort_keys=True).encode())
+
+    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
+        """Return the contents of several keys, asked for side by side."""
+        if not keys:
+            return []
+        with ThreadPoolExecutor(READS_AT_ONCE) as pool:
+            return list(pool.map(self.get, keys))
+
+
+class LocalObjects(Objects):
+    """Objects as files below a folder, which may be shared between machines; a write is a rename."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.root: Path = Path(root)
+
+    def below(self, path: str) -> "LocalObjects":
+        """Return the objects whose keys start with `path`."""
+        return LocalObjects(self.root / path)
+
+    def get(self, key: str) -> bytes | None:
+        """Return the content of `key`, or None where there is none."""
+        try:
+            return checked_path(self.root, key).read_bytes()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def set(self, key: str, content: bytes) -> str:
+        """Write `content` under `key`, replacing what was there in one step."""
+        path = checked_path(self.root, key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".partial", delete=False) as file:
+                file.write(content)
+            os.replace(file.name, path)
+        except OSError as error:
+            raise as_store_error(error, path) from error
+        return ""
+
+    def delete(self, key: str) -> None:
+        """Remove `key` if it is there."""
+        checked_path(self.root, key).unlink(missing_ok=True)
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names directly below `prefix`, sorted; half-written temporaries are left out."""
+        folder = checked_path(self.root, prefix) if prefix else self.root
+        if not folder.is_dir():
+            return []
+        return sorted(entry.name for entry in folder.iterdir() if not entry.name.endswith(".partial"))
+
+    def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
+        """Read every object and compare its digest."""
+
+        def intact(key: str) -> bool:
+            content = self.get(key)
+            length, expected = committed[key][:2]
+            return content is not None and len(content) == length and digest(content) == expected
+
+        with ThreadPoolExecutor(threads) as pool:
+            return {key for key, whole in zip(committed, pool.map(intact, committed), strict=True) if not whole}
+
+    def prepare(self) -> None:
+        """Make the folder, which has to be one that can be written."""
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise as_store_error(error, self.root) from error
+        if not os.access(self.root, os.W_OK):
+            raise StoreError(f"{self.root} cannot be written: choose a folder that can")

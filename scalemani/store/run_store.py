@@ -1,53 +1,43 @@
-"""A run: one folder with a format marker, a lock, the last plan, and one group a stage and key."""
+"""A run: one place with a format marker, a lock, the last plan, and one group a stage and key."""
 
 import contextlib
-import fcntl
-import json
-import os
-import socket
-import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import StoreError, StoreLockedError, StoreVersionError
+from scalemani.errors import StoreError, StoreVersionError
 from scalemani.store.groups import StageGroup
-from scalemani.store.objects import Objects, as_store_error
+from scalemani.store.locks import Held, locked
+from scalemani.store.places import open_objects
 from scalemani.store.schema import FORMAT, FORMAT_VERSION
 
 MARKER = "scalemani.json"
 PLAN = "plan.json"
-LOCK = "lock"
 
 
 class RunStore:
-    """The groups of one run below a local folder."""
+    """The groups of one run, in a folder or below s3://bucket/name."""
 
     def __init__(self, root: str | Path) -> None:
-        self.root = Path(root)
-        self.objects = Objects(self.root)
+        self.objects = open_objects(root)
+        self.root = self.objects.root
 
     def check_free(self) -> None:
         """Refuse a place that holds anything but a run of this format version; nothing is written."""
         if self.objects.get(MARKER) is not None:
             self._check_version()
-        elif self.root.is_file() or (self.root.is_dir() and any(self.root.iterdir())):
+        elif (isinstance(self.root, Path) and self.root.is_file()) or self.objects.names():
             raise StoreError(f"{self.root} exists and is not a run of scalemani: choose an empty or a new folder")
 
     @classmethod
     def create(cls, root: str | Path) -> "RunStore":
-        """Open the run at `root`, or start one there; refuse a folder that holds anything else."""
+        """Open the run at `root`, or start one there; refuse a place that holds anything else."""
         store = cls(root)
         store.check_free()
+        store.objects.prepare()
         if store.objects.get(MARKER) is None:
-            try:
-                store.root.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise as_store_error(error, store.root) from error
             store.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
-        if not os.access(store.root, os.W_OK):
-            raise StoreError(f"{store.root} cannot be written: choose a folder that can")
         return store
 
     @classmethod
@@ -62,7 +52,7 @@ class RunStore:
     def _check_version(self) -> None:
         marker = self.objects.get_json(MARKER)
         if not isinstance(marker, dict) or marker.get("format") != FORMAT:
-            raise StoreError(f"{self.root / MARKER} does not mark a run of scalemani")
+            raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani")
         if marker.get("version") != FORMAT_VERSION:
             raise StoreVersionError(
                 f"{self.root} has format version {marker.get('version')}, this scalemani reads {FORMAT_VERSION}: "
@@ -85,29 +75,7 @@ class RunStore:
         return plan
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[None]:
-        """Hold the run for writing; a second run on the same folder is told who holds it, at once.
-
-        The lock is the kernel's (flock): it goes with the process that holds it, however that ends.
-        """
-        path = self.root / LOCK
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-        try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                owner = os.read(descriptor, 4096).decode(errors="replace")
-                raise StoreLockedError(
-                    f"another run is working on {self.root} ({owner or 'owner unknown'}): wait for it, or use another "
-                    "folder"
-                ) from None
-            os.ftruncate(descriptor, 0)
-            started = time.strftime("%Y-%m-%d %H:%M:%S")
-            os.pwrite(
-                descriptor,
-                json.dumps({"process": os.getpid(), "host": socket.gethostname(), "started": started}).encode(),
-                0,
-            )
-            yield
-        finally:
-            os.close(descriptor)
+    def locked(self) -> Iterator[Held]:
+        """Hold the run for writing; a second run on the same place is told who holds it."""
+        with locked(self.objects) as held:
+            yield held

@@ -1,58 +1,105 @@
 """A zarr store that knows the digest of everything committed: zarr reads a lost chunk as its fill value, silently."""
 
 import asyncio
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from zarr.abc.store import ByteRequest
+from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import LocalStore, WrapperStore
 
 from scalemani.errors import CorruptChunkError, MissingChunkError
-from scalemani.store.objects import as_store_error, digest
+from scalemani.store.objects import Committed, Objects, digest
 
-Digests = dict[str, tuple[int, str]]  # key below the group -> (bytes, digest)
+Digests = dict[str, Committed]  # by key below the arrays of a group
 
 
-class VerifiedStore(WrapperStore[LocalStore]):
-    """A local zarr store that records what it writes and refuses to read anything but what was committed.
+class VerifiedStore(Store):
+    """A zarr store over objects that records what it writes and refuses to read anything but what was committed.
 
     `expected` holds the digests of committed objects and grows as blocks are committed; `written` holds those of
     objects that were written and not committed yet.
     """
 
-    def __init__(self, store: LocalStore, expected: Digests, written: Digests) -> None:
-        super().__init__(store)
+    supports_writes = True
+    supports_deletes = True
+    supports_listing = True
+    supports_partial_writes = False
+
+    def __init__(self, objects: Objects, expected: Digests, written: Digests) -> None:
+        super().__init__()
+        self.objects = objects
         self.expected = expected
         self.written = written
+        self._is_open = True
 
-    def _with_store(self, store: LocalStore) -> "VerifiedStore":
-        return type(self)(store, self.expected, self.written)
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VerifiedStore) and self.objects is other.objects
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return str(self.objects.root)
+
+    def with_read_only(self, read_only: bool = False) -> "VerifiedStore":
+        """Return the same store, for reading only if asked."""
+        store = VerifiedStore(self.objects, self.expected, self.written)
+        store._read_only = read_only
+        return store
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return the object under `key` if it is what was committed there."""
-        content = await super().get(key, prototype, None)
-        expected = self.expected.get(key)
-        if expected is None:
-            if is_chunk(key):
-                raise MissingChunkError(f"{self._store.root / key} was never committed: run the stage that writes it")
-            return content
+        expected, where = self.expected.get(key), f"{self.objects.root}/{key}"
+        if expected is None and is_chunk(key):
+            raise MissingChunkError(f"{where} was never committed: run the stage that writes it")
+        content = await asyncio.to_thread(self.objects.get, key)
+        if content is None and expected is not None:
+            raise MissingChunkError(f"{where} is gone: run the same command again to compute it anew")
         if content is None:
-            raise MissingChunkError(f"{self._store.root / key} is gone: run the same command again to compute it anew")
-        found = (len(content), await asyncio.to_thread(digest, content.to_bytes()))
-        if found != expected:
-            raise CorruptChunkError(
-                f"{self._store.root / key} holds {found[0]} bytes with digest {found[1]}, committed were {expected[0]} "
-                f"bytes with digest {expected[1]}: run the same command again to compute it anew"
-            )
-        return content
+            return None
+        if expected is not None:
+            found = (len(content), await asyncio.to_thread(digest, content))
+            if found != expected[:2]:
+                raise CorruptChunkError(
+                    f"{where} holds {found[0]} bytes with digest {found[1]}, committed were {expected[0]} bytes with "
+                    f"digest {expected[1]}: run the same command again to compute it anew"
+                )
+        return prototype.buffer.from_bytes(content)
 
     async def set(self, key: str, value: Buffer, *arguments: Any) -> None:
         """Write `value` under `key` and remember its digest for the commit."""
-        try:
-            await super().set(key, value)
-        except OSError as error:
-            raise as_store_error(error, self._store.root / key) from error
-        self.written[key] = (len(value), await asyncio.to_thread(digest, value.to_bytes()))
+        content = value.to_bytes()
+        tag = await asyncio.to_thread(self.objects.set, key, content)
+        self.written[key] = (len(content), await asyncio.to_thread(digest, content), tag)
+
+    async def delete(self, key: str) -> None:
+        """Remove `key` if it is there."""
+        await asyncio.to_thread(self.objects.delete, key)
+
+    async def exists(self, key: str) -> bool:
+        """Return whether there is an object under `key`."""
+        return await asyncio.to_thread(self.objects.get, key) is not None
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return several objects; parts of one cannot be checked and are not given."""
+        return [await self.get(key, prototype) for key, _ in key_ranges]
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the names directly below `prefix`."""
+        for name in await asyncio.to_thread(self.objects.names, prefix.strip("/")):
+            yield name
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the committed keys that start with `prefix`."""
+        for key in sorted(self.expected):
+            if key.startswith(prefix):
+                yield key
+
+    async def list(self) -> AsyncIterator[str]:
+        """Yield all committed keys."""
+        async for key in self.list_prefix(""):
+            yield key
 
 
 def is_chunk(key: str) -> bool:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnsafeStoreError
-from scalemani.store.objects import Objects
+from scalemani.store.objects import LocalObjects
 from scalemani.store.run_store import MARKER, RunStore
 
 
@@ -71,7 +71,7 @@ def test_the_lock_goes_with_the_process_that_held_it(tmp_path):
 
 @pytest.mark.parametrize("key", ["../x", "/abs", "a/../../b", "", ".", "a//b", "nul\0", "x" * 300, ".hidden", "a\nb"])
 def test_names_cannot_leave_the_store(tmp_path, key):
-    objects = Objects(tmp_path / "run")
+    objects = LocalObjects(tmp_path / "run")
     for action in (lambda: objects.set(key, b""), lambda: objects.get(key), lambda: objects.delete(key)):
         with pytest.raises(UnsafeStoreError):
             action()
@@ -82,7 +82,7 @@ def test_a_symbolic_link_cannot_lead_out_of_the_store(tmp_path):
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "stages").symlink_to(tmp_path / "outside")
     with pytest.raises(UnsafeStoreError, match="symbolic link"):
-        Objects(tmp_path / "run").set("stages/x", b"")
+        LocalObjects(tmp_path / "run").set("stages/x", b"")
     assert not list((tmp_path / "outside").iterdir())
 
 

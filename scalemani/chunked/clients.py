@@ -1,0 +1,144 @@
+"""Ways to a Dask cluster: local processes that are kept alive, and the address of one that is there."""
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, LocalCluster
+from distributed.core import Status
+from distributed.security import Security
+
+from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
+from scalemani.store.run_store import RunStore
+
+CONNECT_SECONDS = 30
+CLOSE_SECONDS = 5
+REACH_SECONDS = 60.0
+TLS_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
+# The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
+SETTINGS = {
+    "distributed.scheduler.allowed-failures": 1000,
+    "distributed.scheduler.worker-ttl": "60 s",
+    "distributed.deploy.lost-worker-timeout": "1 hour",
+    "distributed.worker.daemon": True,
+}
+
+
+def check_address(address: str) -> None:
+    """Refuse a scheduler that is no address, without repeating a password that may be in it."""
+    scheme, separator, rest = address.partition("://")
+    if scheme not in ("tcp", "tls") or not separator or ":" not in rest or "@" in rest:
+        raise ConfigError(
+            "scheduler must be threads, processes, or an address such as tcp://host:8786, without a password"
+        )
+
+
+@contextlib.contextmanager
+def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
+    """Start worker processes of one thread on this machine; yield a client, and what brings lost ones back."""
+    with quiet(), dask.config.set(SETTINGS):
+        cluster = LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+        )
+        try:
+            with Client(cluster) as client:
+                yield client, lambda: restore(cluster, count)
+        finally:
+            cluster.close(timeout=CLOSE_SECONDS)
+
+
+def restore(cluster: LocalCluster, count: int) -> None:
+    """Start workers anew whose nanny, which starts them again when they die, has ended itself."""
+    ended = (Status.closed, Status.failed)
+    lost = [name for name, nanny in list(cluster.workers.items()) if nanny.status in ended]
+    for name in lost:
+        cluster.workers.pop(name, None)
+    if lost or len(cluster.worker_spec) < count:
+        cluster.scale(count)
+
+
+@contextlib.contextmanager
+def connected(address: str, tls: str | None) -> Iterator[Client]:
+    """Connect to the scheduler at an address; with certificates where it is tls://."""
+    if tls is not None and not address.startswith("tls://"):
+        raise ConfigError("certificates go with an address such as tls://host:8786")
+    with quiet():
+        try:
+            client = Client(address, timeout=CONNECT_SECONDS, security=None if tls is None else security(tls))
+        except (OSError, TimeoutError) as error:
+            raise SchedulerLostError(
+                f"no scheduler answers at {address} with these certificates, or none at all: check the address, that "
+                "it runs, and with tls:// that both sides have certificates of one authority (--tls)"
+            ) from error
+        except (TypeError, ValueError) as error:  # tls:// without any certificate
+            raise ConfigError(f"cannot connect to {address}: {error}; give the certificates with --tls") from error
+        try:
+            yield client
+        finally:
+            client.close(timeout=CLOSE_SECONDS)
+
+
+def security(folder: str | Path) -> Security:
+    """Return the certificates in a folder made by `scalemani certificates`, for every role."""
+    files = {role: Path(folder) / name for role, name in TLS_FILES.items()}
+    missing = [str(path) for path in files.values() if not path.is_file()]
+    if missing:
+        raise ConfigError(f"no {', '.join(missing)}: make certificates with 'scalemani certificates {folder}'")
+    if files["tls_client_key"].stat().st_mode & 0o077:
+        raise ConfigError(f"{files['tls_client_key']} can be read by others: chmod 600 it")
+    return Security(require_encryption=True, **{role: str(path) for role, path in files.items()})
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep Dask's own accounts of lost workers and connections from standard error: the driver says what counts."""
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.nanny")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def capacities(client: Client) -> list[tuple[int, int | None]]:
+    """Return the threads and the bytes (None: no limit) of every worker; wait for the first one."""
+    try:
+        client.wait_for_workers(1, timeout=REACH_SECONDS)
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    except TimeoutError as error:
+        raise WorkersLostError(
+            f"the cluster has had no worker for {REACH_SECONDS:.0f} s: start workers and run the same command again"
+        ) from error
+    except OSError as error:
+        raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
+    return [(worker["nthreads"], worker["memory_limit"] or None) for worker in workers]
+
+
+def check_reach(client: Client, root: str | Path) -> None:
+    """Refuse a cluster with a worker that does not see the store, or does not have this library."""
+    try:
+        answers: dict[str, Any] = client.run(sees, str(root), on_error="return")
+    except OSError as error:
+        raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
+    for worker, answer in answers.items():
+        if isinstance(answer, Exception) and not isinstance(answer, OSError):
+            raise StoreError(
+                f"worker {worker} cannot work on {root}: {type(answer).__name__}: {answer}; it needs scalemani, and a "
+                "store that it reaches: a folder shared with this machine, or s3:// with credentials of its own"
+            ) from answer
+
+
+def sees(root: str) -> None:
+    """Open a run on a worker."""
+    RunStore.open(root)

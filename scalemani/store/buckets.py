@@ -1,0 +1,195 @@
+"""Objects in a bucket of S3 or of a server that speaks its language.
+
+Credentials, region and endpoint (AWS_ENDPOINT_URL) are found by botocore in the environment or the usual profile; they
+are never given, kept or shown here.
+"""
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any, TypeVar
+
+from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, without_user
+from scalemani.store.objects import SAFE_NAME, Committed, Objects, checked_key
+from scalemani.store.retrying import GIVE_UP_SECONDS, retried
+
+SCHEME = "s3://"
+CONNECT_SECONDS, READ_SECONDS = 10, 60
+CONNECTIONS = 32
+# Beside every status from 500 on: what servers say when they want to be asked again.
+PASSING_CODES = {"SlowDown", "Throttling", "ThrottlingException", "RequestTimeout", "TooManyRequests"}
+GONE_CODES = {"NoSuchKey", "404", "NotFound"}
+CONFLICT_STATUSES = {409, 412}
+ANSWERED = TypeVar("ANSWERED")
+
+
+class ConflictError(Exception):
+    """A conditional write whose condition did not hold."""
+
+
+@functools.cache
+def client() -> Any:
+    """Return this process's connection to the object store."""
+    try:
+        from botocore.config import Config
+        from botocore.session import get_session
+    except ImportError as error:
+        raise ConfigError("s3:// needs botocore and s3fs: pip install 'scalemani[s3]'") from error
+    config = Config(
+        connect_timeout=CONNECT_SECONDS,
+        read_timeout=READ_SECONDS,
+        max_pool_connections=CONNECTIONS,
+        retries={"total_max_attempts": 1},  # asked again by `retried`, which knows when to give up
+        request_checksum_calculation="when_required",  # servers other than Amazon's refuse what they do not know
+        response_checksum_validation="when_required",
+    )
+    session = get_session()
+    return session.create_client("s3", region_name=session.get_config_variable("region") or "us-east-1", config=config)
+
+
+def passing(error: Exception) -> bool:
+    """Return whether it may help to ask again: no answer, throttling, and errors of the server."""
+    from botocore import exceptions
+
+    if isinstance(error, exceptions.ClientError):
+        return status_of(error) >= 500 or error.response["Error"].get("Code") in PASSING_CODES
+    lost = (exceptions.ConnectionError, exceptions.HTTPClientError, exceptions.ResponseStreamingError)
+    return isinstance(error, (*lost, exceptions.IncompleteReadError, OSError)) and not isinstance(
+        error, exceptions.SSLError
+    )
+
+
+def status_of(error: Any) -> int:
+    """Return the HTTP status of a server's answer."""
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+
+
+class BucketObjects(Objects):
+    """Objects of a bucket whose keys start with a prefix; a put is seen whole or not at all."""
+
+    def __init__(self, location: str) -> None:
+        bucket, _, prefix = location.removeprefix(SCHEME).rstrip("/").partition("/")
+        if not location.startswith(SCHEME) or "@" in bucket or not SAFE_NAME.fullmatch(bucket) or not prefix:
+            raise ConfigError(
+                f"a run in an object store is at s3://bucket/name, without user or password, got "
+                f"{without_user(location)!r}"
+            )
+        self.bucket, self.prefix = bucket, checked_key(prefix)
+        self.root: str = f"{SCHEME}{bucket}/{prefix}"
+
+    def below(self, path: str) -> "BucketObjects":
+        """Return the objects whose keys start with `path`."""
+        return BucketObjects(f"{self.root}/{path}")
+
+    def get(self, key: str) -> bytes | None:
+        """Return the content of `key`, or None where there is none."""
+        return self.fetch(key)[0]
+
+    def fetch(self, key: str) -> tuple[bytes | None, dict[str, Any]]:
+        """Return the content of `key` and what the server says of it, or None and nothing."""
+        from botocore.exceptions import ClientError
+
+        def ask() -> tuple[bytes, dict[str, Any]]:
+            answer = client().get_object(**self._at(key))
+            return answer["Body"].read(), answer
+
+        try:
+            return self._asked(ask, f"read {self.root}/{key}")
+        except StoreError as error:
+            cause = error.__cause__
+            if isinstance(cause, ClientError) and cause.response["Error"].get("Code") in GONE_CODES:
+                return None, {}
+            raise
+
+    def set(self, key: str, content: bytes) -> str:
+        """Write `content` under `key`, replacing what was there in one step; return its ETag."""
+        return self.put(key, content, {})
+
+    def put(
+        self, key: str, content: bytes, condition: Mapping[str, str], give_up_seconds: float = GIVE_UP_SECONDS
+    ) -> str:
+        """Write under a condition (IfNoneMatch, IfMatch) and return the ETag; ConflictError where it does not hold."""
+        from botocore.exceptions import ClientError
+
+        try:
+            answer = self._asked(
+                lambda: client().put_object(**self._at(key), Body=content, **condition),
+                f"write {self.root}/{key}",
+                give_up_seconds,
+            )
+        except StoreError as error:
+            cause = error.__cause__
+            if condition and isinstance(cause, ClientError) and status_of(cause) in CONFLICT_STATUSES:
+                raise ConflictError from error
+            raise
+        return str(answer["ETag"])
+
+    def delete(self, key: str) -> None:
+        """Remove `key` if it is there."""
+        self._asked(lambda: client().delete_object(**self._at(key)), f"delete {self.root}/{key}")
+
+    def names(self, prefix: str = "") -> list[str]:
+        """Return the names directly below `prefix`, sorted."""
+        folder = f"{self.prefix}/{checked_key(prefix)}/" if prefix else f"{self.prefix}/"
+        names: AbstractSet[str] = set()
+        for page in self._pages(folder, Delimiter="/"):
+            names |= {entry["Key"].removeprefix(folder) for entry in page.get("Contents", ())}
+            names |= {entry["Prefix"].removeprefix(folder).rstrip("/") for entry in page.get("CommonPrefixes", ())}
+        return sorted(names - {""})
+
+    def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
+        """Compare lengths and ETags, which the server lists a thousand at a time; reading checks the content."""
+        folder = f"{self.prefix}/"
+        there = {
+            entry["Key"].removeprefix(folder): (entry["Size"], entry["ETag"])
+            for page in self._pages(folder)
+            for entry in page.get("Contents", ())
+        }
+        return {
+            key
+            for key, (length, _, tag) in committed.items()
+            if there.get(key, (-1, ""))[0] != length or (tag and there[key][1] != tag)
+        }
+
+    def prepare(self) -> None:
+        """Make sure that the bucket is there and answers to these credentials."""
+        self.names()
+
+    def _at(self, key: str) -> dict[str, str]:
+        return {"Bucket": self.bucket, "Key": f"{self.prefix}/{checked_key(key)}"}
+
+    def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
+        following: dict[str, str] = {}
+        while True:
+            asked = {"Bucket": self.bucket, "Prefix": prefix, **more, **following}
+            page = self._asked(functools.partial(client().list_objects_v2, **asked), f"list {self.root}")
+            yield page
+            if not page.get("IsTruncated"):
+                return
+            following = {"ContinuationToken": page["NextContinuationToken"]}
+
+    def _asked(self, ask: Callable[[], ANSWERED], what: str, give_up_seconds: float = GIVE_UP_SECONDS) -> ANSWERED:
+        client()
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        try:
+            return retried(ask, passing, give_up_seconds)
+        except ClientError as error:
+            code = error.response["Error"].get("Code", "no code")
+            if passing(error):
+                raise UnreachableStoreError(
+                    f"cannot {what}: the server said {code} for {give_up_seconds:.0f} s; the same command goes on"
+                ) from error
+            raise StoreError(
+                f"cannot {what}: the server said {code}; check the bucket, and the credentials in the environment or "
+                "the profile"
+            ) from error
+        except (BotoCoreError, OSError) as error:
+            name = type(error).__name__
+            if passing(error):
+                raise UnreachableStoreError(
+                    f"cannot {what}: {name} for {give_up_seconds:.0f} s; the same command goes on once it answers"
+                ) from error
+            raise StoreError(
+                f"cannot {what}: {name}; give credentials in the environment or the usual profile"
+            ) from error

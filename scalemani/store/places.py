@@ -1,0 +1,17 @@
+"""From where a run is said to be to the objects there."""
+
+from pathlib import Path
+
+from scalemani.errors import ConfigError, without_user
+from scalemani.store.buckets import SCHEME, BucketObjects
+from scalemani.store.objects import LocalObjects, Objects
+
+
+def open_objects(root: str | Path) -> Objects:
+    """Return the objects at a folder, or at s3://bucket/name; nothing is looked at yet."""
+    location = str(root)
+    if location.startswith(SCHEME):
+        return BucketObjects(location)
+    if "://" in location:
+        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {without_user(location)!r}")
+    return LocalObjects(location)

@@ -1,0 +1,225 @@
+"""Objects in a bucket: as in a folder, through errors and outages of the server, and with one writer at a time."""
+
+import json
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scalemani.errors import (
+    ConfigError,
+    CorruptChunkError,
+    MissingChunkError,
+    StoreError,
+    StoreLockedError,
+    UnreachableStoreError,
+    UnsafeStoreError,
+)
+from scalemani.store import buckets, locks, retrying
+from scalemani.store.buckets import BucketObjects, ConflictError
+from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.run_store import RunStore
+from scalemani.store.schema import RowArray
+
+BLOCK_ROWS = 1024
+VALUES = np.arange(3000, dtype=np.float64)
+PROXY = Path(__file__).parents[2] / "pipelines" / "benchmarks" / "faulty_proxy.py"
+HOLDER = """
+import sys, time
+from scalemani.store.run_store import RunStore
+with RunStore.open(sys.argv[1]).locked():
+    print("held", flush=True)
+    time.sleep(120)
+"""
+
+
+def written_group(root):
+    group = StageGroup(root, "stages/demo/key", BLOCK_ROWS)
+    group.create(len(VALUES), [RowArray("values", "float64", (), ("point",), "demo")])
+    for block in range(3):
+        group.write_block(block, {"values": VALUES[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
+    return group
+
+
+def test_objects_are_kept_found_and_removed(bucket):
+    objects = BucketObjects(f"{bucket}/place")
+    assert objects.get("one") is None
+    assert objects.names() == []
+    tag = objects.set("folder/one", b"1")
+    assert tag == objects.set("folder/one", b"1") != objects.set("two", b"2")
+    assert objects.names() == ["folder", "two"]
+    assert objects.below("folder").get("one") == b"1"
+    assert objects.get_many(["two", "three", "folder/one"]) == [b"2", None, b"1"]
+    objects.delete("two")
+    objects.delete("two")
+    assert objects.names() == ["folder"]
+
+
+def test_more_objects_than_a_page_are_listed(bucket, monkeypatch):
+    objects = BucketObjects(f"{bucket}/place")
+    for number in range(7):
+        objects.set(f"many/{number}", b"")
+    ask = buckets.client().list_objects_v2
+    monkeypatch.setattr(buckets.client(), "list_objects_v2", lambda **asked: ask(MaxKeys=3, **asked))
+    assert objects.names("many") == [str(number) for number in range(7)]
+
+
+@pytest.mark.parametrize("key", ["../x", "/abs", "a/../../b", "", ".", "a//b", "nul\0", "x" * 300, ".hidden"])
+def test_names_are_checked_as_in_a_folder(bucket, key):
+    objects = BucketObjects(f"{bucket}/place")
+    for action in (lambda: objects.set(key, b""), lambda: objects.get(key), lambda: objects.delete(key)):
+        with pytest.raises(UnsafeStoreError):
+            action()
+
+
+@pytest.mark.parametrize("location", ["s3://bucket", "s3://user:hunter2@bucket/run", "s3://", "gs://bucket/run"])
+def test_a_place_without_a_name_or_with_a_password_is_refused_without_repeating_it(location):
+    with pytest.raises(ConfigError) as refused:
+        RunStore(location)
+    assert "hunter2" not in str(refused.value)
+    assert "s3://bucket/name" in str(refused.value)
+
+
+def test_a_group_is_read_back_elsewhere_and_checked(bucket):
+    group = written_group(f"{bucket}/run")
+    group.finish({"key": "key"})
+    for reader in (StageGroup(group.root, group.path, BLOCK_ROWS), pickle.loads(pickle.dumps(group))):
+        assert reader.complete
+        assert reader.damaged_units() == []
+        np.testing.assert_array_equal(reader.read("values"), VALUES)
+        assert reader.content_digest == group.content_digest
+
+
+@pytest.mark.parametrize(("damage", "expected"), [("lost", MissingChunkError), ("other", CorruptChunkError)])
+def test_damage_is_found_by_a_listing_and_never_read(bucket, damage, expected):
+    group = written_group(f"{bucket}/run")
+    content = bytearray(group.objects.get("arrays/values/c/1"))
+    content[-1] ^= 1
+    group.objects.delete("arrays/values/c/1")
+    if damage == "other":
+        group.objects.set("arrays/values/c/1", bytes(content))
+    reader = StageGroup(group.root, group.path, BLOCK_ROWS)
+    assert reader.damaged_units() == [block_unit(1)]
+    with pytest.raises(expected):
+        reader.read_block("values", 1)
+
+
+def test_a_run_is_created_opened_and_nothing_else_is_taken_for_one(bucket):
+    RunStore.create(f"{bucket}/run").save_plan({"method": "m"})
+    assert RunStore.open(f"{bucket}/run").load_plan() == {"method": "m"}
+    with pytest.raises(StoreError, match="is not a run of scalemani"):
+        RunStore.open(f"{bucket}/other")
+    BucketObjects(f"{bucket}/other").set("data", b"")
+    with pytest.raises(StoreError, match="is not a run of scalemani"):
+        RunStore.create(f"{bucket}/other")
+    with pytest.raises(StoreError, match="NoSuchBucket; check the bucket"):
+        RunStore.create("s3://no-such-bucket-at-all/run")
+
+
+def test_a_conditional_put_has_one_winner(bucket):
+    objects, winners = BucketObjects(f"{bucket}/run"), []
+
+    def race(number):
+        try:
+            objects.put("lock", str(number).encode(), {"IfNoneMatch": "*"})
+            winners.append(number)
+        except ConflictError:
+            pass
+
+    threads = [threading.Thread(target=race, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(winners) == 1
+    assert objects.get("lock") == str(winners[0]).encode()
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    monkeypatch.setattr(locks, "RENEWED_EVERY_SECONDS", 0.5)
+    monkeypatch.setattr(locks, "LEASE_SECONDS", 3.0)
+
+
+def test_a_second_writer_is_told_who_the_first_is_and_gets_the_lock_after_it(bucket, quick):
+    store = RunStore.create(f"{bucket}/run")
+    with store.locked() as held:
+        with pytest.raises(StoreLockedError, match='"process"'), RunStore.open(store.root).locked():
+            pass
+        time.sleep(1.2)
+        held.check()
+        assert json.loads(store.objects.get("lock"))["renewed"] >= 1
+    assert store.objects.get("lock") is None
+    with store.locked():
+        pass
+
+
+def test_the_lock_of_a_process_that_ended_here_is_taken_at_once(bucket):
+    store = RunStore.create(f"{bucket}/run")
+    with subprocess.Popen([sys.executable, "-c", HOLDER, store.root], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        holder.kill()
+        holder.wait()
+    started = time.monotonic()
+    with store.locked():
+        assert time.monotonic() - started < 2
+
+
+def test_a_lease_of_another_machine_counts_for_nothing_once_it_is_not_renewed(bucket, quick):
+    store = RunStore.create(f"{bucket}/run")
+    store.objects.set(
+        "lock", json.dumps({"process": 1, "host": "elsewhere", "lease": "x", "machine": "other"}).encode()
+    )
+    started = time.monotonic()
+    with store.locked():
+        assert time.monotonic() - started > 1.5
+
+
+def test_a_writer_whose_lease_was_taken_notices(bucket, quick):
+    store = RunStore.create(f"{bucket}/run")
+    with store.locked() as held:
+        store.objects.set("lock", b'{"lease": "of another"}')
+        time.sleep(1.5)
+        with pytest.raises(StoreLockedError, match="another run took over"):
+            held.check()
+    assert json.loads(store.objects.get("lock")) == {"lease": "of another"}
+
+
+def test_failures_at_random_are_survived(bucket, s3_server, monkeypatch):
+    command = [sys.executable, str(PROXY), s3_server, "--failing", "0.3"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.stdout.readline().strip())
+        buckets.client.cache_clear()
+        group = written_group(f"{bucket}/run")
+        np.testing.assert_array_equal(StageGroup(group.root, group.path, BLOCK_ROWS).read("values"), VALUES)
+        with RunStore.create(f"{bucket}/other").locked():
+            pass
+        proxy.stdin.write("counts\n")
+        proxy.stdin.flush()
+        assert "'slow down': 0" not in proxy.stdout.readline()
+        proxy.kill()
+
+
+def test_a_server_that_stays_away_is_an_error_in_time_that_says_so(bucket, monkeypatch):
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    buckets.client.cache_clear()
+    monkeypatch.setattr(retrying, "LONGEST_WAIT_SECONDS", 0.2)
+    objects = BucketObjects(f"{bucket}/run")
+    started = time.monotonic()
+    with pytest.raises(UnreachableStoreError, match="the same command goes on") as failed:
+        objects.put("x", b"", {}, give_up_seconds=1.0)
+    assert time.monotonic() - started < 3
+    assert failed.value.exit_status == 1
+
+
+def test_what_is_missing_is_named(monkeypatch):
+    for name in ("botocore.config", "botocore.session"):
+        monkeypatch.setitem(sys.modules, name, None)
+    buckets.client.cache_clear()
+    with pytest.raises(ConfigError, match=r"pip install 'scalemani\[s3\]'"):
+        RunStore.open("s3://bucket/run")
