@@ -141,14 +141,15 @@ def _exact_panel(
                 end = min(stop, left_out) if part == 0 else stop
                 if begin >= end:
                     continue
-                _square_distances(columns, targets[i], begin, end, squared)
+                square_distances(columns, targets[i], begin, end, squared)
                 sums[i] += weigh(kind, squared, charges[begin:end], slopes)
                 for k in range(n_dims):
-                    gradients[i, k] += SLOPE * _moment(columns[k, begin:end], targets[i, k], slopes)
+                    gradients[i, k] += SLOPE * moment(columns[k, begin:end], targets[i, k], slopes)
 
 
 @compiled_sums
-def _square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: int, squared: np.ndarray) -> None:
+def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: int, squared: np.ndarray) -> None:
+    """Write |y - x_j|^2 to the points x_j = columns[:, begin:end] of `columns` (d, N) into `squared`."""
     for k in range(len(columns)):
         column, y = columns[k, begin:end], target[k]
         for j in range(np.uint64(len(column))):
@@ -178,7 +179,8 @@ def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarra
 
 
 @compiled_sums
-def _moment(column: np.ndarray, y: float, slopes: np.ndarray) -> float:
+def moment(column: np.ndarray, y: float, slopes: np.ndarray) -> float:
+    """Return sum_j slopes_j (y - x_j) over one coordinate of the points."""
     total = 0.0
     for j in range(np.uint64(len(column))):
         total += slopes[j] * (y - column[j])
