@@ -84,14 +84,20 @@ def gather(
 
 @compiled
 def bounds(points: np.ndarray) -> np.ndarray:
-    """Return the least and greatest coordinates along each axis, (2, d); NaN or infinite where `points` (n, d) are."""
-    n_dims = np.uint64(points.shape[1])
+    """Return the least and greatest coordinates along each axis, (2, d); NaN where `points` (n, d) are not finite.
+
+    Even and odd rows are kept apart, so that comparisons do not wait for each other.
+    """
     extremes = np.empty((2, points.shape[1]))
-    for axis in range(n_dims):
-        low, high, taint = np.inf, -np.inf, 0.0
-        for n in range(np.uint64(points.shape[0])):
-            value = points[n, axis]
+    n_pairs = np.uint64(points.shape[0] // 2)
+    for axis in range(np.uint64(points.shape[1])):
+        low = high = other_low = other_high = points[points.shape[0] - 1, axis]
+        finite = low - low == 0.0
+        for pair in range(n_pairs):
+            value, other = points[np.uint64(2) * pair, axis], points[np.uint64(2) * pair + np.uint64(1), axis]
             low, high = min(low, value), max(high, value)
-            taint += 0.0 * value
-        extremes[0, axis], extremes[1, axis] = low + taint, high + taint
+            other_low, other_high = min(other_low, other), max(other_high, other)
+            finite &= (value - value == 0.0) & (other - other == 0.0)
+        extremes[0, axis] = min(low, other_low) if finite else np.nan
+        extremes[1, axis] = max(high, other_high) if finite else np.nan
     return extremes

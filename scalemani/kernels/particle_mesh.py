@@ -7,15 +7,15 @@ Hockney and Eastwood, Computer Simulation Using Particles (1988); Essmann et al.
 """
 
 import math
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
+from scalemani.kernels.mesh_convolution import MeshConvolution, Over
+from scalemani.kernels.mesh_kernels import KERNELS, kernel_transform, padded_lengths
 from scalemani.kernels.mesh_splines import bounds, gather, gather_points, row_slack, spread, taps_of
 from scalemani.kernels.mesh_steps import MeshRule, mesh_rule
-from scalemani.kernels.mesh_transforms import KERNELS, MeshConvolution, kernel_transform, padded_lengths
 
 DIMENSIONS = (2, 3)
 PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
@@ -25,8 +25,6 @@ MOST_BYTES = 2**31  # of charges, spectrum and transform together
 LEAST_EXTENT = 1e-100  # squares of anything smaller are no normal numbers: such points count as coincident
 MOST_CELLS = 2**40  # along an axis; so many never fit, and fewer are counted without overflow
 KEPT_CONVOLUTIONS = 2
-
-Over = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
 
 
 class Mesh(NamedTuple):
@@ -82,8 +80,9 @@ class ParticleMesh:
             return np.zeros(len(others)), np.zeros(others.shape)
         low, high = self._box(sources, others)
         total = float(amounts.sum()) * (len(sources) // len(amounts))
+        own = 1.0 if targets is None and charges is None else 0.0
         if np.max(high - low) < LEAST_EXTENT:
-            values, gradients = np.full(len(others), total), np.zeros(others.shape)
+            values, gradients = np.full(len(others), total - own), np.zeros(others.shape)
         else:
             rule = mesh_rule(self.kernel, self.tolerance, len(sources), len(low))
             mesh = fitted_mesh(low, high, rule)
@@ -91,9 +90,9 @@ class ParticleMesh:
             _check_memory(mesh, lengths, rule, (self.tolerance, high - low))
             convolution = self._convolution(mesh, lengths, rule)
             coefficients = self._coefficients(sources, (amounts, 1.0 / unit), mesh, rule, convolution)
-            amounts_at = (unit * convolution.unit, total * convolution.edge)
-            values, gradients = self._read(coefficients, others, mesh, rule, amounts_at)
-        if targets is None:
+            affine = (unit * convolution.unit, total * convolution.edge - own)
+            values, gradients = self._read(coefficients, others, mesh, rule, affine)
+        if targets is None and charges is not None:
             values -= amounts
         return values, gradients
 
@@ -155,7 +154,7 @@ class ParticleMesh:
         return self._buffer[:size].reshape(n_parts, *mesh.shape)
 
     def _read(
-        self, coefficients: np.ndarray, others: np.ndarray, mesh: Mesh, rule: MeshRule, amounts: tuple[float, float]
+        self, coefficients: np.ndarray, others: np.ndarray, mesh: Mesh, rule: MeshRule, affine: tuple[float, float]
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return unit * spline + constant and unit * its gradient at the targets."""
         values, gradients = np.empty(len(others)), np.empty(others.shape)
@@ -163,7 +162,7 @@ class ParticleMesh:
 
         def read(piece: slice) -> None:
             out = (values[piece], gradients[piece])
-            gather(others[piece], mesh.scale(), amounts, taps_of(rule.degree), group, coefficients, out)
+            gather(others[piece], mesh.scale(), affine, taps_of(rule.degree), group, coefficients, out)
 
         for _ in self.over(read, _pieces(len(others), PIECE)):
             pass
@@ -211,9 +210,10 @@ def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
 
 def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, wanted: tuple[float, np.ndarray]) -> None:
     """Raise NumericalError where two meshes of charges, the spectrum and the kernel's transform take too much."""
-    rest = math.prod(float(length) for length in lengths[1:])
     nodes = math.prod(float(length) for length in mesh.shape)
-    taken = rule.dtype.itemsize * (2.0 * nodes + mesh.shape[0] * (rest + 2.0) + 0.25 * lengths[0] * rest)
+    spectrum = lengths[0] * nodes / mesh.shape[0]
+    transform = math.prod(0.5 * length + 1.0 for length in lengths)
+    taken = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
     if taken > MOST_BYTES:
         tolerance, extents = wanted
         raise NumericalError(

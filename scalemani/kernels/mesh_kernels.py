@@ -1,4 +1,4 @@
-"""Convolution of a mesh of charges with a kernel in free space, by Fourier transforms that skip the zero padding.
+"""The Fourier transform of a kernel in free space, as a mesh that is charged and read by splines needs it.
 
 The mesh is charged by B-splines and read by B-splines. The transform of the kernel is divided by what the two smooth
 away, in the least-squares sense for the gradient of the spline that is read ("optimal influence function"). Source:
@@ -6,24 +6,17 @@ Hockney and Eastwood, Computer Simulation Using Particles (1988), 8-22; for the 
 Ballenegger, Cerda and Holm, J. Chem. Theory Comput. 8 (2012), 936, equation 31.
 """
 
-from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import fft
-
-from scalemani.kernels.compile import compiled
 
 KERNELS = ("student", "gaussian")
 SLACK_NODES = 16  # along which the kernel is bent to a smooth periodic one: a kink there would ring everywhere
 # Padded lengths are these times powers of two: quick to transform, and 7 to 12% apart, so that a map that grows keeps
 # its kernel's transform for a while.
 LENGTH_FACTORS = (32, 36, 40, 45, 48, 54, 60)
-BLOCK_COLUMNS = 32  # columns transformed at a time: padded, a few hundred kB, they stay in the second-level cache
-BLOCK_NODES = 16384  # nodes of the slices of the mesh, at least one, transformed at a time along the other axes
 ALIASES = 24  # images of the first zone on either side that count in sums over aliases
-
-Over = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
 
 
 class KernelTransform(NamedTuple):
@@ -103,78 +96,3 @@ def _smoothing(length: int, degree: int) -> tuple[np.ndarray, np.ndarray, np.nda
     powers = np.sinc(images / (2.0 * np.pi)) ** (2 * degree + 2)
     amounts = powers.sum(axis=1)
     return powers[:, ALIASES] / amounts**2, (powers * images**2).sum(axis=1) / amounts, angles**2
-
-
-@compiled
-def _multiply(block: np.ndarray, transform: np.ndarray) -> None:
-    """Multiply `block` (m, c) complex by the real, even `transform` (m / 2 + 1, c)."""
-    length = np.uint64(block.shape[0])
-    for row in range(length):
-        stored = np.uint64(min(row, length - row))
-        for column in range(np.uint64(block.shape[1])):
-            block[row, column] *= transform[stored, column]
-
-
-class MeshConvolution:
-    """Convolves meshes with one kernel, in the dtype of the meshes (float32 or float64).
-
-    Parts are transformed in fixed slices whatever `over` runs side by side, so results do not depend on threads.
-    """
-
-    def __init__(self, transform: KernelTransform, dtype: np.dtype):
-        self.lengths, self.unit, self.edge = transform.lengths, transform.unit, transform.edge
-        middle = _mirrored(transform.values.astype(dtype), self.lengths)
-        self._transform = middle.reshape(len(middle), -1)
-        self._complex = np.complex64 if dtype == np.float32 else np.complex128
-
-    def apply(self, parts: np.ndarray, over: Over) -> np.ndarray:
-        """Return the sum of `parts` (p, n_0, ...) convolved with the kernel, in the place of the first part."""
-        n_rows, *others = parts.shape[1:]
-        spectrum = np.empty((n_rows, *self.lengths[1:-1], self.lengths[-1] // 2 + 1), self._complex)
-        columns = spectrum.reshape(n_rows, -1)
-        slices = _pieces(n_rows, max(1, BLOCK_NODES // int(np.prod(others))))
-        _run(over(lambda rows: self._forward(parts[:, rows], spectrum[rows]), slices))
-        _run(
-            over(
-                lambda block: self._first_axis(columns[:, block], self._transform[:, block]),
-                _pieces(columns.shape[1], BLOCK_COLUMNS),
-            )
-        )
-        _run(over(lambda rows: self._back(spectrum[rows], parts[0, rows]), slices))
-        return parts[0]
-
-    def _forward(self, parts: np.ndarray, spectrum: np.ndarray) -> None:
-        for part in parts[1:]:
-            parts[0] += part
-        lines = fft.rfft(parts[0], n=self.lengths[-1], axis=-1)
-        for axis in range(lines.ndim - 2, 0, -1):
-            lines = fft.fft(lines, n=self.lengths[axis], axis=axis, overwrite_x=True)
-        spectrum[...] = lines
-
-    def _first_axis(self, columns: np.ndarray, transform: np.ndarray) -> None:
-        lines = fft.fft(columns, n=self.lengths[0], axis=0)
-        _multiply(lines, transform)
-        columns[...] = fft.ifft(lines, axis=0, overwrite_x=True)[: len(columns)]
-
-    def _back(self, spectrum: np.ndarray, out: np.ndarray) -> None:
-        for axis in range(1, spectrum.ndim - 1):
-            spectrum = fft.ifft(spectrum, axis=axis)
-            spectrum = spectrum[(slice(None),) * axis + (slice(out.shape[axis]),)]
-        out[...] = fft.irfft(spectrum, n=self.lengths[-1], axis=-1)[..., : out.shape[-1]]
-
-
-def _mirrored(values: np.ndarray, lengths: tuple[int, ...]) -> np.ndarray:
-    """Return a transform with all wave numbers of its middle axes; the first and last stay halves."""
-    for axis in range(1, values.ndim - 1):
-        numbers = np.arange(lengths[axis])
-        values = values.take(np.minimum(numbers, lengths[axis] - numbers), axis=axis)
-    return values
-
-
-def _pieces(size: int, step: int) -> list[slice]:
-    return [slice(first, min(first + step, size)) for first in range(0, size, step)]
-
-
-def _run(parts: Iterable[Any]) -> None:
-    for _ in parts:
-        pass
