@@ -1,0 +1,59 @@
+"""Runs a command of scalemani on workers that Slurm starts as jobs of their own, with dask-jobqueue.
+
+    . deploy/tls.sh ~/scalemani-tls
+    .venv/bin/python deploy/slurm/jobqueue.py --jobs 4 --cores 32 --memory 64GB embed POINTS RUN
+
+The scheduler and the driver run here, on the login node or in a small job; a job that is lost is replaced. What Slurm
+wants beside that (partition, account, prologue) goes into dask-jobqueue's own configuration, ~/.config/dask/jobqueue.yaml.
+"""
+
+import argparse
+import subprocess
+import sys
+
+import dask
+from dask_jobqueue import SLURMCluster
+from distributed import Client
+from distributed.security import Security
+
+
+def arguments() -> argparse.Namespace:
+    """Return what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, required=True, help="jobs kept running, a worker each")
+    parser.add_argument("--cores", type=int, required=True, help="threads a worker")
+    parser.add_argument("--memory", required=True, help="memory a worker, such as 64GB")
+    parser.add_argument("--walltime", default="08:00:00", help="of a job")
+    parser.add_argument("--wait", type=float, default=3600, help="seconds to wait for the first worker")
+    parser.add_argument("command", nargs=argparse.REMAINDER, help="embed POINTS RUN ..., without --scheduler")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Start the cluster, run the command on it, and return its exit status."""
+    asked = arguments()
+    security = Security()  # from the variables that deploy/tls.sh sets
+    if not security.require_encryption:
+        sys.exit("no TLS: source deploy/tls.sh first")
+    # A job may wait in the queue for long: the cluster is not to give up the workers it has lost in the meantime.
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
+    with SLURMCluster(
+        cores=asked.cores,
+        processes=1,
+        memory=asked.memory,
+        walltime=asked.walltime,
+        worker_command="distributed.cli.dask_worker",
+        worker_extra_args=["--dashboard-address", "127.0.0.1:0"],
+        security=security,
+        protocol="tls://",
+        scheduler_options={"dashboard_address": "127.0.0.1:0"},
+    ) as cluster:
+        cluster.adapt(minimum_jobs=asked.jobs, maximum_jobs=asked.jobs)
+        with Client(cluster) as client:
+            client.wait_for_workers(1, timeout=asked.wait)
+        command = [sys.executable, "-m", "scalemani", *asked.command, "--scheduler", cluster.scheduler_address]
+        return subprocess.run(command, check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())
