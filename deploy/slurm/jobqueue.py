@@ -1,10 +1,10 @@
 """Runs a command of scalemani on workers that Slurm starts as jobs of their own, with dask-jobqueue.
 
-    . deploy/tls.sh ~/scalemani-tls
+    . deploy/dask.sh ~/scalemani-tls
     .venv/bin/python deploy/slurm/jobqueue.py --jobs 4 --cores 32 --memory 64GB embed POINTS RUN
 
 The scheduler and the driver run here, on the login node or in a small job; a job that is lost is replaced. What Slurm
-wants beside that (partition, account, prologue) goes into dask-jobqueue's own configuration, ~/.config/dask/jobqueue.yaml.
+wants beside that (partition, account, prologue) goes into ~/.config/dask/jobqueue.yaml, which dask-jobqueue reads.
 """
 
 import argparse
@@ -32,10 +32,10 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Start the cluster, run the command on it, and return its exit status."""
     asked = arguments()
-    security = Security()  # from the variables that deploy/tls.sh sets
+    security = Security()  # from the variables that deploy/dask.sh sets
     if not security.require_encryption:
-        sys.exit("no TLS: source deploy/tls.sh first")
-    # A job may wait in the queue for long: the cluster is not to give up the workers it has lost in the meantime.
+        sys.exit("no TLS: source deploy/dask.sh first")
+    # A job may wait in the queue for long, and its worker is not to be given up meanwhile.
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})
     with SLURMCluster(
         cores=asked.cores,

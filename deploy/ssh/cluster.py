@@ -1,6 +1,6 @@
 """Runs a command of scalemani on hosts that SSH reaches, which see the same folders and the same environment.
 
-    . deploy/tls.sh /shared/scalemani-tls
+    . deploy/dask.sh /shared/scalemani-tls
     .venv/bin/python deploy/ssh/cluster.py --hosts node1 node2 node3 --threads 16 -- embed POINTS RUN
 
 The first host gets the scheduler, every host a worker, this one the driver. Hosts are reached as the SSH configuration
@@ -32,16 +32,16 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Start the cluster, run the command on it, and return its exit status."""
     asked = arguments()
-    security = Security()  # from the variables that deploy/tls.sh sets; the hosts get the same paths
+    security = Security()  # from the variables that deploy/dask.sh sets; the hosts get the same paths
     if not security.require_encryption:
-        sys.exit("no TLS: source deploy/tls.sh first, with a folder that all hosts see and only you can read")
+        sys.exit("no TLS: source deploy/dask.sh first, with a folder that all hosts see and only you can read")
     dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a worker that restarts is not given up
     with SSHCluster(
         [asked.hosts[0], *asked.hosts],
         connect_options={} if asked.ssh_config is None else {"config": [asked.ssh_config]},
         remote_python=asked.python,
         scheduler_options={"protocol": "tls://", "port": 0, "dashboard_address": LOOPBACK},
-        worker_options={"nthreads": asked.threads, "memory_limit": 0, "dashboard_address": LOOPBACK},
+        worker_options={"nthreads": asked.threads, "dashboard_address": LOOPBACK},
         security=security,
     ) as cluster:
         with Client(cluster) as client:
