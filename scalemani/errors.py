@@ -40,8 +40,6 @@ class StoreError(ScalemaniError):
 class StoreLockedError(StoreError):
     """Another run is working on this store."""
 
-    exit_status = 1  # nothing is wrong with what was asked: a scheduler may try again
-
 
 class StoreVersionError(StoreError):
     """A store written in another format version."""
@@ -116,3 +114,13 @@ def nearest_name(name: str, allowed: Iterable[str]) -> str:
 def without_user(text: str) -> str:
     """Return a text without the user and password of any URL in it."""
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
+
+
+def refuse_credentials(location: str) -> None:
+    """Refuse a URL with a user or password in it, without repeating them."""
+    scheme, separator, rest = location.partition("://")
+    if separator and "@" in rest:
+        raise ConfigError(
+            f"a {scheme}:// URL was given with a user or password in it: leave them out, credentials come from the "
+            "environment or the usual profile"
+        )

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import zarr
 
-from scalemani.errors import ConfigError, StoreError
+from scalemani.errors import ConfigError, StoreError, refuse_credentials
 from scalemani.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.sources.opening import open_points
 from scalemani.store.objects import as_store_error
@@ -196,6 +196,7 @@ def write_rows(
     StoreError, DiskSpaceError
         When the place cannot be written; a .zarr that exists is not overwritten.
     """
+    refuse_credentials(str(path))
     target = str(path).rstrip("/")
     suffix = Path(target).suffix.lower()
     if suffix not in WRITERS:

@@ -11,13 +11,13 @@ from distributed import Client, LocalCluster
 from distributed.core import Status
 from distributed.security import Security
 
+from scalemani.chunked.certificates import certificate_paths
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.store.run_store import RunStore
 
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
 REACH_SECONDS = 60.0
-TLS_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
 # The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 1000,
@@ -87,14 +87,8 @@ def connected(address: str, tls: str | None) -> Iterator[Client]:
 
 
 def security(folder: str | Path) -> Security:
-    """Return the certificates in a folder made by `scalemani certificates`, for every role."""
-    files = {role: Path(folder) / name for role, name in TLS_FILES.items()}
-    missing = [str(path) for path in files.values() if not path.is_file()]
-    if missing:
-        raise ConfigError(f"no {', '.join(missing)}: make certificates with 'scalemani certificates {folder}'")
-    if files["tls_client_key"].stat().st_mode & 0o077:
-        raise ConfigError(f"{files['tls_client_key']} can be read by others: chmod 600 it")
-    return Security(require_encryption=True, **{role: str(path) for role, path in files.items()})
+    """Return the certificates in a folder made by `scalemani certificates`."""
+    return Security(require_encryption=True, **certificate_paths(folder))
 
 
 @contextlib.contextmanager

@@ -227,8 +227,9 @@ class ClusterMap:
             if status == "finished":
                 finished.append(key)
             elif status == "error":
+                error = future.exception(timeout=ANSWER_SECONDS)
                 self._take(key)
-                self._failed(index, future.exception(timeout=ANSWER_SECONDS))
+                self._failed(index, error)
             elif status in ("cancelled", "lost"):  # with the connection to the scheduler
                 self._take(key)
                 self._waiting.appendleft(index)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from scalemani.cli import machines
 from scalemani.cli.options import (
     Debug,
     Labels,
@@ -25,6 +26,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Manifold learning on millions of points, out of core.",
 )
+
+for command in (machines.certificates, machines.scheduler, machines.worker):
+    app.command()(command)
 
 
 @app.command()

@@ -9,7 +9,7 @@ import zarr
 from dask.array import Array as DaskArray
 from zarr.storage import FsspecStore
 
-from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
+from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError, refuse_credentials
 from scalemani.sources.base import Source, as_store_errors, without_credentials
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 from scalemani.store.retrying import may_pass, retried
@@ -59,6 +59,7 @@ class DaskPoints(Source):
 
 def open_zarr(location: str, member: str | None) -> Source:
     """Open a zarr array, an array within a group, or a matrix of an AnnData .zarr."""
+    refuse_credentials(location)
     description = without_credentials(location) + (f"::{member}" if member else "")
     if "://" not in location:
         check_declared_codecs(Path(location, member or ""), description)

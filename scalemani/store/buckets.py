@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeVar
 
-from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, without_user
+from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, refuse_credentials
 from scalemani.store.objects import SAFE_NAME, Committed, Objects, checked_key
 from scalemani.store.retrying import GIVE_UP_SECONDS, retried
 
@@ -68,12 +68,10 @@ class BucketObjects(Objects):
     """Objects of a bucket whose keys start with a prefix; a put is seen whole or not at all."""
 
     def __init__(self, location: str) -> None:
+        refuse_credentials(location)
         bucket, _, prefix = location.removeprefix(SCHEME).rstrip("/").partition("/")
-        if not location.startswith(SCHEME) or "@" in bucket or not SAFE_NAME.fullmatch(bucket) or not prefix:
-            raise ConfigError(
-                f"a run in an object store is at s3://bucket/name, without user or password, got "
-                f"{without_user(location)!r}"
-            )
+        if not location.startswith(SCHEME) or not SAFE_NAME.fullmatch(bucket) or not prefix:
+            raise ConfigError(f"a run in an object store is at s3://bucket/name, got {location!r}")
         self.bucket, self.prefix = bucket, checked_key(prefix)
         self.root: str = f"{SCHEME}{bucket}/{prefix}"
 

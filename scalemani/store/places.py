@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scalemani.errors import ConfigError, without_user
+from scalemani.errors import ConfigError, refuse_credentials
 from scalemani.store.buckets import SCHEME, BucketObjects
 from scalemani.store.objects import LocalObjects, Objects
 
@@ -13,5 +13,6 @@ def open_objects(root: str | Path) -> Objects:
     if location.startswith(SCHEME):
         return BucketObjects(location)
     if "://" in location:
-        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {without_user(location)!r}")
+        refuse_credentials(location)
+        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {location!r}")
     return LocalObjects(location)

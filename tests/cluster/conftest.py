@@ -1,0 +1,96 @@
+"""Real schedulers and workers, in processes of their own."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+VALUES = {
+    "neighbors": {"n_neighbors": 12, "method": "partition"},
+    "affinities": {"perplexity": 4},
+    "landmarks": {"n_landmarks": 200},
+    "partition": {"cell_points": 200, "sample_points": 2000},
+}
+
+
+class Cluster:
+    """A scheduler and workers started by the command line, each of which can be killed."""
+
+    def __init__(self, environment: dict[str, str], options: tuple[str, ...] = (), protocol: str = "tcp") -> None:
+        with socket.socket() as found:
+            found.bind(("127.0.0.1", 0))
+            self.port = found.getsockname()[1]
+        self.address = f"{protocol}://127.0.0.1:{self.port}"
+        self.environment = {**os.environ, **environment}
+        self.options = options
+        self.processes: list[subprocess.Popen] = []
+        self.scheduler = self.start("scheduler", "--port", str(self.port))
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            with socket.socket() as tried:
+                if tried.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return
+            assert self.scheduler.poll() is None, "the scheduler ended"
+            time.sleep(0.1)
+
+    def start(self, *arguments: str) -> subprocess.Popen:
+        command = [sys.executable, "-m", "scalemani", *arguments, *self.options]
+        quiet = subprocess.DEVNULL
+        self.processes.append(subprocess.Popen(command, env=self.environment, stdout=quiet, stderr=quiet))
+        return self.processes[-1]
+
+    def add_workers(self, count: int, *options: str) -> subprocess.Popen:
+        return self.start("worker", self.address, "--workers", str(count), *options)
+
+    def worker_processes(self) -> list[psutil.Process]:
+        """The processes in which tasks run: children of the nannies."""
+        found = []
+        for process in self.processes:
+            with contextlib.suppress(psutil.Error):
+                found += [
+                    child
+                    for child in psutil.Process(process.pid).children(recursive=True)
+                    if "spawn_main" in " ".join(child.cmdline())
+                ]
+        return found
+
+    def close(self) -> None:
+        for process in reversed(self.processes):
+            members = []
+            with contextlib.suppress(psutil.Error):
+                members = psutil.Process(process.pid).children(recursive=True)
+            for member in members:
+                with contextlib.suppress(psutil.Error):
+                    member.send_signal(signal.SIGKILL)
+            process.kill()
+            process.wait()
+
+
+@pytest.fixture
+def start_cluster() -> Iterator:
+    """Start clusters that end with the test: `start_cluster(workers, environment={}, options=())`."""
+    clusters = []
+
+    def start(workers: int, environment=None, options=(), protocol="tcp") -> Cluster:
+        cluster = Cluster(environment or {}, tuple(options), protocol)
+        clusters.append(cluster)
+        if workers:
+            cluster.add_workers(workers)
+        return cluster
+
+    yield start
+    for cluster in clusters:
+        cluster.close()
+
+
+@pytest.fixture
+def values():
+    """Parameters of a small run with all stages."""
+    return VALUES

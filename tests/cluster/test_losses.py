@@ -1,0 +1,180 @@
+"""What is lost while a run is at work: workers, all of them, the scheduler; and blocks that end their workers."""
+
+import collections
+import ctypes
+import functools
+import os
+import random
+import signal
+import threading
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from scalemani.chunked import cluster as cluster_module
+from scalemani.chunked.cluster import Needs, slots
+from scalemani.chunked.executor import LEDGER_VARIABLE, Executor
+from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, WorkersLostError
+from scalemani.params import Parameters
+from scalemani.run import run
+from scalemani.sources import open_points
+
+NEEDS = Needs("demo", "scope")
+
+
+def embed(points, root, values, **resources):
+    params = Parameters().with_values(values)
+    return run(open_points(points), root, "laplacian-eigenmaps", params, Executor(**resources), 1024)
+
+
+def slow_square(number):
+    time.sleep(0.3)
+    return number * number
+
+
+def crash(folder, unit):
+    with open(os.path.join(folder, f"{unit}-{os.getpid()}"), "w"):
+        pass
+    if unit == 5:
+        ctypes.string_at(0)
+    return unit
+
+
+def end_process(unit):
+    os._exit(3)
+
+
+def refuse(unit):
+    raise StoreError(f"unit {unit} is not to be had")
+
+
+class Killer(threading.Thread):
+    """Ends a worker at random every so often."""
+
+    def __init__(self, processes, seed, every):
+        super().__init__(daemon=True)
+        self.processes, self.draws, self.every = processes, random.Random(seed), every
+        self.stop = threading.Event()
+        self.kills = 0
+
+    def run(self):
+        while not self.stop.wait(self.every):
+            found = self.processes()
+            if found:
+                victim = self.draws.choice(found)
+                try:
+                    victim.send_signal(signal.SIGKILL)
+                    self.kills += 1
+                except Exception:
+                    continue
+
+
+def own_workers():
+    """Return the processes of workers that this one has started."""
+    children = psutil.Process().children(recursive=True)
+    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+
+
+def test_a_run_outlives_its_workers_and_does_nothing_twice(roll, values, tmp_path, monkeypatch):
+    points = np.concatenate([roll + 40 * number for number in range(4)])
+    reference = embed(points, tmp_path / "reference", values)
+    monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
+    killer = Killer(own_workers, 1, 3.0)
+    killer.start()
+    found = embed(points, tmp_path / "run", values, scheduler="processes", workers=2)
+    killer.stop.set()
+    assert killer.kills > 1
+    for stage in reference.keys:
+        assert found.group(stage).content_digest == reference.group(stage).content_digest, stage
+    done = collections.Counter(line.rpartition(" ")[0] for line in (tmp_path / "ledger").read_text().splitlines())
+    assert max(done.values()) == 1
+    assert not own_workers()
+
+
+@pytest.mark.slow
+def test_a_map_outlives_all_its_workers_at_once():
+    executor = Executor(scheduler="processes", workers=2)
+    with executor.started():
+
+        def end_all():
+            for worker in own_workers():
+                worker.kill()
+
+        for delay in (0.5, 1.0, 6.0):
+            threading.Timer(delay, end_all).start()
+        assert executor.map(slow_square, range(60), needs=NEEDS) == [number**2 for number in range(60)]
+    assert not own_workers()
+
+
+def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cluster, tmp_path):
+    cluster = start_cluster(2)
+    executor = Executor(scheduler=cluster.address)
+    started = time.monotonic()
+    with executor.started(), pytest.raises(PoisonTaskError, match="stage demo, block 5: 4 workers ended"):
+        executor.map(functools.partial(crash, str(tmp_path)), range(12), needs=NEEDS)
+    assert time.monotonic() - started < 60
+    tried = collections.Counter(name.partition("-")[0] for name in os.listdir(tmp_path))
+    assert tried["5"] <= 4
+
+
+@pytest.mark.slow
+def test_blocks_that_all_end_their_workers_do_not_go_on_for_ever():
+    executor = Executor(scheduler="processes", workers=2)
+    with executor.started(), pytest.raises(PoisonTaskError, match="workers ended"):
+        executor.map(end_process, range(6), needs=NEEDS)
+
+
+def test_an_error_of_a_task_is_raised_as_it_is(start_cluster):
+    executor = Executor(scheduler=start_cluster(1).address)
+    with executor.started(), pytest.raises(StoreError, match="is not to be had"):
+        executor.map(refuse, range(6), needs=NEEDS)
+
+
+def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster, monkeypatch):
+    cluster = start_cluster(0)
+    nanny = cluster.add_workers(2)
+    executor = Executor(scheduler=cluster.address)
+    with executor.started():
+        assert executor.map(slow_square, range(3), needs=NEEDS) == [0, 1, 4]
+
+        def end_all():
+            for process in [nanny, *cluster.worker_processes()]:
+                process.send_signal(signal.SIGKILL)
+
+        monkeypatch.setattr(cluster_module, "WORKERS_LOST_SECONDS", 4.0)
+        threading.Timer(1.0, end_all).start()
+        started = time.monotonic()
+        with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there") as lost:
+            executor.map(slow_square, range(100), needs=NEEDS)
+        assert time.monotonic() - started < 30
+        assert lost.value.exit_status == 1
+        threading.Timer(1.0, cluster.add_workers, [1]).start()
+        monkeypatch.setattr(cluster_module, "WORKERS_LOST_SECONDS", 60.0)
+        assert executor.map(slow_square, range(3), needs=NEEDS) == [0, 1, 4]
+
+
+def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch):
+    monkeypatch.setattr(cluster_module, "SCHEDULER_LOST_SECONDS", 5.0)
+    cluster = start_cluster(1)
+    executor = Executor(scheduler=cluster.address)
+    started = time.monotonic()
+    with executor.started():
+        threading.Timer(1.0, cluster.scheduler.kill).start()
+        with pytest.raises(SchedulerLostError, match="goes on where this one ended") as lost:
+            executor.map(slow_square, range(200), needs=NEEDS)
+    assert time.monotonic() - started < 60
+    assert lost.value.exit_status == 1
+
+
+def test_a_store_that_workers_do_not_see_is_refused(roll, start_cluster, values, bucket):
+    cluster = start_cluster(1, {"AWS_SECRET_ACCESS_KEY": "", "AWS_ENDPOINT_URL": "http://127.0.0.1:9", "HOME": "/none"})
+    with pytest.raises(StoreError, match="cannot work on s3://"):
+        embed(roll, f"{bucket}/run", values, scheduler=cluster.address)
+
+
+def test_as_many_tasks_run_side_by_side_as_fit_into_a_worker():
+    assert slots(4, None, Needs(shared=100, each=50)) == 4
+    assert slots(4, 250, Needs(shared=100, each=50)) == 3
+    assert slots(4, 120, Needs(shared=100, each=50)) == 0

@@ -1,0 +1,102 @@
+"""One answer wherever it is computed and stored, by tasks that are small."""
+
+import functools
+
+import cloudpickle
+import numpy as np
+import pytest
+
+from scalemani.chunked.executor import Executor
+from scalemani.params import Parameters
+from scalemani.run import open_run, run
+from scalemani.sources import open_points
+
+MOST_TASK_BYTES = 8192
+BIT_EQUAL = {
+    "points": ("points",),
+    "work_points": ("input_rows", "points", "sketch"),
+    "affinities": ("values", "beta"),
+    "landmarks": ("rows", "points"),
+    "landmark_weights": ("indices", "values"),
+    "graph": ("indices", "distances"),
+}
+
+
+def embed(points, root, values, method="laplacian-eigenmaps", block_rows=1024, **resources):
+    params = Parameters().with_values(values)
+    return run(open_points(points), root, method, params, Executor(**resources), block_rows)
+
+
+@pytest.fixture(scope="module")
+def reference(roll, tmp_path_factory, request):
+    from_here = tmp_path_factory.mktemp("runs")
+
+    @functools.cache
+    def computed(method):
+        return embed(roll, from_here / method, request.getfixturevalue("module_values"), method)
+
+    return computed
+
+
+@pytest.fixture(scope="module")
+def module_values():
+    return {
+        "neighbors": {"n_neighbors": 12, "method": "partition"},
+        "affinities": {"perplexity": 4},
+        "landmarks": {"n_landmarks": 200},
+        "partition": {"cell_points": 200, "sample_points": 2000},
+    }
+
+
+def assert_same(one, other):
+    for stage in one.keys.keys() & BIT_EQUAL.keys():
+        for name in BIT_EQUAL[stage]:
+            np.testing.assert_array_equal(one.group(stage).read(name), other.group(stage).read(name), err_msg=name)
+    if "reduced" in one.keys:
+        for name in ("laplacian_values", "mass_values"):
+            first, second = one.group("reduced").read(name), other.group("reduced").read(name)
+            np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-12 * np.abs(first).max())
+        np.testing.assert_allclose(one.embedding[...], other.embedding[...], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("workers", "block_rows"), [pytest.param(1, 1024, marks=pytest.mark.slow), (2, 2048)])
+def test_clusters_give_the_answer_of_threads(
+    roll, reference, module_values, start_cluster, tmp_path, workers, block_rows
+):
+    cluster = start_cluster(workers)
+    found = embed(roll, tmp_path / "run", module_values, block_rows=block_rows, scheduler=cluster.address)
+    assert_same(reference("laplacian-eigenmaps"), found)
+    graph = embed(roll, tmp_path / "run", module_values, "knn-graph", block_rows, scheduler=cluster.address)
+    assert_same(reference("knn-graph"), graph)
+
+
+def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
+    roll, reference, module_values, start_cluster, bucket, tmp_path
+):
+    import zarr
+
+    points = zarr.create_array(f"{bucket}/points.zarr", shape=roll.shape, chunks=(1000, 3), dtype=roll.dtype)
+    points[...] = roll
+    cluster = start_cluster(2)
+    found = embed(f"{bucket}/points.zarr", f"{bucket}/run", module_values, scheduler=cluster.address)
+    assert_same(reference("laplacian-eigenmaps"), found)
+    assert_same(found, open_run(f"{bucket}/run"))
+
+
+@pytest.mark.parametrize("method", ["laplacian-eigenmaps", "spectral-clustering", "knn-graph"])
+def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path, monkeypatch, method):
+    sizes: dict[str, list[int]] = {}
+
+    def measured(self, function, units, at_once=None, needs=None):
+        if self.scheduler is None:  # what a stage does on the driver by design
+            return self._map_threads(function, units, 2)
+        sizes.setdefault(needs.stage, []).append(len(units))
+        assert len(cloudpickle.dumps(function)) < MOST_TASK_BYTES, needs.stage
+        return self._map_threads(function, units, 2)
+
+    monkeypatch.setattr(Executor, "map", measured)
+    monkeypatch.setattr(Executor, "each", measured)
+    found = embed(roll, tmp_path / "run", module_values, method, scheduler="threads")
+    for stage, counts in sizes.items():
+        assert max(counts) <= found.dimensions.n_blocks, stage
+    assert sizes.keys() >= {"work_points", "neighbors"}

@@ -1,0 +1,137 @@
+"""Who may connect, what listens where, and what is written down: secrets are not."""
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from scalemani.chunked import clients
+from scalemani.chunked.certificates import make_certificates
+from scalemani.chunked.executor import Executor
+from scalemani.errors import ConfigError, SchedulerLostError
+
+PLANTED = ("AKIAPLANTEDBYTESTS00", "planted/secret+of/the+tests")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    pytest.importorskip("cryptography")
+    folder = tmp_path_factory.mktemp("certificates")
+    for name in ("ours", "theirs"):
+        make_certificates(folder / name)
+    return folder
+
+
+def process_of(unit):
+    return os.getpid()
+
+
+def listening(processes):
+    """Return the addresses on which processes and their children listen."""
+    found = set()
+    for process in processes:
+        for member in (process, *process.children(recursive=True)):
+            with contextlib.suppress(psutil.Error):
+                found |= {c.laddr.ip for c in member.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+    return found
+
+
+def test_certificates_are_for_their_owner_alone_and_are_not_overwritten(scalemani, tmp_path):
+    status, output, _ = scalemani("certificates", tmp_path / "made")
+    assert status == 0
+    for line in output.splitlines():
+        assert stat.S_IMODE(Path(line).stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
+    key = (tmp_path / "made" / "key.pem").read_bytes()
+    status, _, errors = scalemani("certificates", tmp_path / "made")
+    assert status == 2
+    assert "nothing is overwritten" in errors
+    assert (tmp_path / "made" / "key.pem").read_bytes() == key
+
+
+def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certificates, monkeypatch):
+    monkeypatch.setattr(clients, "CONNECT_SECONDS", 5)
+    cluster = start_cluster(1, options=("--tls", str(certificates / "ours")), protocol="tls")
+    executor = Executor(scheduler=cluster.address, tls=str(certificates / "ours"))
+    with executor.started():
+        assert executor.map(process_of, [1])[0] != os.getpid()
+    with (
+        pytest.raises(SchedulerLostError),
+        Executor(scheduler=cluster.address, tls=str(certificates / "theirs")).started(),
+    ):
+        pass
+    with pytest.raises(ConfigError, match="--tls"), Executor(scheduler=cluster.address).started():
+        pass
+    plain = cluster.address.replace("tls://", "tcp://")
+    with pytest.raises(SchedulerLostError), Executor(scheduler=plain).started():
+        pass
+    assert listening([psutil.Process(process.pid) for process in cluster.processes]) == {"127.0.0.1"}
+
+
+def test_a_key_that_others_can_read_is_refused(certificates, tmp_path):
+    make_certificates(tmp_path / "open")
+    (tmp_path / "open" / "key.pem").chmod(0o644)
+    with (
+        pytest.raises(ConfigError, match="chmod 600"),
+        Executor(scheduler="tls://h:1", tls=str(tmp_path / "open")).started(),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["scheduler", "--host", "0.0.0.0"], ["worker", "tcp://10.0.0.1:8786"], ["worker", "tls://10.0.0.1:8786"]],
+)
+def test_without_certificates_nothing_listens_or_connects_beyond_this_machine(scalemani, arguments):
+    status, _, errors = scalemani(*arguments)
+    assert status == 2
+    assert "scalemani certificates FOLDER" in errors
+
+
+def test_everything_listens_on_the_loopback_interface_only(start_cluster):
+    cluster = start_cluster(1)
+    executor = Executor(scheduler=cluster.address)
+    with executor.started():
+        executor.map(process_of, [1])
+        assert listening([psutil.Process(process.pid) for process in cluster.processes]) == {"127.0.0.1"}
+    own = Executor(scheduler="processes", workers=1)
+    with own.started():
+        own.map(process_of, [1])
+        assert listening([psutil.Process()]) <= {"127.0.0.1"}
+
+
+def test_credentials_are_nowhere_in_what_a_run_writes_and_says(
+    scalemani, roll, start_cluster, bucket, values, tmp_path
+):
+    from scalemani.store.buckets import client
+
+    np.save(tmp_path / "roll.npy", roll)
+    cluster = start_cluster(1)
+    settings = [f"--set={stage}.{name}={value}" for stage, group in values.items() for name, value in group.items()]
+    said = ""
+    commands = [
+        ["embed", tmp_path / "roll.npy", f"{bucket}/run", "--scheduler", cluster.address, *settings],
+        ["plan", tmp_path / "roll.npy", f"{bucket}/run", *settings],
+        ["info", f"{bucket}/run", "--json"],
+        ["export", f"{bucket}/run", tmp_path / "out.npy"],
+        ["export", f"{bucket}/run", f"{bucket}/out.zarr"],
+        ["embed", tmp_path / "roll.npy", f"s3://{'no-such-bucket'}/run", "--debug", *settings],
+        ["embed", f"s3://{PLANTED[0]}:{PLANTED[1]}@bucket/points.zarr", f"{bucket}/other", *settings],
+    ]
+    for command, status in zip(commands, [0, 0, 0, 0, 0, 2, 2], strict=True):
+        ended, output, errors = scalemani(*command)
+        assert ended == status, errors
+        said += output + errors
+    name, written = bucket.removeprefix("s3://"), b""
+    for page in client().get_paginator("list_objects_v2").paginate(Bucket=name):
+        for entry in page["Contents"]:
+            written += entry["Key"].encode() + client().get_object(Bucket=name, Key=entry["Key"])["Body"].read()
+    written += b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert '"stages"' in said
+    for secret in PLANTED:
+        assert secret not in said
+        assert secret.encode() not in written
