@@ -5,8 +5,18 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scalemani.affinities import Affinities, entropic_affinities
-    from scalemani.estimators import KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
+    from scalemani.estimators import (
+        SNE,
+        TSNE,
+        ElasticEmbedding,
+        KnnGraph,
+        LaplacianEigenmaps,
+        SpectralClustering,
+        SymmetricSNE,
+        knn_graph,
+    )
     from scalemani.landmarks import Landmarks, landmark_weights, select_landmarks
+    from scalemani.nonlinear import objective, repulsion
     from scalemani.run import Run, open_run
     from scalemani.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
 
@@ -14,13 +24,19 @@ if TYPE_CHECKING:
 PUBLIC_NAMES = {
     "Affinities": "affinities",
     "entropic_affinities": "affinities",
+    "ElasticEmbedding": "estimators",
     "KnnGraph": "estimators",
+    "SNE": "estimators",
+    "SymmetricSNE": "estimators",
+    "TSNE": "estimators",
     "LaplacianEigenmaps": "estimators",
     "SpectralClustering": "estimators",
     "knn_graph": "estimators",
     "Landmarks": "landmarks",
     "landmark_weights": "landmarks",
     "select_landmarks": "landmarks",
+    "objective": "nonlinear",
+    "repulsion": "nonlinear",
     "Run": "run",
     "open_run": "run",
     "reduce_laplacian": "spectral",
@@ -29,17 +45,23 @@ PUBLIC_NAMES = {
 }
 
 __all__ = [
+    "SNE",
+    "TSNE",
     "Affinities",
+    "ElasticEmbedding",
     "KnnGraph",
     "Landmarks",
     "LaplacianEigenmaps",
     "Run",
     "SpectralClustering",
+    "SymmetricSNE",
     "entropic_affinities",
     "knn_graph",
     "landmark_weights",
+    "objective",
     "open_run",
     "reduce_laplacian",
+    "repulsion",
     "select_landmarks",
     "solve_reduced",
     "symmetric_affinities",

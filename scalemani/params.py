@@ -14,6 +14,7 @@ from scalemani.errors import ConfigError, nearest_name
 
 NEIGHBORS_PER_PERPLEXITY = 3  # [EA 2.4]: k = 3K to 5K neighbours carry the distribution
 DEFAULT_COMPONENTS = 2
+NONLINEAR_METHODS = ("elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee")
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 Count = Annotated[int, Field(ge=1)]
@@ -131,6 +132,54 @@ class ClusteringParams:
     n_restarts: Count = 20
 
 
+@parameters()
+class LayoutParams:
+    """The descent of a nonlinear embedding.
+
+    `objective` is set by the method. `strength` weighs the repulsion (None: 1, or 1e-4 where sums are not normalised).
+    `direction` auto is gradient descent with momentum for t-SNE and the spectral direction with L-BFGS for the others;
+    `learning_rate` is that of momentum (None: N / exaggeration) and the fixed step of other directions (None: a line
+    search). Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`. The start is the
+    spectral embedding at a standard deviation of `start_deviation`. `homotopy` above 1 follows as many strengths from
+    1e-6 of the one asked for.
+
+    A phase ends when the objective falls by less than a share `converged` over `window` iterations, the descent after
+    `max_iterations` in all. `repulsion` sums to a relative error of `tolerance`, coarser in the first `schedule`
+    iterations. `kappa` strongest neighbours make the spectral direction; every `snapshots` iterations the positions
+    are kept (0: never).
+    """
+
+    objective: Literal["elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee"] | None = None
+    strength: Positive | None = None
+    direction: Literal[
+        "auto",
+        "gradient-descent",
+        "momentum",
+        "fixed-point",
+        "diagonal-hessian",
+        "conjugate-gradients",
+        "l-bfgs",
+        "spectral",
+        "spectral+l-bfgs",
+        "spectral-minus",
+    ] = "auto"
+    learning_rate: Positive | None = None
+    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.8
+    exaggeration: Annotated[float, Field(ge=1)] | None = None
+    exaggerated_iterations: Annotated[int, Field(ge=0)] | None = None
+    start_deviation: Positive | None = None
+    homotopy: Count = 1
+    max_iterations: Count = 1000
+    converged: Annotated[float, Field(ge=0, lt=1)] | None = None
+    window: Count | None = None
+    repulsion: Literal["auto", "exact", "grid"] = "auto"
+    tolerance: Annotated[float, Field(gt=0, lt=1)] = 1e-3
+    schedule: Annotated[int, Field(ge=0)] = 0
+    kappa: Count = 7
+    pairs: Count = 100
+    snapshots: Annotated[int, Field(ge=0)] = 0
+
+
 Group = TypeVar("Group")
 fields_of: Callable[[Any], Any] = dataclasses.fields  # pydantic's dataclasses are dataclasses, which mypy cannot tell
 values_of: Callable[[Any], dict[str, Any]] = dataclasses.asdict
@@ -152,6 +201,7 @@ class Parameters:
     landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
     embedding: EmbeddingParams = EmbeddingParams()
     clustering: ClusteringParams = ClusteringParams()
+    layout: LayoutParams = LayoutParams()
 
     @property
     def n_neighbors(self) -> int:
@@ -169,7 +219,12 @@ class Parameters:
         components = self.landmark_embedding.n_components
         if components is None:
             components = self.clustering.n_clusters if method == "spectral-clustering" else DEFAULT_COMPONENTS
-        decided = {"neighbors": {"n_neighbors": self.n_neighbors}, "landmark_embedding": {"n_components": components}}
+        decided: dict[str, dict[str, Any]] = {
+            "neighbors": {"n_neighbors": self.n_neighbors},
+            "landmark_embedding": {"n_components": components},
+        }
+        if method in NONLINEAR_METHODS:
+            decided["layout"] = {"objective": method}
         return self.with_values(decided)
 
     def with_values(self, values: Mapping[str, Any]) -> "Parameters":

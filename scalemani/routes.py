@@ -53,6 +53,14 @@ EMBEDDING = Stage(
 )
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True)
 
+LAYOUT = Stage(
+    "layout",
+    ("work_points", "symmetric_affinities", "embedding"),
+    seeded=True,
+    by_block=False,
+    also_reads=("landmark_embedding",),
+)
+
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
@@ -69,9 +77,17 @@ SPECTRAL_ROUTE = (
     EMBEDDING,
 )
 
+NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
+
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": SPECTRAL_ROUTE,
     "spectral-clustering": (*SPECTRAL_ROUTE, CLUSTERING),
+    "elastic-embedding": NONLINEAR_ROUTE,
+    "s-sne": NONLINEAR_ROUTE,
+    "t-sne": NONLINEAR_ROUTE,
+    "sne": NONLINEAR_ROUTE,
+    "t-ee": NONLINEAR_ROUTE,
+    "epanechnikov-ee": NONLINEAR_ROUTE,
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
 

@@ -55,7 +55,12 @@ class Run:
     @property
     def embedding(self) -> zarr.Array:
         """The embedding (n_points, n_components) as a zarr array, rows in input order."""
-        return self._finished("embedding").array("embedding")
+        return self._finished(self.last_stage).array("embedding")
+
+    @property
+    def last_stage(self) -> str:
+        """The stage that holds the embedding: the descent of nonlinear methods, else the spectral embedding."""
+        return "layout" if "layout" in self.keys else "embedding"
 
     @property
     def eigenvalues(self) -> np.ndarray:

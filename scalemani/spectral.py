@@ -15,10 +15,10 @@ from scalemani.kernels.reduced import (
     weighted_product,
 )
 from scalemani.kernels.symmetrize import incoming_edges, row_sums, symmetric_rows
+from scalemani.matrices import SYMMETRY_TOLERANCE, check_affinities, checked_sparse
 from scalemani.validation import check_count
 
 SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish
-SYMMETRY_TOLERANCE = 1e-9
 
 
 def symmetric_affinities(indices: Any, values: Any) -> sp.csr_matrix:
@@ -105,10 +105,10 @@ def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
 
     Source: Vladymyrov and Carreira-Perpinan, Locally linear landmarks, 2013, eq. 4.3 of the thesis.
     """
-    affinities, weights = _checked_sparse(W, "W"), _checked_sparse(Z, "Z")
+    affinities, weights = checked_sparse(W, "W"), checked_sparse(Z, "Z")
     if affinities.shape[0] != affinities.shape[1] or affinities.shape[0] != weights.shape[0]:
         raise DataError(f"W must be (N, N) and Z (N, L) with the same N, got {affinities.shape} and {weights.shape}")
-    _check_affinities(affinities)
+    check_affinities(affinities)
     sums = np.asarray(weights.sum(axis=1)).ravel()
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > SUM_TOLERANCE:
@@ -121,39 +121,6 @@ def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
         degree_parts.append(diagonal_product(weights[rows], degrees[rows]))
     reduced = reduced_laplacian(affinity_parts, degree_parts)
     return reduced.laplacian, reduced.mass
-
-
-def _checked_sparse(matrix: Any, name: str) -> sp.csr_matrix:
-    try:
-        checked = sp.csr_matrix(matrix)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"{name} must be a sparse or dense matrix of real numbers ({error})") from error
-    if checked.dtype.kind not in "fiub":
-        raise DataError(f"{name} must be real, got dtype {checked.dtype}")
-    if min(checked.shape) == 0:
-        raise DataError(f"{name} must have rows and columns, got shape {checked.shape}")
-    if not np.isfinite(checked.data).all():
-        raise DataError(
-            f"{name} must be finite, got {np.count_nonzero(~np.isfinite(checked.data))} values that are not"
-        )
-    return checked if checked.dtype.kind == "f" else checked.astype(np.float64)
-
-
-def _check_affinities(affinities: sp.csr_matrix) -> None:
-    if affinities.nnz and affinities.data.min() < 0:
-        raise DataError(f"W must not be negative, its least entry is {affinities.data.min():.3g}")
-    skew = abs(affinities - affinities.T)
-    if skew.nnz and skew.max() > SYMMETRY_TOLERANCE * affinities.max():
-        raise DataError(
-            f"W must be symmetric, W - W^T reaches {skew.max():.3g}: pass symmetric_affinities(indices, values) "
-            "or (W + W.T) / 2"
-        )
-    isolated = np.flatnonzero(~(row_sums(affinities.data, affinities.indptr) > 0))
-    if len(isolated):
-        raise DisconnectedGraphError(
-            f"{len(isolated)} points have no affinity to any other, the first is row {isolated[0]}: "
-            "use more neighbours, or leave these points out"
-        )
 
 
 def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -183,7 +150,7 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
 
     Source: Vladymyrov and Carreira-Perpinan, Locally linear landmarks, 2013, section 4.3 of the thesis.
     """
-    a, b = _checked_sparse(A, "A"), _checked_sparse(B, "B")
+    a, b = checked_sparse(A, "A"), checked_sparse(B, "B")
     if a.shape != b.shape or a.shape[0] != a.shape[1]:
         raise DataError(f"A and B must both be (L, L), got {a.shape} and {b.shape}")
     for matrix, name in ((a, "A"), (b, "B")):

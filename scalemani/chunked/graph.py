@@ -4,6 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.resident import resident
+from scalemani.kernels.attraction import AffinityRows
 from scalemani.kernels.sketch import SketchBasis
 from scalemani.store.groups import StageGroup
 
@@ -43,6 +44,20 @@ def symmetric_rows_of(group: StageGroup, block: int) -> tuple[np.ndarray, np.nda
         group.read_part("indices", block),
         group.read_part("values", block),
     )
+
+
+def affinity_rows(group: StageGroup, n_blocks: int) -> AffinityRows:
+    """Return all of W in memory: 8 bytes a nonzero."""
+    counts = np.concatenate([np.diff(group.read_part("indptr", block)) for block in range(n_blocks)])
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts, dtype=np.int64)])
+    indices, values = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32)
+    place = 0
+    for block in range(n_blocks):
+        _, block_indices, block_values = symmetric_rows_of(group, block)
+        indices[place : place + len(block_indices)] = block_indices
+        values[place : place + len(block_values)] = block_values
+        place += len(block_indices)
+    return AffinityRows(indptr, indices, values)
 
 
 def weights_matrix(group: StageGroup, n_landmarks: int) -> sp.csr_matrix:

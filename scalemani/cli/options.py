@@ -20,7 +20,10 @@ Points = Annotated[
 ]
 RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
 Output = Annotated[str, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
-Method = Annotated[str, typer.Option(help="laplacian-eigenmaps, spectral-clustering or knn-graph")]
+Method = Annotated[
+    str,
+    typer.Option(help="laplacian-eigenmaps, spectral-clustering, elastic-embedding, s-sne, t-sne, sne, knn-graph"),
+]
 Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")

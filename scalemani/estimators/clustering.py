@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClusterMixin
 
 from scalemani.estimators.fitting import fitted, placed
 from scalemani.kernels.kmeans import assign
-from scalemani.new_points import PlacedLandmarks
+from scalemani.new_points import Placement
 from scalemani.stages.clustering import unit_rows
 
 
@@ -49,7 +49,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
     embedding_: np.ndarray
     eigenvalues_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
-    _placed: PlacedLandmarks
+    _placement: Placement
 
     def __init__(
         self,
@@ -100,6 +100,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         """Cluster points (N, D): an array of NumPy, Dask or zarr, a data frame, or a path. `y` is not used."""
         values = {"clustering": {"n_clusters": self.n_clusters, "n_restarts": self.n_restarts}}
         with fitted(self, X, "spectral-clustering", self.n_clusters, values) as finished:
+            self.eigenvalues_ = finished.eigenvalues
             self.labels_ = np.asarray(finished.labels[...])
             self._centers = finished.group("clustering").read("centers")
         return self

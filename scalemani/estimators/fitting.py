@@ -1,4 +1,4 @@
-"""What the spectral estimators share: from what a user passes to a finished run, and from the run to attributes."""
+"""What the estimators share: from what a user passes to a finished run, and from the run to attributes."""
 
 import contextlib
 import numbers
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.estimators.running import executor_for, seed_of, store_or_temporary
 from scalemani.kernels.landmarks import first_of_equal_rows
-from scalemani.new_points import PlacedLandmarks, placed_landmarks
+from scalemani.new_points import Placement, placed_rows, placed_source, placement_of
 from scalemani.params import NEIGHBORS_PER_PERPLEXITY, Parameters
 from scalemani.run import Run, run
 from scalemani.sources import PointsSource, open_points
@@ -26,7 +26,7 @@ LEAST_PERPLEXITY = 1.5
 STORED = (str, Path, zarr.Array, DaskArray, PointsSource)
 
 
-class SpectralEstimator(Protocol):
+class EmbeddingEstimator(Protocol):
     """The parameters that the estimators have in common, and what `fitted` adds to them."""
 
     n_components: Any
@@ -49,14 +49,13 @@ class SpectralEstimator(Protocol):
     memory: Any
 
     embedding_: np.ndarray
-    eigenvalues_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
-    _placed: PlacedLandmarks
+    _placement: Placement
 
 
 @contextlib.contextmanager
 def fitted(
-    estimator: SpectralEstimator, points: Any, method: str, default_components: Any, values: Mapping[str, Any]
+    estimator: EmbeddingEstimator, points: Any, method: str, default_components: Any, values: Mapping[str, Any]
 ) -> Iterator[Run]:
     """Run a method with an estimator's parameters, set its attributes, and yield the run while its store is there.
 
@@ -69,26 +68,25 @@ def fitted(
     with store_or_temporary(estimator.store) as folder:
         finished = run(source, folder, method, params, executor)
         estimator.embedding_ = np.asarray(finished.embedding[...])
-        estimator.eigenvalues_ = finished.eigenvalues
         estimator.certificates_ = finished.certificates
-        estimator._placed = placed_landmarks(finished)
+        estimator._placement = placement_of(finished, in_memory=estimator.store is None)
         # What is stored has no columns that scikit-learn knows to look at.
         shown = np.empty((0, source.shape[1])) if isinstance(points, STORED) else points
         validate_data(estimator, shown, skip_check_array=True)
         yield finished
 
 
-def placed(estimator: SpectralEstimator, points: Any) -> np.ndarray:
+def placed(estimator: EmbeddingEstimator, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
     if isinstance(points, STORED) and getattr(points, "shape", ())[:1] != (0,):
-        return estimator._placed.place_source(open_points(points))
+        return placed_source(estimator._placement, open_points(points))
     table = check_points(points, "X", min_rows=0, convert_objects=True)
     validate_data(estimator, table if isinstance(points, STORED) else points, skip_check_array=True, reset=False)
-    return estimator._placed.place(table)
+    return placed_rows(estimator._placement, table)
 
 
-def stage_values(estimator: SpectralEstimator, source: PointsSource, default_components: Any) -> dict[str, Any]:
+def stage_values(estimator: EmbeddingEstimator, source: PointsSource, default_components: Any) -> dict[str, Any]:
     """Return the parameters by stage; what was left open (None) follows the points where these are few."""
     n_landmarks = landmark_count(estimator, source)
     n_neighbors, perplexity = estimator.n_neighbors, estimator.perplexity
@@ -117,7 +115,7 @@ def stage_values(estimator: SpectralEstimator, source: PointsSource, default_com
     }
 
 
-def landmark_count(estimator: SpectralEstimator, source: PointsSource) -> Any:
+def landmark_count(estimator: EmbeddingEstimator, source: PointsSource) -> Any:
     """Return the number of landmarks: as asked, or 1,000, or all distinct points where there are no more of them."""
     if estimator.n_landmarks is not None:
         return estimator.n_landmarks

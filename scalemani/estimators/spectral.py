@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from scalemani.estimators.fitting import fitted, placed
-from scalemani.new_points import PlacedLandmarks
+from scalemani.new_points import Placement
 from scalemani.params import DEFAULT_COMPONENTS
 
 
@@ -56,7 +56,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     embedding_: np.ndarray
     eigenvalues_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
-    _placed: PlacedLandmarks
+    _placement: Placement
 
     def __init__(
         self,
@@ -101,8 +101,9 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
 
     def fit(self, X: Any, y: Any = None) -> "LaplacianEigenmaps":
         """Embed points (N, D): an array of NumPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fitted(self, X, "laplacian-eigenmaps", DEFAULT_COMPONENTS, {}):
-            return self
+        with fitted(self, X, "laplacian-eigenmaps", DEFAULT_COMPONENTS, {}) as finished:
+            self.eigenvalues_ = finished.eigenvalues
+        return self
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Embed points and return their embedding (N, d)."""

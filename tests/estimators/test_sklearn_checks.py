@@ -7,6 +7,12 @@ import scalemani as sm
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks([sm.LaplacianEigenmaps(), sm.SpectralClustering()])
+@parametrize_with_checks(
+    [
+        sm.LaplacianEigenmaps(),
+        sm.SpectralClustering(),
+        *(estimator(max_iter=20) for estimator in (sm.ElasticEmbedding, sm.SymmetricSNE, sm.TSNE, sm.SNE)),
+    ]
+)
 def test_scikit_learn_agrees(estimator, check):
     check(estimator)

@@ -5,12 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.chunked.resident import gather_rows
-from scalemani.errors import DataError
 from scalemani.kernels.landmark_weights import local_weights
 from scalemani.kernels.nearest_landmarks import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.run import Run
-from scalemani.sources import PointsSource
-from scalemani.validation import check_finite_block
 
 ROWS_AT_ONCE = 4096
 
@@ -23,13 +20,14 @@ class PlacedLandmarks(NamedTuple):
     n_neighbors: int
     regularization: float | None
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+        return self.prepared.landmarks.shape[1], self.coordinates.shape[1]
+
     def place(self, points: np.ndarray) -> np.ndarray:
         """Return the coordinates (n, d) of points (n, D): each row depends on its own point only."""
         landmarks = self.prepared.landmarks
-        if points.shape[1] != landmarks.shape[1]:
-            raise DataError(
-                f"X has {points.shape[1]} features, but the embedding was made of {landmarks.shape[1]} features"
-            )
         placed = np.zeros((len(points), self.coordinates.shape[1]))
         for start in range(0, len(points), ROWS_AT_ONCE):
             rows = points[start : start + ROWS_AT_ONCE]
@@ -38,16 +36,6 @@ class PlacedLandmarks(NamedTuple):
             # Landmark by landmark, so that the order of the sum does not depend on the number of rows.
             for neighbor, weight in zip(indices.T, weights.T, strict=True):
                 placed[start : start + ROWS_AT_ONCE] += weight[:, np.newaxis] * self.coordinates[neighbor]
-        return placed
-
-    def place_source(self, points: PointsSource) -> np.ndarray:
-        """Return the coordinates (n, d) of all points of a source, read by blocks."""
-        n_points, step = points.shape[0], max(ROWS_AT_ONCE, points.preferred_rows or 0)
-        placed = np.empty((n_points, self.coordinates.shape[1]))
-        for start in range(0, n_points, step):
-            rows = points.read(start, min(start + step, n_points))
-            check_finite_block(rows, start)
-            placed[start : start + step] = self.place(rows)
         return placed
 
 
@@ -59,29 +47,3 @@ def placed_landmarks(run: Run) -> PlacedLandmarks:
     return PlacedLandmarks(
         prepare_landmarks(landmarks.read("points")), coordinates, asked.n_neighbors, asked.regularization
     )
-
-
-class NewPoints:
-    """The embedding of new points as a source of rows, computed as they are read."""
-
-    sequential: bool
-    preferred_rows: int | None = None
-
-    def __init__(self, run: Run, points: PointsSource) -> None:
-        self._landmarks = placed_landmarks(run)
-        self._points = points
-        self.shape = (points.shape[0], self._landmarks.coordinates.shape[1])
-        self.dtype = np.dtype(np.float64)
-        self.sequential = points.sequential
-        self.description = f"{points.description} placed in {run.store.root}"
-        if points.shape[1] != self._landmarks.prepared.landmarks.shape[1]:
-            raise DataError(
-                f"{points.description} has {points.shape[1]} features, the run was made of "
-                f"{self._landmarks.prepared.landmarks.shape[1]} features: give points with the same columns"
-            )
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Return the coordinates of rows [start, stop)."""
-        rows = self._points.read(start, stop)
-        check_finite_block(rows, start)
-        return self._landmarks.place(rows)

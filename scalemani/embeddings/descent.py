@@ -1,0 +1,161 @@
+"""A descent as state, start and step: it can be stopped after any step, stored, and gone on with to the last bit."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import numpy as np
+
+from scalemani.embeddings.directions import Direction, Memory
+from scalemani.embeddings.objectives import Evaluation, Problem
+from scalemani.errors import ConvergenceError
+from scalemani.kernels.flat import dot, norm
+from scalemani.kernels.pair_sums import PairSums
+
+SUFFICIENT_DECREASE = 1e-4  # of the slope, the first Wolfe condition
+BACKTRACK = 0.5
+MOST_HALVINGS = 20
+GROWTH_INTERVAL = 5
+LARGEST_COORDINATE = 1e7  # an embedding that reaches this far has exploded: no method needs a fraction of it
+
+
+@dataclass(frozen=True)
+class State:
+    """Where a descent stands.
+
+    positions (N, d) float64; `iteration` in all, `phase_iteration` in the phase numbered `phase`; `value` of the
+    objective at the positions, NaN where it was not computed, and `reference`, that at the end of the last window;
+    `step` length last accepted, 0 where none made the objective fall; `gradient` where it is known at the positions,
+    and `gradient_norm` before the last step; the direction's memory; `ended_after`, iterations of the phase before.
+    """
+
+    positions: np.ndarray
+    phase: int = 0
+    phase_iteration: int = 0
+    iteration: int = 0
+    evaluations: int = 0
+    ended_after: int = 0
+    value: float = np.nan
+    reference: float = np.nan
+    step: float = 1.0
+    gradient_norm: float = np.nan
+    gradient: np.ndarray | None = None
+    memory: Memory = field(default_factory=dict)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return all of the state as arrays, for storage."""
+        known = {} if self.gradient is None else {"gradient": self.gradient}
+        memory = {f"memory_{name}": values for name, values in self.memory.items()}
+        return {
+            "positions": self.positions,
+            "counts": np.array([getattr(self, name) for name in COUNTS]),
+            "numbers": np.array([getattr(self, name) for name in NUMBERS]),
+            **known,
+            **memory,
+        }
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "State":
+        """Return the state that `arrays()` was made of."""
+        memory = {name.removeprefix("memory_"): arrays[name] for name in arrays if name.startswith("memory_")}
+        counts = dict(zip(COUNTS, arrays["counts"].tolist(), strict=True))
+        numbers = dict(zip(NUMBERS, arrays["numbers"].tolist(), strict=True))
+        return cls(arrays["positions"], **counts, **numbers, gradient=arrays.get("gradient"), memory=memory)
+
+
+COUNTS = ("phase", "phase_iteration", "iteration", "evaluations", "ended_after")
+NUMBERS = ("value", "reference", "step", "gradient_norm")
+
+
+class LineSearch(Protocol):
+    """How far to go along a direction."""
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether values of the objective are compared."""
+
+    def accept(
+        self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
+    ) -> State:
+        """Return the state after the step; its gradient where the search computed it."""
+
+
+@dataclass(frozen=True)
+class FixedStep:
+    """The same step each time: for directions that scale themselves, and forces that are only approximate."""
+
+    length: float = 1.0
+    needs_values: bool = False
+
+    def accept(
+        self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
+    ) -> State:
+        """Return the positions one step on."""
+        positions = state.positions + self.length * direction
+        return replace(state, positions=centered(positions), step=self.length, value=np.nan, gradient=None)
+
+
+@dataclass(frozen=True)
+class Backtracking:
+    """Halve the step until the objective falls enough; the first step tried is 1, then the last one accepted.
+
+    Every fifth search tries twice that, up to `longest`: without it a step that has once been short stays so.
+    Source: [PH] 3.4, where it may not grow again.
+    """
+
+    longest: float = 1.0
+    needs_values: bool = True
+
+    def accept(
+        self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
+    ) -> State:
+        """Return the first state on the way that satisfies the condition; the same positions where none does."""
+        slope, length = dot(gradient, direction), state.step
+        if state.phase_iteration % GROWTH_INTERVAL == GROWTH_INTERVAL - 1:
+            length = min(self.longest, length / BACKTRACK)
+        for trial in range(1, MOST_HALVINGS + 2):
+            positions = centered(state.positions + length * direction)
+            if np.abs(positions).max() < LARGEST_COORDINATE:
+                found: Evaluation = problem.evaluate(positions, sums)
+                if found.value <= state.value + SUFFICIENT_DECREASE * length * slope:
+                    count = state.evaluations + trial
+                    return replace(
+                        state,
+                        positions=positions,
+                        value=found.value,
+                        step=length,
+                        gradient=found.gradient,
+                        evaluations=count,
+                    )
+            length *= BACKTRACK
+        return replace(state, evaluations=state.evaluations + MOST_HALVINGS + 1, step=0.0)
+
+
+def centered(positions: np.ndarray) -> np.ndarray:
+    """Return positions about their mean: objectives see differences only, and approximate forces would drift."""
+    positions -= positions.mean(axis=0)
+    return positions
+
+
+def step(problem: Problem, sums: PairSums, direction: Direction, search: LineSearch, state: State) -> State:
+    """Return the state after one iteration.
+
+    Raises
+    ------
+    ConvergenceError
+        Where a coordinate is no finite number or beyond 1e7; the state that was given is still good.
+    """
+    gradient, value, evaluations = state.gradient, state.value, state.evaluations
+    if gradient is None or (search.needs_values and np.isnan(value)):
+        value, gradient = problem.evaluate(state.positions, sums, search.needs_values)
+        evaluations += 1
+    chosen, memory = direction.choose(state.positions, gradient, state.memory)
+    before = replace(state, value=value, evaluations=evaluations, gradient_norm=norm(gradient))
+    after = search.accept(problem, sums, before, gradient, chosen)
+    largest = np.abs(after.positions).max()
+    if not largest < LARGEST_COORDINATE:
+        raise ConvergenceError(
+            f"iteration {state.iteration + 1} moved a point to {largest:.3g}, where it cannot come back from: "
+            "lower the learning rate or the strength, or use a line search; the last good state is kept"
+        )
+    return replace(after, iteration=state.iteration + 1, phase_iteration=state.phase_iteration + 1, memory=memory)

@@ -1,0 +1,151 @@
+"""The objectives E = E+ + strength E-, as plain data, and their values and gradients.
+
+| method | E+ | E- |
+| --- | --- | --- |
+| elastic-embedding | sum w d^2 | sum exp(-d^2) |
+| s-sne | sum p d^2 | log sum exp(-d^2) |
+| t-sne | sum p log(1 + d^2) | log sum 1 / (1 + d^2) |
+| sne | sum p d^2 | sum_n log sum_m exp(-d_nm^2) |
+| t-ee | sum w log(1 + d^2) | sum 1 / (1 + d^2) |
+| epanechnikov-ee | sum w d^2 | sum max(0, 1 - d^2) |
+
+Sums run over ordered pairs of different points. Source: [PH] 3.2, eqs. (3.1) to (3.4) of the thesis.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from scalemani.errors import ConfigError, nearest_name
+from scalemani.kernels.attraction import AffinityRows, attraction_energy, attraction_gradient
+from scalemani.kernels.isolated import isolated_sums
+from scalemani.kernels.pair_sums import ExactSums, PairSums
+from scalemani.kernels.tall import Mapper
+
+LEAST_SUM = 1e-300  # a sum of kernels that underflows, or that an approximation leaves below zero, counts as this
+
+ISOLATED = 0.1  # a sum of kernels below it is left to exact summation where it is divided by
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Which kernel pulls, which pushes, and how its sums S_n make E-: sum S, log sum S, or sum log S.
+
+    `total` is what the affinities are scaled to sum to: "given" leaves them as they are, "one" makes them
+    probabilities over pairs, "points" over the neighbours of each point.
+    """
+
+    attraction: Literal["quadratic", "student"]
+    kernel: Literal["gaussian", "student", "epanechnikov"]
+    combine: Literal["sum", "log-sum", "sum-log"]
+    total: Literal["given", "one", "points"]
+
+
+OBJECTIVES = {
+    "elastic-embedding": Objective("quadratic", "gaussian", "sum", "given"),
+    "s-sne": Objective("quadratic", "gaussian", "log-sum", "one"),
+    "t-sne": Objective("student", "student", "log-sum", "one"),
+    "sne": Objective("quadratic", "gaussian", "sum-log", "points"),
+    "t-ee": Objective("student", "student", "sum", "given"),
+    "epanechnikov-ee": Objective("quadratic", "epanechnikov", "sum", "given"),
+}
+
+
+def objective_of(method: str) -> Objective:
+    """Return the objective of a method, or raise ConfigError with the names there are."""
+    if method not in OBJECTIVES:
+        raise ConfigError(f"unknown objective {method!r}: {nearest_name(method, OBJECTIVES)}")
+    return OBJECTIVES[method]
+
+
+class Evaluation(NamedTuple):
+    """The value of an objective and its gradient (N, d) float64."""
+
+    value: float
+    gradient: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An objective over given affinities: what a descent asks for values and gradients.
+
+    The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
+    as what makes E a Kullback-Leibler divergence; `over` runs panels of rows side by side.
+    """
+
+    rows: AffinityRows
+    objective: Objective
+    scale: float
+    strength: float = 1.0
+    exaggeration: float = 1.0
+    offset: float = 0.0
+    over: Mapper = map
+
+    def attraction(self, positions: np.ndarray, with_value: bool) -> Evaluation:
+        """Return exaggeration E+ and its gradient; a value that is not asked for is NaN."""
+        factor = self.scale * self.exaggeration
+        kernel = self.objective.attraction
+        gradient = attraction_gradient(self.rows, positions, kernel, np.empty_like(positions), self.over)
+        value = attraction_energy(self.rows, positions, kernel, self.over) if with_value else np.nan
+        gradient *= factor
+        return Evaluation(factor * value, gradient)
+
+    def repulsion(self, positions: np.ndarray, sums: PairSums) -> Evaluation:
+        """Return strength E- and its gradient."""
+        value, gradient = repulsive_term(self.objective, positions, sums)
+        gradient *= self.strength
+        return Evaluation(self.strength * value, gradient)
+
+    def value(self, positions: np.ndarray, sums: PairSums) -> float:
+        """Return E at positions (N, d) float64."""
+        pull = attraction_energy(self.rows, positions, self.objective.attraction, self.over)
+        push, _ = repulsive_term(self.objective, positions, sums)
+        return self.scale * self.exaggeration * pull + self.strength * push + self.offset
+
+    def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
+        """Return E and its gradient at positions (N, d) float64."""
+        pull, push = self.attraction(positions, with_value), self.repulsion(positions, sums)
+        push.gradient.__iadd__(pull.gradient)
+        return Evaluation(pull.value + push.value + self.offset, push.gradient)
+
+
+def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) -> Evaluation:
+    """Return E- and its gradient.
+
+    With the sums S and their gradients G: sum S has gradient 2 G, log sum S has 2 G / sum S, and sum log S has
+    G_n / S_n and the gradient of the sums with charges 1 / S_m.
+    """
+    sums_at, gradients = sums.field(positions)
+    if objective.combine == "sum":
+        gradients *= 2.0
+        return Evaluation(float(sums_at.sum()), gradients)
+    if objective.combine == "log-sum":
+        total = max(float(sums_at.sum()), LEAST_SUM)
+        gradients *= 2.0 / total
+        return Evaluation(float(np.log(total)), gradients)
+    isolated = np.empty(0, np.int64) if isinstance(sums, ExactSums) else np.flatnonzero(sums_at < ISOLATED)
+    sums_at[isolated], gradients[isolated] = isolated_sums(positions, isolated, objective.kernel)
+    bounded = np.maximum(sums_at, LEAST_SUM)
+    charges = 1 / bounded
+    gradients *= charges[:, np.newaxis]
+    if len(isolated):
+        exact = ExactSums(objective.kernel)
+        gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
+        charges[isolated] = 0.0
+    gradients += sums.field(positions, charges=charges)[1]
+    return Evaluation(float(np.log(bounded).sum()), gradients)
+
+
+def affinity_scale(objective: Objective, rows: AffinityRows) -> float:
+    """Return the factor that brings affinities to the total that an objective asks for."""
+    if objective.total == "given":
+        return 1.0
+    total = float(rows.values.sum(dtype=np.float64))
+    return (1.0 if objective.total == "one" else rows.n_points) / total
+
+
+def entropy_term(rows: AffinityRows, scale: float) -> float:
+    """Return sum p log p of the scaled affinities: what E lacks to be a Kullback-Leibler divergence."""
+    values = rows.values[rows.values > 0].astype(np.float64) * scale
+    return float((values * np.log(values)).sum())

@@ -1,0 +1,145 @@
+"""What a descent does in which order: phases of one direction and one weight of the two halves of the objective."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scalemani.embeddings.descent import Backtracking, FixedStep, LineSearch, State, step
+from scalemani.embeddings.directions import (
+    ConjugateGradients,
+    Direction,
+    HessianDiagonal,
+    LimitedMemory,
+    Momentum,
+    Preconditioned,
+    SpectralMinus,
+)
+from scalemani.embeddings.laplacian import shifted_laplacian, spectral_operator
+from scalemani.embeddings.objectives import Problem
+from scalemani.embeddings.repulsion import make_repulsion
+from scalemani.errors import ConfigError
+from scalemani.kernels.pair_curvature import PairCurvature
+from scalemani.kernels.pair_sums import PairSums
+
+LEARNT_PAIRS = 10  # of L-BFGS where the spectral direction is its first guess
+COARSEST = 0.1  # the error of the repulsion that an accuracy schedule starts from
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of the descent.
+
+    Ends after `most_iterations`, or when the objective has fallen by less than a share `converged` over the last
+    `window` iterations (0: never). `length` is the fixed step, or for "momentum" the learning rate; None backtracks.
+    `schedule` iterations at the start tighten the error of the repulsion from 0.1 to `tolerance`.
+    """
+
+    direction: str
+    most_iterations: int
+    exaggeration: float = 1.0
+    strength: float = 1.0
+    length: float | None = None
+    momentum: float = 0.8
+    pairs: int = 100
+    kappa: int = 7
+    converged: float = 0.0
+    window: int = 10
+    tolerance: float = 1e-3
+    schedule: int = 0
+
+    def tolerance_at(self, iteration: int) -> float:
+        """Return the error allowed for the repulsion in an iteration of the phase."""
+        if iteration >= self.schedule:
+            return self.tolerance
+        return float(COARSEST * (self.tolerance / COARSEST) ** (iteration / self.schedule))
+
+
+def line_search_of(phase: Phase) -> LineSearch:
+    """Return how far a phase's steps go."""
+    if phase.direction == "momentum":
+        return FixedStep(1.0)
+    if phase.length is not None:
+        return FixedStep(phase.length)
+    return Backtracking(np.inf if phase.direction == "conjugate-gradients" else 1.0)
+
+
+def direction_of(phase: Phase, problem: Problem) -> Direction:
+    """Return the direction of a phase, with what it prepares once."""
+    name, over, factor = phase.direction, problem.over, problem.scale * problem.exaggeration
+    if name == "momentum":
+        if phase.length is None:
+            raise ConfigError("direction 'momentum' takes a learning rate, got none: it does not search along a line")
+        return Momentum(phase.length, phase.momentum, over=over)
+    if name == "gradient-descent":
+        return Preconditioned(np.copy)
+    if name == "conjugate-gradients":
+        return ConjugateGradients()
+    if name == "spectral":
+        return Preconditioned(spectral_operator(problem.rows, phase.kappa, factor, over))
+    if name == "spectral+l-bfgs":
+        return LimitedMemory(LEARNT_PAIRS, spectral_operator(problem.rows, phase.kappa, factor, over))
+    kappa = phase.kappa if name == "spectral-minus" else problem.rows.n_points
+    laplacian = shifted_laplacian(problem.rows, kappa, factor, over)
+    if name == "l-bfgs":
+        return LimitedMemory(phase.pairs, scale=1 / float(laplacian.diagonal.mean()))
+    if name == "fixed-point":
+        return Preconditioned(lambda gradient: gradient / laplacian.diagonal[:, np.newaxis])
+    curvature = PairCurvature(problem.objective.kernel, problem.objective.combine, problem.strength, over)
+    if name == "diagonal-hessian":
+        return HessianDiagonal(curvature, laplacian.diagonal)
+    return SpectralMinus(laplacian, curvature)
+
+
+def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State) -> Iterator[State]:
+    """Yield the state after each iteration, from any state of an earlier descent to the end of the last phase.
+
+    `method` is how repulsion is summed. The last state yielded has gone through all phases.
+    """
+    while state.phase < len(phases):
+        phase = phases[state.phase]
+        weighted = replace(problem, exaggeration=phase.exaggeration, strength=problem.strength * phase.strength)
+        for following in phase_states(weighted, phase, method, state):
+            yield (state := following)
+
+
+def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> Iterator[State]:
+    """Yield the states of one phase; the last one has entered the next."""
+    direction, search = direction_of(phase, problem), line_search_of(phase)
+    tolerance, sums = np.nan, None
+    entered = state.phase
+    while state.phase == entered:
+        if sums is None or phase.tolerance_at(state.phase_iteration) != tolerance:
+            tolerance = phase.tolerance_at(state.phase_iteration)
+            sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.over)
+        state = step(problem, sums, direction, search, state)
+        if state.step == 0 and state.memory:  # what was learnt misleads: once more along the direction without it
+            state = replace(state, memory={}, step=1.0)
+        elif state.step == 0 or state.phase_iteration == phase.most_iterations:
+            state = entering_next(state)
+        elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
+            state = judged(problem, phase, sums, state)
+        yield state
+
+
+def judged(problem: Problem, phase: Phase, sums: PairSums, state: State) -> State:
+    """Return the state with the value that its window ended at, in the next phase where it hardly fell."""
+    value = state.value if np.isfinite(state.value) else problem.value(state.positions, sums)
+    fallen = state.reference - value  # NaN in the first window of a phase, which is no small fall
+    hardly = fallen < phase.converged * abs(state.reference)
+    state = replace(state, value=value, reference=value)
+    return entering_next(state) if hardly else state
+
+
+def entering_next(state: State) -> State:
+    """Return the state at the start of the next phase: another objective, of which nothing is known."""
+    return replace(
+        state,
+        phase=state.phase + 1,
+        phase_iteration=0,
+        ended_after=state.phase_iteration,
+        reference=np.nan,
+        step=1.0,
+        gradient=None,
+        memory={},
+    )

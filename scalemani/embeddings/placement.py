@@ -1,0 +1,112 @@
+"""New points in a finished nonlinear embedding: each minimises its own objective while the embedding stays fixed.
+
+E'(x) = sum_n p_n a(|x - x_n|^2) + strength S(x), or strength log S(x) for normalised objectives, where p are the new
+point's affinities to its nearest training points and S sums the kernel over all of them ([NB] eq. (5.9), halved). All
+points are moved at once, so that a step takes one N-body sum; each has a step length of its own, so that where a point
+ends does not depend on what else is placed.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.embeddings.objectives import LEAST_SUM, Objective
+from scalemani.kernels.pair_sums import PairSums
+
+MOST_STEPS = 100
+SUFFICIENT_DECREASE = 1e-4
+SHORTEST_STEP = 1e-3  # in units of the kernels: a point whose full step is shorter has arrived
+LEAST_LENGTH = 1e-3  # of the full step; one that has to be cut below this has arrived as well
+
+
+class Evaluated(NamedTuple):
+    """Objectives (M,), their gradients (M, d), and the curvature (M,) of a quadratic above each attraction."""
+
+    values: np.ndarray
+    gradients: np.ndarray
+    curvatures: np.ndarray
+
+
+@dataclass(frozen=True)
+class PlacementProblem:
+    """Where new points are drawn to, and what pushes them.
+
+    `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
+    (M, k), rows sum to one; `sums` add up the kernel.
+    """
+
+    objective: Objective
+    strength: float
+    sums: PairSums
+    sources: np.ndarray
+    neighbors: np.ndarray
+    affinities: np.ndarray
+
+    def attraction(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
+        """Return the attraction of some of the new points at positions (m, d)."""
+        affinities = self.affinities[rows]
+        differences = positions[:, np.newaxis] - self.sources[self.neighbors[rows]]
+        squares = np.einsum("mkd,mkd->mk", differences, differences)
+        if self.objective.attraction == "quadratic":
+            weights, values = affinities, squares
+        else:
+            weights, values = affinities / (1.0 + squares), np.log1p(squares)
+        gradients = 2.0 * np.einsum("mk,mkd->md", weights, differences)
+        return Evaluated(np.einsum("mk,mk->m", affinities, values), gradients, 2.0 * weights.sum(axis=1))
+
+    def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
+        """Return the objectives of some of the new points at positions (m, d)."""
+        values, gradients, curvatures = self.attraction(rows, positions)
+        found, slopes = self.sums.field(self.sources, positions)
+        if self.objective.combine == "sum":
+            return Evaluated(values + self.strength * found, gradients + self.strength * slopes, curvatures)
+        bounded = np.maximum(found, LEAST_SUM)
+        slopes /= bounded[:, np.newaxis]
+        return Evaluated(values + self.strength * np.log(bounded), gradients + self.strength * slopes, curvatures)
+
+
+class Placing:
+    """New points on their way: positions (M, d), values, directions and slopes of their objectives, step lengths."""
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self._problem = problem
+        self.positions = problem.sources[problem.neighbors[:, 0]]
+        n_points = len(self.positions)
+        self.lengths, self.values, self.slopes = np.ones(n_points), np.empty(n_points), np.empty(n_points)
+        self.directions = np.empty_like(self.positions)
+        self.moving = np.arange(n_points)
+        self._accept(self.moving, self.positions, problem.evaluate(self.moving, self.positions))
+
+    def _accept(self, rows: np.ndarray, positions: np.ndarray, found: Evaluated) -> None:
+        self.positions[rows], self.values[rows] = positions, found.values
+        directions = -found.gradients / found.curvatures[:, np.newaxis]
+        self.directions[rows] = directions
+        self.slopes[rows] = np.einsum("md,md->m", directions, found.gradients)
+
+    def step(self) -> None:
+        """Move the points that have not arrived, each if its objective falls."""
+        full = np.sqrt(np.einsum("md,md->m", self.directions[self.moving], self.directions[self.moving]))
+        rows = self.moving = self.moving[(full > SHORTEST_STEP) & (self.lengths[self.moving] > LEAST_LENGTH)]
+        if len(rows) == 0:
+            return
+        trial = self.positions[rows] + self.lengths[rows, np.newaxis] * self.directions[rows]
+        found = self._problem.evaluate(rows, trial)
+        lower = found.values <= self.values[rows] + SUFFICIENT_DECREASE * self.lengths[rows] * self.slopes[rows]
+        self._accept(rows[lower], trial[lower], Evaluated(*(part[lower] for part in found)))
+        self.lengths[rows] *= np.where(lower, 2.0, 0.5)
+        np.minimum(self.lengths, 1.0, out=self.lengths)
+
+
+def place_points(problem: PlacementProblem) -> np.ndarray:
+    """Return the positions (M, d) of new points.
+
+    A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
+    curvature, by steps that are halved until its objective falls.
+    """
+    placing = Placing(problem)
+    for _ in range(MOST_STEPS):
+        placing.step()
+        if len(placing.moving) == 0:
+            break
+    return placing.positions

@@ -1,0 +1,80 @@
+"""The phases of a method, from what was asked for and the method's defaults."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from scalemani.embeddings.objectives import objective_of
+from scalemani.embeddings.phases import Phase
+from scalemani.params import LayoutParams
+
+LEAST_STRENGTH = 1e-6  # of the strength asked for, where a homotopy starts: 1e-4 to 1e2 in [PH] 3.4
+HOMOTOPY_CONVERGED = 1e-6  # relative fall in one iteration at which [PH] 3.4 goes on to the next strength
+UNNORMALIZED_STRENGTH = 1e-4  # of the repulsion, [NB] 5.5
+EXAGGERATION, EXAGGERATED_ITERATIONS = 12.0, 250  # of t-SNE, as its users know them (Belkina et al. 2019)
+WINDOW = {"momentum": 50}
+CONVERGED = {"momentum": 2e-3}
+
+
+def strength_of(asked: LayoutParams) -> float:
+    """Return the weight of the repulsion."""
+    if asked.strength is not None:
+        return asked.strength
+    return UNNORMALIZED_STRENGTH if objective_of(str(asked.objective)).combine == "sum" else 1.0
+
+
+def direction_of(asked: LayoutParams) -> str:
+    """Return the search direction: momentum for t-SNE, the spectral direction for the others."""
+    if asked.direction != "auto":
+        return asked.direction
+    return "momentum" if asked.objective == "t-sne" else "spectral+l-bfgs"
+
+
+def start_deviation(asked: LayoutParams) -> float:
+    """Return the standard deviation that the start is scaled to."""
+    if asked.start_deviation is not None:
+        return asked.start_deviation
+    return 1e-2 if direction_of(asked) == "momentum" else 1.0
+
+
+def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
+    """Return the phases of a descent: exaggerated, then plain; or one for each strength of a homotopy."""
+    direction = direction_of(asked)
+    momentum = direction == "momentum"
+    window = asked.window or WINDOW.get(direction, 10)
+    converged = CONVERGED.get(direction, 1e-4) if asked.converged is None else asked.converged
+    plain = Phase(
+        direction,
+        asked.max_iterations,
+        length=learning_rate(asked, 1.0, n_points) if momentum else asked.learning_rate,
+        momentum=asked.momentum,
+        pairs=asked.pairs,
+        kappa=asked.kappa,
+        converged=converged,
+        window=window,
+        tolerance=asked.tolerance,
+        schedule=asked.schedule,
+    )
+    if asked.homotopy > 1:
+        shares = np.geomspace(LEAST_STRENGTH, 1.0, asked.homotopy).tolist()
+        return [replace(plain, strength=share, converged=HOMOTOPY_CONVERGED, window=1) for share in shares]
+    exaggeration, iterations = exaggeration_of(asked, momentum)
+    if iterations == 0 or exaggeration == 1:
+        return [plain]
+    length = learning_rate(asked, exaggeration, n_points) if momentum else asked.learning_rate
+    early = replace(plain, most_iterations=iterations, exaggeration=exaggeration, length=length, converged=0.0)
+    left = max(asked.max_iterations - iterations, 0)
+    return [early, replace(plain, most_iterations=left, schedule=0)] if left else [early]
+
+
+def exaggeration_of(asked: LayoutParams, momentum: bool) -> tuple[float, int]:
+    """Return how much stronger the attraction is at first, and for how many iterations."""
+    t_sne = asked.objective == "t-sne" and momentum
+    exaggeration = asked.exaggeration if asked.exaggeration is not None else EXAGGERATION if t_sne else 1.0
+    iterations = asked.exaggerated_iterations
+    return exaggeration, (EXAGGERATED_ITERATIONS if t_sne else 0) if iterations is None else iterations
+
+
+def learning_rate(asked: LayoutParams, exaggeration: float, n_points: int) -> float:
+    """Return the learning rate of momentum: as asked, or N / exaggeration (Belkina et al. 2019)."""
+    return asked.learning_rate if asked.learning_rate is not None else n_points / exaggeration

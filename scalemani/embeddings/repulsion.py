@@ -1,0 +1,56 @@
+"""Sums of a kernel over all points of an embedding: methods behind one interface.
+
+S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these
+(ALGORITHMS section 5, "One field is enough"). Each method has one knob, an error that was asked for and is met.
+"""
+
+import numpy as np
+
+from scalemani.errors import ConfigError, nearest_name
+from scalemani.kernels.draws import sample_rows
+from scalemani.kernels.pair_sums import KERNELS, ExactSums, PairSums
+from scalemani.kernels.particle_mesh import ParticleMesh
+from scalemani.kernels.tall import Mapper
+
+METHODS = ("auto", "exact", "grid")
+EXACT_UP_TO = 2000  # points; beyond it the mesh is quicker at every tolerance it meets
+SAMPLED_TARGETS = 1000
+
+
+def chosen_method(method: str, kernel: str, n_points: int, n_dims: int) -> str:
+    """Return a method by its name; "auto" is exact sums for few points and where nothing else serves, then the mesh.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown kernel or method, and a method that serves neither the kernel nor the dimension.
+    """
+    if kernel not in KERNELS:
+        raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, KERNELS)}")
+    if method not in METHODS:
+        raise ConfigError(f"unknown repulsion {method!r}: {nearest_name(method, METHODS)}")
+    served = kernel != "epanechnikov" and n_dims in (2, 3)
+    if method == "auto":
+        return "grid" if served and n_points > EXACT_UP_TO else "exact"
+    if method != "exact" and not served:
+        raise ConfigError(
+            f"repulsion {method!r} sums Gaussian and Student kernels in 2 or 3 dimensions, "
+            f"got the {kernel} kernel in {n_dims}: use 'exact'"
+        )
+    return method
+
+
+def make_repulsion(method: str, kernel: str, tolerance: float, over: Mapper = map) -> PairSums:
+    """Return the sums of a kernel by a chosen method, to a relative error of the gradient of at most `tolerance`."""
+    if method == "exact":
+        return ExactSums(kernel, over)
+    return ParticleMesh(kernel, tolerance, over)
+
+
+def measured_error(sums: PairSums, kernel: str, positions: np.ndarray, seed: int = 0, over: Mapper = map) -> float:
+    """Return the relative error of the gradient of the sums over 1,000 points drawn by the seed, against exact sums."""
+    rows = sample_rows(seed, "repulsion", len(positions), SAMPLED_TARGETS)
+    _, exact = ExactSums(kernel, over).field(positions, positions[rows])  # self pairs have no gradient
+    _, found = sums.field(positions)
+    length = float(np.sqrt((exact**2).sum()))
+    return float(np.sqrt(((found[rows] - exact) ** 2).sum())) / length if length > 0 else 0.0

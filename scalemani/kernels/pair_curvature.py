@@ -1,0 +1,110 @@
+"""The repulsive Hessian's blocks of one coordinate with itself, by sums over all pairs.
+
+8 L^xx_ii has the weights c_nm (x_ni - x_mi)^2 with c_nm = K''(d^2) (u_n + u_m) / 2, where u is the strength for sums of
+kernels, strength / sum S for the logarithm of one sum, strength / S_n for the sum of logarithms. Source: [PH] eqs.
+(3.3) and (3.4) of the thesis, their positive parts. The work is of the order of N^2: for data small enough that a sum
+over all pairs is worth its direction.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scalemani.kernels.attraction import row_panels
+from scalemani.kernels.compile import compiled_sums
+from scalemani.kernels.pair_sums import ExactSums
+from scalemani.kernels.tall import Mapper
+from scalemani.kernels.vector_exp import exp_nonpositive
+
+LEAST_SUM = 1e-300
+KERNEL_NUMBERS = {"gaussian": 0, "student": 1, "epanechnikov": 2}
+
+
+@compiled_sums
+def _derivatives(kernel: int, square: float) -> tuple[float, float]:
+    """Return -K' and K'' at a squared distance."""
+    if kernel == 0:
+        value = exp_nonpositive(-square)
+        return value, value
+    if kernel == 1:
+        value = 1.0 / (1.0 + square)
+        return value * value, 2.0 * value * value * value
+    return (1.0 if square < 1.0 else 0.0), 0.0
+
+
+@compiled_sums
+def _products(
+    positions: np.ndarray, weights: np.ndarray, kernel: int, first: int, vectors: np.ndarray, out: np.ndarray
+) -> None:
+    n_dims = positions.shape[1]
+    for row in range(out.shape[0]):
+        n = first + row
+        for m in range(positions.shape[0]):
+            square = 0.0
+            for d in range(n_dims):
+                square += (positions[n, d] - positions[m, d]) ** 2
+            second = 4.0 * (weights[n] + weights[m]) * _derivatives(kernel, square)[1]
+            for d in range(n_dims):
+                difference = positions[n, d] - positions[m, d]
+                out[row, d] += second * difference * difference * (vectors[n, d] - vectors[m, d])
+
+
+@compiled_sums
+def _diagonals(
+    positions: np.ndarray, weights: np.ndarray, kernel: int, first: int, out: np.ndarray, degrees: np.ndarray
+) -> None:
+    n_dims = positions.shape[1]
+    for row in range(out.shape[0]):
+        n = first + row
+        for m in range(positions.shape[0]):
+            if m == n:
+                continue
+            square = 0.0
+            for d in range(n_dims):
+                square += (positions[n, d] - positions[m, d]) ** 2
+            slope, second = _derivatives(kernel, square)
+            degrees[row] += 2.0 * (weights[n] + weights[m]) * slope
+            for d in range(n_dims):
+                out[row, d] += 4.0 * (weights[n] + weights[m]) * second * (positions[n, d] - positions[m, d]) ** 2
+
+
+@dataclass(frozen=True)
+class PairCurvature:
+    """Second derivatives of strength E- for one kernel and one way to combine its sums."""
+
+    kernel: str
+    combine: str
+    strength: float
+    over: Mapper = map
+
+    def weights(self, positions: np.ndarray) -> np.ndarray:
+        """Return u (N,) at positions (N, d) float64."""
+        if self.combine == "sum":
+            return np.full(len(positions), self.strength)
+        sums, _ = ExactSums(self.kernel, self.over).field(positions)
+        if self.combine == "log-sum":
+            return np.full(len(positions), self.strength / max(float(sums.sum()), LEAST_SUM))
+        return self.strength / np.maximum(sums, LEAST_SUM)
+
+    def product(self, positions: np.ndarray, weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+        """Return 8 L^xx_ii times the i-th column of vectors (N, d), for each i."""
+        out, kernel = np.zeros_like(positions), KERNEL_NUMBERS[self.kernel]
+
+        def panel(part: slice) -> None:
+            _products(positions, weights, kernel, part.start, vectors, out[part])
+
+        for _ in self.over(panel, row_panels(len(positions))):
+            pass
+        return out
+
+    def diagonals(self, positions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the diagonals of 8 L^xx_ii, (N, d), and that of strength E-'s part of 4 L, (N,): taken off 4 L+."""
+        out, degrees = np.zeros_like(positions), np.zeros(len(positions))
+        kernel = KERNEL_NUMBERS[self.kernel]
+
+        def panel(part: slice) -> None:
+            _diagonals(positions, weights, kernel, part.start, out[part], degrees[part])
+
+        for _ in self.over(panel, row_panels(len(positions))):
+            pass
+        return out, degrees

@@ -1,0 +1,81 @@
+"""New points in a finished embedding: of any kind, by blocks, each placed on its own."""
+
+from typing import Protocol
+
+import numpy as np
+
+from scalemani.errors import DataError
+from scalemani.new_points.by_descent import placed_by_descent
+from scalemani.new_points.by_landmarks import placed_landmarks
+from scalemani.run import Run
+from scalemani.sources import PointsSource
+from scalemani.validation import check_finite_block
+
+ROWS_AT_ONCE = 65536
+
+
+class Placement(Protocol):
+    """A finished embedding that can place points."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+
+    def place(self, points: np.ndarray) -> np.ndarray:
+        """Return the coordinates (n, d) of points (n, D): each row depends on its own point only."""
+
+
+def placement_of(run: Run, in_memory: bool = False) -> Placement:
+    """Return what places new points in a run.
+
+    `in_memory` reads all that is needed of its store, which may go then.
+    """
+    if run.last_stage == "layout":
+        return placed_by_descent(run, in_memory)
+    return placed_landmarks(run)
+
+
+def placed_rows(placement: Placement, points: np.ndarray) -> np.ndarray:
+    """Return the coordinates (n, d) of points (n, D), after a look at their columns."""
+    if points.shape[1] != placement.shape[0]:
+        raise DataError(
+            f"X has {points.shape[1]} features, but the embedding was made of {placement.shape[0]} features"
+        )
+    return placement.place(points)
+
+
+def placed_source(placement: Placement, points: PointsSource) -> np.ndarray:
+    """Return the coordinates (n, d) of all points of a source, read by blocks."""
+    n_points, step = points.shape[0], max(ROWS_AT_ONCE, points.preferred_rows or 0)
+    placed = np.empty((n_points, placement.shape[1]))
+    for start in range(0, n_points, step):
+        rows = points.read(start, min(start + step, n_points))
+        check_finite_block(rows, start)
+        placed[start : start + step] = placed_rows(placement, rows)
+    return placed
+
+
+class NewPoints:
+    """The embedding of new points as a source of rows, computed as they are read."""
+
+    sequential: bool
+    preferred_rows: int | None = ROWS_AT_ONCE
+
+    def __init__(self, run: Run, points: PointsSource) -> None:
+        self._placement = placement_of(run)
+        self._points = points
+        self.shape = (points.shape[0], self._placement.shape[1])
+        self.dtype = np.dtype(np.float64)
+        self.sequential = points.sequential
+        self.description = f"{points.description} placed in {run.store.root}"
+        if points.shape[1] != self._placement.shape[0]:
+            raise DataError(
+                f"{points.description} has {points.shape[1]} features, the run was made of "
+                f"{self._placement.shape[0]} features: give points with the same columns"
+            )
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return the coordinates of rows [start, stop)."""
+        rows = self._points.read(start, stop)
+        check_finite_block(rows, start)
+        return self._placement.place(rows)

@@ -1,0 +1,67 @@
+"""New points in a nonlinear embedding: their neighbours among the training points, affinities to these, a descent."""
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scalemani.embeddings.objectives import objective_of
+from scalemani.embeddings.placement import PlacementProblem, place_points
+from scalemani.embeddings.recipes import strength_of
+from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.kernels.bandwidths import gaussian_affinities, self_tuning_affinities
+from scalemani.kernels.entropic import entropic_affinities
+from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
+from scalemani.params import AffinitiesParams, Parameters
+from scalemani.run import Run
+
+
+@dataclass(frozen=True)
+class PlacedByDescent:
+    """All that placing a point in a nonlinear embedding takes; `positions` (N, d) are in work order."""
+
+    index: NeighborIndex = field(repr=False)
+    positions: np.ndarray = field(repr=False)
+    params: Parameters
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+        return len(self.index.basis.mean), self.positions.shape[1]
+
+    def place(self, points: np.ndarray) -> np.ndarray:
+        """Return the positions (n, d) of points (n, D); one that equals a training point is placed where that is."""
+        if len(points) == 0:
+            return np.empty((0, self.positions.shape[1]))
+        asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
+        found = self.index.neighbors(points, self.params.n_neighbors)
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params.affinities)
+        method = chosen_method(asked.repulsion, objective.kernel, *self.positions.shape)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
+            placed = place_points(
+                PlacementProblem(objective, strength_of(asked), sums, self.positions, found.indices, affinities)
+            )
+        known = found.distances[:, 0] == 0
+        placed[known] = self.positions[found.indices[known, 0]]
+        return placed
+
+
+def query_affinities(squares: np.ndarray, asked: AffinitiesParams) -> np.ndarray:
+    """Return affinities (n, k) of new points to their neighbours at squared distances (n, k); rows sum to one."""
+    if asked.kind == "gaussian":
+        values = gaussian_affinities(squares, asked.sigma)
+    elif asked.kind == "self-tuning":
+        values = self_tuning_affinities(squares, asked.bandwidth_neighbor)
+    else:
+        # Each row from its own bracket: a row's bits then do not depend on what else is placed.
+        values = entropic_affinities(squares, asked.perplexity, solver=asked.solver, order="bounds").values
+    return values / values.sum(axis=1, keepdims=True)
+
+
+def placed_by_descent(run: Run, in_memory: bool) -> PlacedByDescent:
+    """Return the placement of a finished nonlinear run; `in_memory` reads its points, so that its store may go."""
+    order = run.group("work_points").read("input_rows")
+    positions = np.ascontiguousarray(run.group("layout").read("embedding")[order])
+    return PlacedByDescent(neighbor_index(run, in_memory), positions, run.params)

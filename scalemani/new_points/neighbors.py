@@ -1,0 +1,102 @@
+"""The nearest training points of new points, by the cells in which the run's points are stored."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from scalemani.chunked.graph import sketch_basis
+from scalemani.chunked.resident import gather_rows
+from scalemani.kernels.cells import nearest_cells
+from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbor_search import compact_rows, search_cells
+from scalemani.kernels.neighbors import Neighbors, no_neighbors, refine_neighbors
+from scalemani.kernels.sketch import SketchBasis, sketch_points
+from scalemani.run import Run
+from scalemani.store.groups import StageGroup
+
+EXACT_UP_TO = 20_000  # training points; beyond, cells are visited
+PROBES = 8
+CANDIDATES_PER_NEIGHBOR = 2.0
+
+
+class TrainingRows(Protocol):
+    """The training points in work order."""
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Return points (n, D) at ascending work rows (n,)."""
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Training points that stay in their store."""
+
+    group: StageGroup
+    cache_bytes: int
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Return points (n, D) at ascending work rows (n,)."""
+        return gather_rows(self.group, "points", rows, self.cache_bytes)
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Training points in memory, (N, D) in work order."""
+
+    points: np.ndarray
+
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """Return points (n, D) at ascending work rows (n,)."""
+        return self.points[rows]
+
+
+@dataclass(frozen=True)
+class NeighborIndex:
+    """What finding neighbours takes: sketches (N, s) of the training points by cell, and the points themselves."""
+
+    basis: SketchBasis
+    centroids: np.ndarray
+    cell_offsets: np.ndarray
+    sketches: np.ndarray
+    rows: TrainingRows
+    dtype: np.dtype
+
+    def neighbors(self, points: np.ndarray, n_neighbors: int) -> Neighbors:
+        """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
+        dtype = np.result_type(points.dtype, self.dtype)
+        points = np.ascontiguousarray(points, dtype)
+        if len(self.sketches) <= EXACT_UP_TO:
+            return self._exact(points, n_neighbors)
+        start = len(self.sketches)
+        own = sketch_points(points, self.basis)
+        # Queries are rows of the table that is searched: those behind the training points, which are in no cell.
+        table = np.concatenate([self.sketches, own])
+        probes = nearest_cells(own, self.centroids, PROBES)
+        wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
+        candidates = search_cells(table, self.cell_offsets, probes, start, wanted)
+        labels, places = compact_rows(candidates, start)
+        rows = self.rows.gather(labels).astype(dtype, copy=False)
+        none = no_neighbors(len(points), n_neighbors)
+        return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]
+
+    def _exact(self, points: np.ndarray, n_neighbors: int) -> Neighbors:
+        scale = self.basis.scale
+        queries = SketchedRows(points, sketch_points(points, self.basis), scale)
+        every = self.rows.gather(np.arange(len(self.sketches))).astype(points.dtype, copy=False)
+        held = SketchedRows(every, self.sketches, scale)
+        none, unlimited = no_neighbors(len(points), n_neighbors), np.full(len(points), np.inf)
+        return exact_neighbors(queries, np.full(len(points), -1), held, 0, none, unlimited)
+
+
+def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = 2**28) -> NeighborIndex:
+    """Return the index of a finished run's points, which are read into memory or stay in the store."""
+    partition, points = run.group("partition"), run.group("work_points")
+    rows = HeldRows(points.read("points")) if in_memory else StoredRows(points, cache_bytes)
+    return NeighborIndex(
+        sketch_basis(partition),
+        partition.read("centroids"),
+        points.read("cell_offsets"),
+        points.read("sketch"),
+        rows,
+        np.dtype(run.dimensions.dtype),
+    )

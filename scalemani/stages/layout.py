@@ -1,0 +1,169 @@
+"""The nonlinear embedding in input order: a descent on the driver, which starts from the spectral embedding.
+
+W and the positions are held in memory. The descent is kept every few seconds: one that was killed goes on from there
+and ends the same to the last bit.
+"""
+
+import functools
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.checkpoints import Checkpoints
+from scalemani.chunked.graph import affinity_rows
+from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.embeddings.descent import State
+from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
+from scalemani.embeddings.phases import LEARNT_PAIRS, descend
+from scalemani.embeddings.recipes import direction_of, phases_of, start_deviation, strength_of
+from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
+from scalemani.kernels.draws import row_words
+from scalemani.params import Parameters
+from scalemani.store.schema import RowArray
+
+EDGES_PER_NEIGHBOR = 1.9  # nonzeros of W for every edge of the graph
+BYTES_PER_EDGE = 8
+COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
+MESH_BYTES = 300 * 10**6  # of the particle mesh of a map of the largest extent that is met
+CHECKPOINT_SECONDS, NOTE_SECONDS = 20.0, 10.0
+JITTER = 1e-4  # of the start's deviation: points that start at one place would otherwise stay together
+
+
+def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+    """Return the bytes of W, of the positions and what a direction remembers, and of the mesh."""
+    edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE) + 8
+    direction = direction_of(params.layout)
+    pairs = {"spectral+l-bfgs": LEARNT_PAIRS, "l-bfgs": params.layout.pairs}.get(direction, 0)
+    copies = COPIES_OF_POSITIONS + 4 * pairs  # steps and changes, once more in a checkpoint
+    positions = 8 * params.n_components * copies
+    return MemoryNeed(dimensions.n_points * (edges + positions) + MESH_BYTES, 0)
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Descend to a minimum, write the embedding in input order, certify the error of the forces at its end."""
+    task, asked = work.task, work.task.params.layout
+    objective = objective_of(str(asked.objective))
+    with ThreadPoolExecutor(work.executor.workers) as pool:
+        rows = affinity_rows(task.inputs["symmetric_affinities"], task.dimensions.n_blocks)
+        scale = affinity_scale(objective, rows)
+        offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
+        problem = Problem(rows, objective, scale, strength_of(asked), offset=offset, over=pool.map)
+        method = chosen_method(asked.repulsion, objective.kernel, rows.n_points, task.params.n_components)
+        state, curve, stopped = descended(work, problem, method)
+        sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
+        certificates = {
+            "iterations": state.iteration,
+            "stopped": stopped,
+            "objective": problem.value(state.positions, sums),
+            "gradient_norm": state.gradient_norm,
+            "repulsion": method,
+            "force_error": measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map),
+        }
+    write(work, state.positions, curve)
+    Checkpoints(task.output).clear()
+    return certificates
+
+
+def descended(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
+    """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended."""
+    task = work.task
+    phases = phases_of(task.params.layout, problem.rows.n_points)
+    log = DescentLog(work, sum(phase.most_iterations for phase in phases))
+    state = log.state or State(start_positions(task))
+    for following in descend(problem, phases, method, state):
+        state = following
+        log.add(state)
+    if state.ended_after < phases[-1].most_iterations:
+        return state, log.curve, "converged"
+    work.executor.progress.note(
+        f"{task.stage}: not converged after {state.iteration} iterations: raise layout.max_iterations, or accept a "
+        "larger layout.converged"
+    )
+    return state, log.curve, "max_iterations"
+
+
+class DescentLog:
+    """What is kept and said of a descent while it goes on: checkpoints, snapshots, the learning curve, notes."""
+
+    def __init__(self, work: StageWork, most_iterations: int) -> None:
+        self._task, self._progress = work.task, work.executor.progress
+        self._checkpoints = Checkpoints(work.task.output)
+        stored = self._checkpoints.load()
+        self.state = State.of_arrays(stored) if stored else None
+        self._curve = stored["curve"].tolist() if stored else []
+        self._progress.start(work.task.stage, most_iterations)
+        self._progress.advance(self.state.iteration if self.state else 0)
+        self._saved = self._noted = time.monotonic()
+        self._noted_iteration = self.state.iteration if self.state else 0
+
+    @property
+    def curve(self) -> np.ndarray:
+        """Iterations (n,) at which the objective was computed, its values and the norms of its gradient: (n, 3)."""
+        return np.array(self._curve, np.float64).reshape(-1, 3)
+
+    def add(self, state: State) -> None:
+        """Take note of a state."""
+        self._progress.advance()
+        if np.isfinite(state.value):
+            self._curve.append([state.iteration, state.value, state.gradient_norm])
+        every = self._task.params.layout.snapshots
+        if every and state.iteration % every == 0:
+            positions = in_input_order(self._task, state.positions)
+            folder = f"snapshots/{state.iteration:06d}"
+            self._task.output.write_whole({"embedding": positions}, folder.replace("/", "-"), f"{folder}/")
+        now = time.monotonic()
+        if now - self._saved > CHECKPOINT_SECONDS:
+            self._checkpoints.save({**state.arrays(), "curve": self.curve})
+            self._saved = time.monotonic()
+        if now - self._noted > NOTE_SECONDS:
+            self._progress.note(self._line(state, (now - self._noted) / (state.iteration - self._noted_iteration)))
+            self._noted, self._noted_iteration = now, state.iteration
+
+    def _line(self, state: State, seconds: float) -> str:
+        value = f"objective {self._curve[-1][1]:.6g} (iteration {self._curve[-1][0]:.0f}), " if self._curve else ""
+        return (
+            f"{self._task.stage}: iteration {state.iteration}, {value}gradient {state.gradient_norm:.3g}, "
+            f"{seconds:.3g} s an iteration"
+        )
+
+
+def start_positions(task: StageTask) -> np.ndarray:
+    """Return the spectral embedding in work order, (N, d), each column centred and of the deviation asked for.
+
+    A little noise, drawn by input row, parts points that start at one place.
+    """
+    order = task.inputs["work_points"].read("input_rows")
+    positions = task.inputs["embedding"].read("embedding")
+    positions -= positions.mean(axis=0)
+    deviations = positions.std(axis=0)
+    positions /= np.where(deviations > 0, deviations, 1.0)
+    n_points, n_dims = positions.shape
+    words = row_words(task.params.seed, "layout", 0, n_points * n_dims).reshape(n_points, n_dims)
+    positions += JITTER * (words / 2.0**63 - 1.0)
+    positions *= start_deviation(task.params.layout)
+    return np.ascontiguousarray(positions[order])
+
+
+def in_input_order(task: StageTask, positions: np.ndarray) -> np.ndarray:
+    """Return positions (N, d) of work order in input order."""
+    ordered = np.empty_like(positions)
+    ordered[task.inputs["work_points"].read("input_rows")] = positions
+    return ordered
+
+
+def write(work: StageWork, positions: np.ndarray, curve: np.ndarray) -> None:
+    """Write the embedding by blocks, and the learning curve."""
+    embedding = in_input_order(work.task, positions)
+    columns = RowArray("embedding", "float64", (embedding.shape[1],), ("point", "component"), "rows in input order")
+    work.task.output.create(len(embedding), [columns])
+    local = replace(work, executor=replace(work.executor, scheduler=None))
+    local.map_blocks(functools.partial(embedding_block, embedding))
+    work.task.output.write_whole({"curve": curve})
+
+
+def embedding_block(embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
+    """Return one block of the embedding."""
+    return {"embedding": embedding[slice(*task.dimensions.rows(block))]}

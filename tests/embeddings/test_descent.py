@@ -1,0 +1,149 @@
+"""Descents: every direction goes down, every state can be gone on from, and ends are what they should be."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from scalemani.embeddings.descent import State
+from scalemani.embeddings.objectives import OBJECTIVES, Problem, affinity_scale
+from scalemani.embeddings.phases import Phase, descend
+from scalemani.embeddings.repulsion import make_repulsion
+from scalemani.errors import ConfigError, ConvergenceError
+from scalemani.kernels.attraction import AffinityRows
+
+SEARCHED = (
+    "gradient-descent",
+    "fixed-point",
+    "diagonal-hessian",
+    "conjugate-gradients",
+    "l-bfgs",
+    "spectral",
+    "spectral+l-bfgs",
+    "spectral-minus",
+)
+N_POINTS = 120
+
+
+@pytest.fixture(scope="module")
+def ring():
+    """Affinities of points on a closed curve, and a random start."""
+    weights = sp.diags_array([np.exp(-(step**2) / 4) * np.ones(N_POINTS) for step in range(1, 6)], offsets=range(1, 6))
+    dense = weights.toarray()[:N_POINTS, :N_POINTS]
+    for step in range(1, 6):
+        for n in range(N_POINTS - step, N_POINTS):
+            dense[n, (n + step) % N_POINTS] = np.exp(-(step**2) / 4)
+    matrix = sp.csr_matrix(dense + dense.T)
+    rows = AffinityRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
+    return rows, np.random.default_rng(0).normal(size=(N_POINTS, 2))
+
+
+def problem_of(rows, method, **values):
+    objective = OBJECTIVES[method]
+    return Problem(rows, objective, affinity_scale(objective, rows), **values)
+
+
+def states(rows, start, method, phases, strength=1.0):
+    return list(descend(problem_of(rows, method, strength=strength), phases, "exact", State(start)))
+
+
+@pytest.mark.parametrize("direction", SEARCHED)
+@pytest.mark.parametrize("method", ["elastic-embedding", "t-sne", "sne"])
+def test_line_searches_never_go_up(ring, direction, method):
+    found = states(*ring, method, [Phase(direction, 15, kappa=8)])
+    values = np.array([state.value for state in found])
+    assert np.isfinite(values).all()
+    assert (np.diff(values) <= 0).all()
+    assert values[-1] < values[0]
+
+
+@pytest.mark.parametrize("direction", [*SEARCHED, "momentum"])
+def test_a_stopped_descent_goes_on_to_the_last_bit(ring, direction):
+    length = 50.0 if direction == "momentum" else None
+    phases = [
+        Phase(direction, 6, exaggeration=2.0, kappa=8, length=length),
+        Phase(direction, 14, kappa=8, length=length, converged=1e-7, window=4),
+    ]
+    rows, start = ring
+    whole = states(rows, start, "t-sne", phases)
+    for stopped in (1, 5, 6, 7, 13):
+        arrays = {name: values.copy() for name, values in whole[stopped - 1].arrays().items()}
+        assert all(isinstance(values, np.ndarray) for values in arrays.values())
+        resumed = list(descend(problem_of(rows, "t-sne"), phases, "exact", State.of_arrays(arrays)))
+        assert len(resumed) == len(whole) - stopped
+        for name, values in resumed[-1].arrays().items():
+            np.testing.assert_array_equal(values, whole[-1].arrays()[name], err_msg=name)
+
+
+def test_directions_reach_the_same_minimum(ring):
+    rows, start = ring
+    circle = 3 * np.column_stack(
+        [np.cos(np.arange(N_POINTS) * 2 * np.pi / N_POINTS), np.sin(np.arange(N_POINTS) * 2 * np.pi / N_POINTS)]
+    )
+    ends = {}
+    for direction in ("l-bfgs", "spectral", "spectral+l-bfgs", "spectral-minus"):
+        phases = [Phase(direction, 600, kappa=N_POINTS, converged=1e-10, window=5)]
+        ends[direction] = states(rows, circle + 0.01 * start, "elastic-embedding", phases, strength=0.1)[-1].value
+    assert max(ends.values()) == pytest.approx(min(ends.values()), rel=1e-4), ends
+
+
+def test_a_phase_ends_when_the_objective_hardly_falls(ring):
+    found = states(*ring, "s-sne", [Phase("spectral+l-bfgs", 500, kappa=8, converged=1e-3, window=5)])
+    assert len(found) < 500
+    assert found[-1].phase == 1
+    values = np.array([state.value for state in found])
+    assert values[-6] - values[-1] < 1e-3 * abs(values[-6])
+
+
+def test_homotopy_ends_at_the_plain_objective(ring):
+    rows, start = ring
+    phases = [Phase("spectral", 200, kappa=8, strength=share, converged=1e-6, window=1) for share in (1e-3, 1e-1, 1.0)]
+    end = states(rows, start, "elastic-embedding", phases, strength=5.0)[-1]
+    plain = problem_of(rows, "elastic-embedding", strength=5.0)
+    sums = make_repulsion("exact", "gaussian", 1e-3)
+    assert end.value == pytest.approx(plain.value(end.positions, sums), rel=1e-12)
+
+
+def test_an_exploding_step_is_stopped_and_the_last_state_is_good(ring):
+    rows, start = ring
+    descent = descend(
+        problem_of(rows, "elastic-embedding"), [Phase("gradient-descent", 500, length=1e3)], "exact", State(start)
+    )
+    seen = []
+    with pytest.raises(ConvergenceError, match="lower the learning rate"):
+        seen.extend(descent)
+    assert all(np.isfinite(state.positions).all() for state in seen)
+
+
+def test_momentum_needs_a_learning_rate(ring):
+    with pytest.raises(ConfigError, match="takes a learning rate"):
+        states(*ring, "t-sne", [Phase("momentum", 5)])
+
+
+def test_momentum_lowers_the_divergence(ring):
+    rows, start = ring
+    found = states(rows, 1e-2 * start, "t-sne", [Phase("momentum", 300, length=N_POINTS, window=50, converged=1e-9)])
+    sums_end = found[-1].positions
+    problem = problem_of(rows, "t-sne")
+    sums = make_repulsion("exact", "student", 1e-3)
+    assert problem.value(sums_end, sums) < problem.value(1e-2 * start, sums) - 1.0
+
+
+def test_threads_change_no_bit(ring):
+    rows, start = ring
+    phases = [Phase("spectral+l-bfgs", 12, kappa=8)]
+    alone = list(descend(problem_of(rows, "t-sne"), phases, "exact", State(start)))[-1]
+    with ThreadPoolExecutor(3) as pool:
+        together = list(descend(replace(problem_of(rows, "t-sne"), over=pool.map), phases, "exact", State(start)))[-1]
+    np.testing.assert_array_equal(alone.positions, together.positions)
+
+
+def test_an_accuracy_schedule_tightens():
+    phase = Phase("spectral", 200, tolerance=1e-4, schedule=100)
+    tolerances = [phase.tolerance_at(iteration) for iteration in (0, 50, 99, 100, 150)]
+    assert tolerances[0] == pytest.approx(0.1)
+    assert tolerances[1] == pytest.approx(np.sqrt(0.1 * 1e-4))
+    assert np.all(np.diff(tolerances) <= 0)
+    assert tolerances[-1] == 1e-4

@@ -1,0 +1,129 @@
+"""Values and gradients of every objective, against sums written out pair by pair."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import scalemani as sm
+from scalemani.embeddings.objectives import OBJECTIVES
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+
+STEP = 1e-5
+
+
+def affinities(n_points, seed=0):
+    """Return dense symmetric affinities without isolated points."""
+    draws = np.random.default_rng(seed)
+    dense = draws.random((n_points, n_points)) * (draws.random((n_points, n_points)) < 0.3)
+    dense[np.arange(n_points), np.roll(np.arange(n_points), 1)] = 0.5
+    np.fill_diagonal(dense, 0)
+    return dense + dense.T
+
+
+def by_pairs(positions, weights, method, strength):
+    """Return E by loops over all pairs, as the table of the module writes it."""
+    n_points = len(positions)
+    squares = np.array([[((a - b) ** 2).sum() for b in positions] for a in positions])
+    others = ~np.eye(n_points, dtype=bool)
+    scale = {"s-sne": 1 / weights.sum(), "t-sne": 1 / weights.sum(), "sne": n_points / weights.sum()}.get(method, 1.0)
+    weights = weights * scale
+    gaussian, student = np.exp(-squares) * others, others / (1 + squares)
+    if method == "elastic-embedding":
+        return (weights * squares).sum() + strength * gaussian.sum()
+    if method == "s-sne":
+        return (weights * squares).sum() + strength * np.log(gaussian.sum())
+    if method == "t-sne":
+        return (weights * np.log(1 + squares)).sum() + strength * np.log(student.sum())
+    if method == "sne":
+        return (weights * squares).sum() + strength * np.log(gaussian.sum(axis=1)).sum()
+    if method == "t-ee":
+        return (weights * np.log(1 + squares)).sum() + strength * student.sum()
+    return (weights * squares).sum() + strength * (np.maximum(1 - squares, 0) * others).sum()
+
+
+@pytest.mark.parametrize("method", OBJECTIVES)
+@pytest.mark.parametrize("n_dims", [1, 2, 3, 5])
+def test_values_are_the_sums_over_pairs(method, n_dims):
+    positions, weights = np.random.default_rng(1).normal(size=(40, n_dims)), affinities(40)
+    value, _ = sm.objective(positions, sp.csr_matrix(weights), method, strength=2.5, repulsion="exact")
+    assert value == pytest.approx(by_pairs(positions, weights, method, 2.5), rel=1e-12)
+
+
+@pytest.mark.parametrize("method", OBJECTIVES)
+@pytest.mark.parametrize("n_dims", [1, 2, 3, 4])
+def test_gradients_are_derivatives(method, n_dims):
+    draws = np.random.default_rng(2)
+    positions, weights = draws.normal(size=(30, n_dims)), affinities(30)
+    _, gradient = sm.objective(positions, weights, method, strength=3.0, repulsion="exact")
+    for _ in range(5):
+        along = draws.normal(size=positions.shape)
+        ahead, behind = (by_pairs(positions + s * STEP * along, weights, method, 3.0) for s in (1, -1))
+        assert (gradient * along).sum() == pytest.approx((ahead - behind) / (2 * STEP), rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("method", OBJECTIVES)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10**6), n_points=st.integers(4, 30), angle=st.floats(0, 6), shift=st.floats(-100, 100))
+def test_objectives_see_shapes_only(method, seed, n_points, angle, shift):
+    draws = np.random.default_rng(seed)
+    positions, weights = draws.normal(size=(n_points, 2)), affinities(n_points, seed)
+    turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    value, gradient = sm.objective(positions, weights, method, repulsion="exact")
+    moved, turned = sm.objective(positions @ turn.T + shift, weights, method, repulsion="exact")
+    assert moved == pytest.approx(value, rel=1e-9, abs=1e-9)
+    size = np.abs(gradient).max()
+    np.testing.assert_allclose(turned, gradient @ turn.T, atol=1e-8 * max(size, 1))
+    np.testing.assert_allclose(gradient.sum(axis=0), 0, atol=1e-10 * max(size, 1))
+
+
+@pytest.mark.parametrize("method", ["elastic-embedding", "t-sne", "sne"])
+@pytest.mark.parametrize("repulsion", ["grid"])
+def test_approximate_sums_keep_to_their_tolerance(method, repulsion):
+    draws = np.random.default_rng(3)
+    positions, weights = 5 * draws.normal(size=(1500, 2)), affinities(1500)
+    value, gradient = sm.objective(positions, weights, method, repulsion="exact")
+    found, slope = sm.objective(positions, weights, method, repulsion=repulsion, tolerance=1e-3)
+    pull = sm.objective(positions, weights, method, strength=1e-12, repulsion="exact")[1]
+    assert np.linalg.norm(slope - gradient) <= 3e-3 * np.linalg.norm(gradient - pull)
+    assert found == pytest.approx(value, rel=1e-3)
+
+
+def test_coincident_and_far_points_are_finite():
+    weights = affinities(20)
+    for positions in (np.zeros((20, 2)), 1e3 * np.random.default_rng(4).normal(size=(20, 2))):
+        for method in OBJECTIVES:
+            value, gradient = sm.objective(positions, weights, method)
+            assert np.isfinite(value)
+            assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"embedding": np.full((20, 2), np.nan)}, DataError, "finite"),
+        ({"W": -affinities(20)}, DataError, "must not be negative"),
+        ({"W": np.triu(affinities(20))}, DataError, "symmetric"),
+        ({"W": affinities(19)}, DataError, r"\(N, N\) with N = 20"),
+        ({"W": np.where(affinities(20) > 0, np.nan, 0)}, DataError, "finite"),
+        ({"method": "tsne"}, ConfigError, "did you mean 't-sne'"),
+        ({"strength": 0}, ConfigError, "strength must be a number above zero"),
+        ({"strength": np.nan}, ConfigError, "strength must be a number above zero"),
+        ({"repulsion": "fft"}, ConfigError, "unknown repulsion"),
+        ({"tolerance": 0.0}, ConfigError, "tolerance"),
+        ({"embedding": np.zeros((20, 5)), "repulsion": "grid"}, ConfigError, "use 'exact'"),
+        ({"method": "epanechnikov-ee", "repulsion": "grid"}, ConfigError, "use 'exact'"),
+    ],
+)
+def test_bad_input_is_refused(change, error, words):
+    given_values = {"embedding": np.random.default_rng(5).normal(size=(20, 2)), "W": affinities(20), **change}
+    with pytest.raises(error, match=words):
+        sm.objective(**given_values)
+
+
+def test_isolated_points_are_named():
+    weights = affinities(20)
+    weights[7], weights[:, 7] = 0, 0
+    with pytest.raises(DisconnectedGraphError, match="row 7"):
+        sm.objective(np.zeros((20, 2)), weights)
