@@ -21,7 +21,7 @@ def repulsion(
     ----------
     embedding : (N, d) array-like of finite numbers
     kernel : "student", 1 / (1 + d^2); "gaussian", exp(-d^2); or "epanechnikov", max(0, 1 - d^2)
-    method : "exact" (any d); "grid", a particle mesh, for d = 2 and 3;
+    method : "exact" (any d); "grid", a particle mesh, "barnes-hut" or "fgt" (the fast Gauss transform) for d = 2 and 3;
         "auto" takes exact sums for few points and the mesh beyond
     tolerance : relative error of the gradients, over all points, that the method has to meet
 

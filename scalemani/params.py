@@ -172,7 +172,7 @@ class LayoutParams:
     max_iterations: Count = 1000
     converged: Annotated[float, Field(ge=0, lt=1)] | None = None
     window: Count | None = None
-    repulsion: Literal["auto", "exact", "grid"] = "auto"
+    repulsion: Literal["auto", "exact", "barnes-hut", "fgt", "grid"] = "auto"
     tolerance: Annotated[float, Field(gt=0, lt=1)] = 1e-3
     schedule: Annotated[int, Field(ge=0)] = 0
     kappa: Count = 7

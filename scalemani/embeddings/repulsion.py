@@ -1,4 +1,4 @@
-"""Sums of a kernel over all points of an embedding: methods behind one interface.
+"""Sums of a kernel over all points of an embedding: four methods behind one interface.
 
 S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these
 (ALGORITHMS section 5, "One field is enough"). Each method has one knob, an error that was asked for and is met.
@@ -7,12 +7,14 @@ S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repu
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
+from scalemani.kernels.barnes_hut import BarnesHut
 from scalemani.kernels.draws import sample_rows
+from scalemani.kernels.fast_gauss import FastGauss
 from scalemani.kernels.pair_sums import KERNELS, ExactSums, PairSums
 from scalemani.kernels.particle_mesh import ParticleMesh
 from scalemani.kernels.tall import Mapper
 
-METHODS = ("auto", "exact", "grid")
+METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
 EXACT_UP_TO = 2000  # points; beyond it the mesh is quicker at every tolerance it meets
 SAMPLED_TARGETS = 1000
 
@@ -37,6 +39,8 @@ def chosen_method(method: str, kernel: str, n_points: int, n_dims: int) -> str:
             f"repulsion {method!r} sums Gaussian and Student kernels in 2 or 3 dimensions, "
             f"got the {kernel} kernel in {n_dims}: use 'exact'"
         )
+    if method == "fgt" and kernel != "gaussian":
+        raise ConfigError(f"repulsion 'fgt' sums the Gaussian kernel, got {kernel}: use 'grid' or 'barnes-hut'")
     return method
 
 
@@ -44,6 +48,10 @@ def make_repulsion(method: str, kernel: str, tolerance: float, over: Mapper = ma
     """Return the sums of a kernel by a chosen method, to a relative error of the gradient of at most `tolerance`."""
     if method == "exact":
         return ExactSums(kernel, over)
+    if method == "barnes-hut":
+        return BarnesHut.for_tolerance(kernel, tolerance, over)
+    if method == "fgt":
+        return FastGauss.for_tolerance(kernel, tolerance, over)
     return ParticleMesh(kernel, tolerance, over)
 
 

@@ -28,7 +28,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
     homotopy : number of strengths, growing to the one asked for, at each of which a minimum is sought
     max_iter : iterations at most; the descent ends before when it has converged
     converged : relative fall of the objective over some iterations below which it has; None: the direction's default
-    repulsion, tolerance : "auto", "exact" or "grid", and the relative error of the forces
+    repulsion, tolerance : "auto", "exact", "barnes-hut", "fgt" or "grid", and the relative error of the forces
     neighbors_method, recall : how the graph is built, and the measured recall at which it is good enough
     disconnected : "connect" pieces of the graph through their closest pairs, or "error"
     random_state : seed of every random draw: an integer, or None or a generator to draw one

@@ -79,7 +79,7 @@ def test_objectives_see_shapes_only(method, seed, n_points, angle, shift):
 
 
 @pytest.mark.parametrize("method", ["elastic-embedding", "t-sne", "sne"])
-@pytest.mark.parametrize("repulsion", ["grid"])
+@pytest.mark.parametrize("repulsion", ["barnes-hut", "grid"])
 def test_approximate_sums_keep_to_their_tolerance(method, repulsion):
     draws = np.random.default_rng(3)
     positions, weights = 5 * draws.normal(size=(1500, 2)), affinities(1500)
@@ -113,6 +113,7 @@ def test_coincident_and_far_points_are_finite():
         ({"repulsion": "fft"}, ConfigError, "unknown repulsion"),
         ({"tolerance": 0.0}, ConfigError, "tolerance"),
         ({"embedding": np.zeros((20, 5)), "repulsion": "grid"}, ConfigError, "use 'exact'"),
+        ({"method": "t-sne", "repulsion": "fgt"}, ConfigError, "Gaussian kernel"),
         ({"method": "epanechnikov-ee", "repulsion": "grid"}, ConfigError, "use 'exact'"),
     ],
 )
