@@ -21,7 +21,8 @@ ERRORS = {
 MARGIN = 0.8
 MANY_POINTS = 100_000  # with fewer, less cancels: uniform maps of 5,000 points err five times as much
 MOST_NARROWED = 6.0
-CUBIC_TOLERANCE = 3e-3  # from here on cubic splines are the cheaper ones
+# From here on cubic splines are the cheaper ones: with many points they count, with few the transforms do.
+CUBIC_TOLERANCE, CUBIC_TOLERANCE_OF_FEW = 3e-3, 2e-2
 SINGLE_TOLERANCE = 1e-4  # transforms in float32 leave an error of 1e-5 to 4e-5
 LEAST_CELLS = 32  # along the longest axis of a map: the kernel is then as smooth as its mesh however small the map is
 POINTS_PER_NODE = 16  # more are a mesh that could be finer at no cost, which helps maps of few tight clusters
@@ -47,7 +48,8 @@ def mesh_rule(kernel: str, tolerance: float, n_points: int, n_dims: int) -> Mesh
             f"a tolerance of {tolerance:g} for the particle mesh: it reaches {LEAST_TOLERANCE:g} to "
             f"{MOST_TOLERANCE:g}; use exact sums for less"
         )
-    degree = 3 if tolerance >= CUBIC_TOLERANCE else 5
+    cubic_from = CUBIC_TOLERANCE if n_points >= MANY_POINTS else CUBIC_TOLERANCE_OF_FEW
+    degree = 3 if tolerance >= cubic_from else 5
     narrowed = min(max((MANY_POINTS / max(n_points, 1)) ** 0.6, 1.0), MOST_NARROWED)
     error = MARGIN * tolerance / narrowed
     step = float(np.exp(np.interp(np.log(error), np.log(ERRORS[kernel, degree]), np.log(STEPS))))

@@ -23,6 +23,7 @@ LEAST_PART = 16384  # points that are worth a mesh of their own
 MOST_PARTS = 16
 MOST_BYTES = 2**31  # of charges, spectrum and transform together
 LEAST_EXTENT = 1e-100  # squares of anything smaller are no normal numbers: such points count as coincident
+LEAST_CHARGE = 1e-290  # what charges are measured by has an inverse
 MOST_CELLS = 2**40  # along an axis; so many never fit, and fewer are counted without overflow
 KEPT_CONVOLUTIONS = 2
 
@@ -189,7 +190,8 @@ def _charges(charges: np.ndarray | None, n_points: int) -> tuple[np.ndarray, flo
         raise DataError(
             f"charges have shape {charges.shape}, for {n_points} sources: pass one finite number a source, or None"
         )
-    return charges, float(np.abs(charges).max(initial=0.0))
+    largest = float(np.abs(charges).max(initial=0.0))
+    return charges, max(largest, LEAST_CHARGE) if largest > 0.0 else 0.0
 
 
 def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
