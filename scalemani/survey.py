@@ -1,10 +1,12 @@
 """One pass over the source before anything is written: what the points are, and that they can be used."""
 
 import functools
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from scalemani.chunked.cluster import Needs
 from scalemani.chunked.executor import Executor
 from scalemani.chunked.work import ROWS_PER_TILE, Dimensions
 from scalemani.errors import ConfigError, DataError
@@ -13,6 +15,7 @@ from scalemani.store.objects import digest
 from scalemani.validation import check_finite_block, check_magnitude
 
 BLOCK_BYTES = 16 * 2**20
+COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
 LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
 
@@ -54,9 +57,12 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         rows = checked_block_rows(block_rows, n_points)
     dimensions = Dimensions(n_points, n_features, dtype.name, rows)
     executor.progress.start("reading", dimensions.n_blocks)
-    found = executor.map_locally(
-        functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks), source.sequential
-    )
+    look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
+    if reachable(source):
+        needs = Needs("reading", "reading", each=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
+        found = executor.map(look, blocks, needs=needs)
+    else:
+        found = executor.map_locally(look, blocks, source.sequential)
     minima = np.min([block[1] for block in found], axis=0)
     maxima = np.max([block[2] for block in found], axis=0)
     constant = check_magnitude(minima, maxima, dtype)
@@ -65,6 +71,11 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     digests = tuple(tile for block in found for tile in block[0])
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(digests)}".encode())
     return Survey(dimensions, content, digests, constant)
+
+
+def reachable(source: PointsSource) -> bool:
+    """Return whether workers on other machines can read a source themselves: one behind a URL."""
+    return bool(getattr(source, "remote", False))
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -81,11 +92,11 @@ def tile_digests(rows: np.ndarray) -> list[str]:
     return [digest(rows[start : start + ROWS_PER_TILE].data) for start in range(0, len(rows), ROWS_PER_TILE)]
 
 
-def unchanged(rows: np.ndarray, start: int, digests: tuple[str, ...]) -> np.ndarray:
+def unchanged(rows: np.ndarray, start: int, digests: Sequence[str]) -> np.ndarray:
     """Return rows read a second time, if they are what the survey saw."""
     tile = start // ROWS_PER_TILE
     found = tile_digests(rows)
-    if tuple(found) != digests[tile : tile + len(found)]:
+    if found != list(digests[tile : tile + len(found)]):
         raise DataError(
             f"rows from {start} on changed while they were read: run again when nothing writes to the points"
         )

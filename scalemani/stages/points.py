@@ -1,14 +1,17 @@
 """Points as they came, in input order, cut into the blocks that every later array follows."""
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
+from scalemani.chunked.resident import kept
 from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork, write_one
 from scalemani.params import Parameters
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
-from scalemani.survey import Survey, unchanged
+from scalemani.survey import Survey, reachable, unchanged
 
+SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
 COPIES_AT_WORK = 4  # the block read, its encoded form, and the codec's and the reader's buffers
 
 
@@ -25,17 +28,27 @@ def arrays(dimensions: Dimensions) -> list[RowArray]:
 
 
 def ingest(work: StageWork, source: PointsSource, found: Survey) -> dict[str, Any]:
-    """Copy the blocks that are missing from the source into the store."""
+    """Copy the blocks that are missing from the source into the store: on the workers where they can read it too."""
     task = work.task
     task.output.create(task.dimensions.n_points, arrays(task.dimensions))
-    missing = [[block] for block in range(task.dimensions.n_blocks) if not task.output.done(block)]
-    work.executor.progress.start(task.stage, len(missing))
-    read = functools.partial(read_block, source, found)
-    work.executor.map_locally(functools.partial(write_one, read, "", task), missing, source.sequential)
+    if reachable(source):
+        task.output.objects.set_json(SURVEY, found.tile_digests)
+        work.map_blocks(functools.partial(read_anywhere, source))
+    else:
+        missing = [[block] for block in range(task.dimensions.n_blocks) if not task.output.done(block)]
+        work.executor.progress.start(task.stage, len(missing))
+        read = functools.partial(read_block, source, found.tile_digests)
+        work.executor.map_locally(functools.partial(write_one, read, "", task), missing, source.sequential)
     return {"points": task.dimensions.n_points, "constant_features": found.constant_features}
 
 
-def read_block(source: PointsSource, found: Survey, task: StageTask, block: int) -> Arrays:
+def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:
+    """Read one block in a process that did not make the survey."""
+    key = (task.output.root, task.output.path, SURVEY)
+    return read_block(source, kept(key, lambda: task.output.objects.get_json(SURVEY)), task, block)
+
+
+def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTask, block: int) -> Arrays:
     """Read one block and make sure that it is what the survey saw."""
     start, stop = task.dimensions.rows(block)
-    return {"points": unchanged(source.read(start, stop), start, found.tile_digests)}
+    return {"points": unchanged(source.read(start, stop), start, tile_digests)}

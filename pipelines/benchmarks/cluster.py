@@ -1,0 +1,144 @@
+"""A run on clusters: the same results everywhere, what scheduling costs, and what a second worker brings.
+
+python pipelines/benchmarks/cluster.py same WORK_FOLDER --points 50000
+python pipelines/benchmarks/cluster.py overhead WORK_FOLDER --points 1020000 --workers 2
+python pipelines/benchmarks/cluster.py speed WORK_FOLDER --points 200000
+"""
+
+import argparse
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from commanding import command, difference, fresh, running_cluster, succeeded
+from digits import million_digits
+from ledger import Task, read_ledger, spans
+from measuring import show
+
+from scalemani.run import Run, open_run
+
+BIT_EQUAL = {
+    "graph": ("neighbors", ("indices", "distances")),
+    "affinities": ("affinities", ("values", "beta")),
+    "Z": ("landmark_weights", ("indices", "values")),
+    "landmarks": ("landmarks", ("rows", "points")),
+}
+MOST_TASKS = 20_000
+COMPUTE_BOUND = ("neighbors", "affinities", "landmark_weights", "reduced")
+
+
+def same(points: Path, folder: Path, workers: list[int]) -> None:
+    """Compare threads, processes and clusters of several sizes, with several sizes of blocks, against threads."""
+    reference, rows = folder / "same-threads", []
+    for scheduler, count, block_rows in layouts(workers):
+        run = fresh(folder / f"same-{scheduler}{count if scheduler == 'cluster' else ''}-{block_rows}")
+        if not rows:
+            reference = run
+        size = ["--block-rows", str(block_rows)]
+        if scheduler == "cluster":
+            with running_cluster(count) as cluster:
+                seconds = succeeded(command(points, run, "--scheduler", cluster.address, *size))
+        else:
+            seconds = succeeded(command(points, run, "--scheduler", scheduler, "--workers", str(count), *size))
+        one, other = open_run(reference), open_run(run)
+        rows.append({"on": scheduler, "workers": count, "rows a block": block_rows, "seconds": seconds})
+        rows[-1] |= {name: same_bits(one, other, *stored) for name, stored in BIT_EQUAL.items()}
+        rows[-1] |= {"reduced": reduced_difference(one, other), "embedding": difference(one, other)}
+    show(rows)
+    bits = all(row[name] for row in rows for name in BIT_EQUAL)
+    if not bits or max(row["reduced"] for row in rows) > 1e-12 or max(row["embedding"] for row in rows) > 1e-6:
+        raise SystemExit("results differ")
+
+
+def layouts(workers: list[int]) -> list[tuple[str, int, int]]:
+    """Return (where, workers, rows a block) of every run; the first is the reference."""
+    clusters = [("cluster", count, block_rows) for count in workers for block_rows in (2048, 5120)]
+    return [("threads", 2, 4096), ("threads", 1, 2048), ("processes", 2, 8192), *clusters]
+
+
+def same_bits(one: Run, other: Run, stage: str, names: tuple[str, ...]) -> bool:
+    """Return whether arrays of a stage are equal to the last bit."""
+    groups = [run.group(stage) for run in (one, other)]
+    step = f"round_{groups[0].record['certificates']['rounds']}/" if stage == "neighbors" else ""
+    return all(np.array_equal(groups[0].read(step + name), groups[1].read(step + name)) for name in names)
+
+
+def reduced_difference(one: Run, other: Run) -> float:
+    """Return the largest difference of the reduced matrices, relative to their largest entry."""
+    worst = 0.0
+    for name in ("laplacian_values", "mass_values"):
+        first, second = (run.group("reduced").read(name) for run in (one, other))
+        worst = max(worst, float(np.abs(first - second).max() / np.abs(first).max()))
+    return worst
+
+
+def overhead(points: Path, folder: Path, workers: list[int]) -> None:
+    """Show how much of the time of the workers goes between tasks while blocks are waiting, and how many tasks."""
+    run, ledger, rows = fresh(folder / "overhead"), fresh(folder / "overhead.ledger"), []
+    with running_cluster(workers[0], {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
+        seconds = succeeded(command(points, run, "--scheduler", cluster.address))
+    tasks, lost_in_all = read_ledger(ledger), 0.0
+    for step, members in spans(tasks).items():
+        lost = idle_seconds(members)
+        lost_in_all += lost
+        busy = sum(task.seconds for task in members)
+        rows.append({"step": step, "tasks": len(members), "seconds at work": busy, "seconds between": lost})
+    share = lost_in_all / workers[0] / seconds
+    rows.append({"step": "whole", "tasks": len(tasks), "seconds between": lost_in_all, "share of wall": share})
+    show(rows)
+    if share > 0.05 or len(tasks) > MOST_TASKS:
+        raise SystemExit("scheduling costs too much")
+
+
+def idle_seconds(tasks: list[Task]) -> float:
+    """Return the seconds between one task and the next of the same process, within a step."""
+    lost = 0.0
+    for process in {task.process for task in tasks}:
+        own = sorted((task for task in tasks if task.process == process), key=lambda task: task.begin)
+        lost += sum(max(0.0, after.begin - before.end) for before, after in itertools.pairwise(own))
+    return lost
+
+
+def speed(points: Path, folder: Path, workers: list[int]) -> None:
+    """Show the seconds of every stage on one worker process of one thread and on two, and their ratio."""
+    taken = {}
+    for count in workers:
+        run, ledger = fresh(folder / f"speed-{count}"), fresh(folder / f"speed-{count}.ledger")
+        with running_cluster(count, {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
+            succeeded(command(points, run, "--scheduler", cluster.address, "--workers", "1", "--block-rows", "4096"))
+        found: dict[str, float] = {}
+        for step, members in spans(read_ledger(ledger)).items():
+            stage = step.partition(" ")[0]
+            span = max(task.end for task in members) - min(task.begin for task in members)
+            found[stage] = found.get(stage, 0.0) + span
+        taken[count] = found
+    few, many = workers[0], workers[-1]
+    rows = [
+        {"stage": stage, f"{few} workers": seconds, f"{many} workers": taken[many][stage]}
+        for stage, seconds in taken[few].items()
+    ]
+    bound = {count: sum(taken[count].get(stage, 0.0) for stage in COMPUTE_BOUND) for count in (few, many)}
+    rows.append({"stage": "compute-bound", f"{few} workers": bound[few], f"{many} workers": bound[many]})
+    for row in rows:
+        row["times faster"] = row[f"{few} workers"] / max(row[f"{many} workers"], 1e-9)
+    show(rows)
+
+
+COMMANDS: dict[str, Callable[[Path, Path, list[int]], None]] = {"same": same, "overhead": overhead, "speed": speed}
+WORKERS = {"same": [1, 2, 4], "overhead": [2], "speed": [1, 2]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=COMMANDS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--points", type=int, default=50_000)
+    parser.add_argument("--workers", type=int, nargs="+")
+    arguments = parser.parse_args()
+    points = million_digits(arguments.folder, arguments.points)
+    COMMANDS[arguments.what](points, arguments.folder, arguments.workers or WORKERS[arguments.what])
+
+
+if __name__ == "__main__":
+    main()

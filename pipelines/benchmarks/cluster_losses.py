@@ -1,0 +1,195 @@
+"""What a run outlives: workers killed one after the other, everything gone, a failing object store, a full disk.
+
+python pipelines/benchmarks/cluster_losses.py kills WORK_FOLDER --points 200000 --seeds 10
+python pipelines/benchmarks/cluster_losses.py gone WORK_FOLDER --points 20000
+python pipelines/benchmarks/cluster_losses.py faults WORK_FOLDER --points 20000
+python pipelines/benchmarks/cluster_losses.py full WORK_FOLDER --points 20000       (as root: mounts a small disk)
+python pipelines/benchmarks/cluster_losses.py twice WORK_FOLDER --points 20000
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import psutil
+from commanding import (
+    Cluster,
+    command,
+    digests,
+    end_tree,
+    ended,
+    equal_stages,
+    fresh,
+    object_store,
+    recomputed,
+    running_cluster,
+    succeeded,
+    worker_processes,
+)
+from digits import million_digits
+from measuring import show
+
+from scalemani.run import open_run
+
+EVERY_SECONDS = 5.0
+WORKERS = 4
+BLOCKS = ["--block-rows", "2048"]
+POINTS, RUN = "s3://benchmark/points.zarr", "s3://benchmark/run"
+DIGESTS = """import json; from commanding import digests; from scalemani.run import open_run
+print(json.dumps(digests(open_run(sys.argv[1]))))"""
+FOLDER = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
+SLOWEST = 20  # times as long as undisturbed counts as a hang
+
+
+def kills(points: Path, folder: Path, seeds: int) -> list[dict]:
+    """Kill a worker of four every five seconds."""
+    size = [*BLOCKS, "--scheduler", "processes", "--workers", str(WORKERS)]
+    whole, rows = succeeded(command(points, fresh(folder / "undisturbed"), *size)), []
+    for seed in range(seeds):
+        run, ledger, draws, count = fresh(folder / "killed"), fresh(folder / "ledger"), random.Random(seed), 0
+        environment, started = {**os.environ, "SCALEMANI_LEDGER": str(ledger)}, time.perf_counter()
+        errors = (folder / "errors").open("w")
+        with errors, subprocess.Popen(command(points, run, *size), env=environment, stderr=errors) as driver:
+            while driver.poll() is None and time.perf_counter() - started < SLOWEST * whole:
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    driver.wait(EVERY_SECONDS)
+                    break
+                victims = worker_processes(psutil.Process(driver.pid))
+                if victims:
+                    with contextlib.suppress(psutil.Error):
+                        draws.choice(victims).kill()
+                        count += 1
+            end_tree(driver)
+        seconds = time.perf_counter() - started
+        rows.append({"seed": seed, "kills": count, "status": driver.returncode, "times as long": seconds / whole})
+        rows[-1] |= {"computed again": recomputed(ledger)}
+        rows[-1] |= {"equal stages": equal_stages(folder / "undisturbed", run) if driver.returncode == 0 else "-"}
+    return rows
+
+
+def gone(points: Path, folder: Path, seeds: int) -> list[dict]:
+    """End all workers, the scheduler, the driver, and all of them, half-way; then give the same command again."""
+    with running_cluster(2) as cluster:
+        reference = fresh(folder / "undisturbed")
+        whole = succeeded(command(points, reference, *BLOCKS, "--scheduler", cluster.address))
+    victims: dict[str, Callable[[Cluster, subprocess.Popen], None]] = {
+        "all workers": lambda cluster, driver: [end_tree(process) for process in cluster.processes[1:]],  # type: ignore
+        "scheduler": lambda cluster, driver: cluster.scheduler.kill(),
+        "driver": lambda cluster, driver: driver.kill(),
+        "everything": lambda cluster, driver: [driver.kill(), cluster.end()],  # type: ignore[func-returns-value]
+    }
+    rows = []
+    for name, end in victims.items():
+        run, ledger = fresh(folder / "gone"), fresh(folder / "ledger")
+        environment = {"SCALEMANI_LEDGER": str(ledger)}
+        with running_cluster(2, environment) as cluster:
+            words = command(points, run, *BLOCKS, "--scheduler", cluster.address)
+            with subprocess.Popen(
+                words, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True
+            ) as driver:
+                time.sleep(0.5 * whole)
+                end(cluster, driver)
+                started = time.perf_counter()
+                said = driver.communicate(timeout=300)[1].strip().splitlines()[-1:]
+                seconds = time.perf_counter() - started
+        with running_cluster(2, environment) as cluster:
+            succeeded(command(points, run, *BLOCKS, "--scheduler", cluster.address), environment)
+        rows.append({"gone": name, "status": driver.returncode, "seconds until": seconds})
+        rows[-1] |= {"computed again": recomputed(ledger), "equal stages": equal_stages(reference, run), "said": said}
+    return rows
+
+
+def python(program: str, environment: Mapping[str, str], *arguments: object) -> str:
+    """Return what a program prints: the environment of an object store is that of its process."""
+    words = [sys.executable, "-c", f"import sys; {program}", *map(str, arguments)]
+    return subprocess.run(
+        words, env={**os.environ, **environment, **FOLDER}, check=True, capture_output=True, text=True
+    ).stdout
+
+
+def faults(points: Path, folder: Path, seeds: int) -> list[dict]:
+    """Points and run in an object store that fails one request in ten, and one that stops for twenty seconds."""
+    reference = fresh(folder / "undisturbed")
+    succeeded(command(points, reference, *BLOCKS))
+    rows = []
+    cases = {
+        "none": ["--failing", "0"],
+        "one request in ten": ["--failing", "0.1"],
+        "stops for 20 s": ["--failing", "0", "--outage-after", "8", "--outage", "20"],
+    }
+    for name, options in cases.items():
+        with object_store(*options) as environment:
+            python("from scalemani.export import export; export(*sys.argv[1:])", environment, points, POINTS)
+            seconds = succeeded(command(POINTS, RUN, *BLOCKS), environment)
+            found, expected = json.loads(python(DIGESTS, environment, RUN)), digests(open_run(reference))
+            same = sum(found[stage] == expected[stage] for stage in expected)
+            rows.append({"fault": name, "seconds": seconds, "equal stages": f"{same} of {len(expected)}"})
+    return rows
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, size: int) -> Iterator[Path]:
+    """Mount a disk of so many bytes."""
+    folder.mkdir(exist_ok=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)], check=True)
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+def full(points: Path, folder: Path, seeds: int) -> list[dict]:
+    """Let a disk fill up at several moments; make space, and give the same command again."""
+    reference = fresh(folder / "undisturbed")
+    succeeded(command(points, reference, *BLOCKS))
+    whole = sum(path.stat().st_size for path in reference.rglob("*") if path.is_file())
+    rows = []
+    for share in (0.2, 0.5, 0.8):
+        with small_disk(folder / "disk", int(share * whole)) as disk:
+            failed = ended(command(points, disk / "run", *BLOCKS))
+            damaged = [open_run(disk / "run").group(stage).damaged_units() for stage in open_run(disk / "run").keys]
+            subprocess.run(["mount", "-o", f"remount,size={3 * whole}", str(disk)], check=True)
+            again = succeeded(command(points, disk / "run", *BLOCKS))
+            equal = equal_stages(reference, disk / "run")
+        rows.append({"share that fits": share, "status": failed.status, "said": failed.errors.strip().splitlines()[-1]})
+        rows[-1] |= {"damaged units": sum(map(len, damaged)), "seconds after": again, "equal stages": equal}
+    return rows
+
+
+def twice(points: Path, folder: Path, seeds: int) -> list[dict]:
+    """Start two runs on one store at one moment, in a folder and in an object store."""
+    rows = []
+    with object_store("--failing", "0") as environment:
+        for place in (str(fresh(folder / "twice")), "s3://benchmark/twice"):
+            words, quiet = command(points, place, *BLOCKS), subprocess.DEVNULL
+            both = [subprocess.Popen(words, env={**os.environ, **environment}, stderr=quiet) for _ in range(2)]
+            statuses = sorted(process.wait(3600) for process in both)
+            rows.append({"place": place.partition("://")[0] if "://" in place else "folder", "statuses": statuses})
+    return rows
+
+
+COMMANDS = {"kills": kills, "gone": gone, "faults": faults, "full": full, "twice": twice}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=COMMANDS)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--points", type=int, default=20_000)
+    parser.add_argument("--seeds", type=int, default=10)
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    points = million_digits(arguments.folder, arguments.points)
+    show(COMMANDS[arguments.what](points, arguments.folder, arguments.seeds))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,179 @@
+"""How long 100 million and a billion points would take on 1 to 256 workers, from the task times of measured runs.
+
+    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 50000 200000
+
+Runs two sizes on a cluster of one worker, and the larger on two. Each stage has tasks, of which the seconds of every
+block are measured, and a part that the driver does alone. How both grow with the points is taken from the two sizes, as
+a power; a pass that every run of blocks makes over all points or over the whole graph is taken from one worker against
+two. The tasks are then given to workers in the order of the driver, each when a worker is free. Two workers are
+predicted from one, and compared with what was measured. Bandwidth of the store is taken to grow with the workers.
+"""
+
+import argparse
+import heapq
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+from commanding import command, fresh, running_cluster, succeeded
+from digits import million_digits
+from ledger import Task, read_ledger, spans
+from measuring import show
+
+from scalemani.run import open_run
+
+SECONDS_PER_DISPATCH = 0.004  # of the driver, for one task: measured with empty tasks
+WORKER_BYTES = 8e9
+# Each run of blocks reads everything; bytes a row that a run holds: 15 incoming edges, or a point of 784 bytes.
+STREAMING = {"symmetric_affinities": 24 * 15, "work_points": 784}
+ROWS_PER_BLOCK = 20_480
+SIZES, WORKERS = (10**8, 10**9), (1, 4, 16, 64, 256)
+
+
+@dataclass
+class Measured:
+    """A run on a cluster: points, workers, the tasks of every stage, and the seconds of every stage as a whole."""
+
+    n_points: int
+    workers: int
+    tasks: dict[str, dict[str, list[Task]]]  # stage -> step -> tasks
+    seconds: dict[str, float]
+
+    def busy(self, stage: str) -> float:
+        """Return the seconds of all tasks of a stage."""
+        return sum(task.seconds for members in self.tasks.get(stage, {}).values() for task in members)
+
+    def span(self, stage: str) -> float:
+        """Return the seconds in which tasks of a stage were at work."""
+        steps = self.tasks.get(stage, {}).values()
+        return sum(max(task.end for task in members) - min(task.begin for task in members) for members in steps)
+
+    def alone(self, stage: str) -> float:
+        """Return the seconds in which the driver was on its own."""
+        return max(0.0, self.seconds[stage] - self.span(stage))
+
+
+@dataclass
+class Stage:
+    """How a stage scales: seconds of tasks and of the driver at `n_points`, their powers, a pass over everything."""
+
+    name: str
+    n_points: int
+    busy: float
+    busy_power: float
+    alone: float
+    alone_power: float
+    pass_seconds: float
+    shapes: list[list[float]]  # of each step, the seconds of its blocks relative to the mean of the stage
+
+    def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:
+        """Return the seconds of the stage, and what most of them go to."""
+        growth = n_points / self.n_points
+        alone = self.alone * growth**self.alone_power
+        blocks = blocks or -(-n_points // ROWS_PER_BLOCK)
+        if not self.shapes:
+            return alone, "driver"
+        busy = self.busy * growth**self.busy_power
+        runs = workers
+        if self.name in STREAMING:
+            runs = max(workers, math.ceil(n_points * STREAMING[self.name] / WORKER_BYTES))
+        passes = self.pass_seconds * growth * (runs - 1)
+        mean = (busy + passes) / blocks / len(self.shapes)
+        tasks = sum(makespan(mean, shape, blocks, workers) for shape in self.shapes)
+        reasons = {"driver": alone, "passes over everything": tasks * passes / (busy + passes), "dispatch": 0.0}
+        reasons["tasks"] = tasks - reasons["passes over everything"]
+        reasons["dispatch"] = max(0.0, SECONDS_PER_DISPATCH * blocks * len(self.shapes) - busy / workers)
+        return alone + tasks, max(reasons, key=lambda reason: reasons[reason])
+
+
+def makespan(mean: float, shape: list[float], blocks: int, workers: int) -> float:
+    """Return when the last of the tasks ends, each given in turn to the worker that is free first."""
+    free = [0.0] * min(workers, blocks)
+    for block in range(blocks):
+        begin = max(heapq.heappop(free), block * SECONDS_PER_DISPATCH)
+        heapq.heappush(free, begin + mean * shape[block % len(shape)])
+    return max(free)
+
+
+def measured_run(folder: Path, n_points: int, workers: int) -> Measured:
+    """Run, or read what an earlier call has left."""
+    points, run = million_digits(folder, n_points), folder / f"simulate-{n_points}-{workers}"
+    ledger = run.with_suffix(".ledger")
+    if not ledger.exists() or not (run / "plan.json").exists():
+        fresh(run), fresh(ledger)
+        with running_cluster(workers, {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
+            size = ["--block-rows", "4096", "--workers", "1"]
+            succeeded(command(points, run, "--scheduler", cluster.address, *size))
+    tasks: dict[str, dict[str, list[Task]]] = {}
+    for step, members in spans(read_ledger(ledger)).items():
+        tasks.setdefault(members[0].stage, {})[step] = members
+    seconds = {stage: record["seconds"] for stage, record in open_run(run).records().items()}
+    return Measured(n_points, workers, tasks, seconds)
+
+
+def power(small: float, large: float, growth: float, most: float) -> float:
+    """Return the power with which seconds grow; what takes no time is taken to be in proportion."""
+    if min(small, large) < 0.2:
+        return 1.0
+    return min(max(math.log(large / small) / math.log(growth), 0.0), most)
+
+
+def scaling(small: Measured, large: Measured, double: Measured) -> list[Stage]:
+    """Return how every stage scales."""
+    growth, stages = large.n_points / small.n_points, []
+    for stage in large.seconds:
+        steps = large.tasks.get(stage, {})
+        mean = large.busy(stage) / max(1, sum(map(len, steps.values())))
+        shapes = [
+            [task.seconds / mean for task in sorted(members, key=lambda t: t.block)] for members in steps.values()
+        ]
+        if stage in STREAMING:
+            shapes = [[1.0]] if steps else []
+        stages.append(
+            Stage(
+                stage,
+                large.n_points,
+                large.busy(stage),
+                power(small.busy(stage), large.busy(stage), growth, 2.0),
+                large.alone(stage),
+                power(small.alone(stage), large.alone(stage), growth, 2.0),
+                max(0.0, double.busy(stage) - large.busy(stage)) if stage in STREAMING else 0.0,
+                shapes,
+            )
+        )
+    return stages
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--points", type=int, nargs=2, default=[50_000, 200_000])
+    arguments = parser.parse_args()
+    small, large = (measured_run(arguments.folder, n_points, 1) for n_points in arguments.points)
+    double = measured_run(arguments.folder, arguments.points[1], 2)
+    stages = scaling(small, large, double)
+    rows, blocks = [], -(-large.n_points // 4096)
+    for stage in stages:
+        row: dict[str, object] = {"stage": stage.name}
+        for run in (large, double):
+            row[f"{run.workers} measured"] = run.seconds[stage.name]
+            row[f"{run.workers} predicted"] = stage.predicted(large.n_points, run.workers, blocks)[0]
+        rows.append(row)
+    total = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name != "stage"}
+    show([*rows, {"stage": "whole", **total}])
+    for n_points in SIZES:
+        rows = []
+        for stage in stages:
+            row = {"stage": stage.name, "tasks grow as N^": round(stage.busy_power, 2)}
+            row["driver grows as N^"] = round(stage.alone_power, 2)
+            row |= {f"{count} workers, h": stage.predicted(n_points, count)[0] / 3600 for count in WORKERS}
+            row["limited by"] = stage.predicted(n_points, WORKERS[-1])[1]
+            rows.append(row)
+        whole = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name.endswith(", h")}
+        slowest = max(rows, key=lambda row: float(str(row[f"{WORKERS[-1]} workers, h"])))
+        print(f"{n_points} points; bottleneck at {WORKERS[-1]} workers: {slowest['stage']} ({slowest['limited by']})")
+        show([*rows, {"stage": "whole", **whole}])
+
+
+if __name__ == "__main__":
+    main()
