@@ -8,15 +8,14 @@ sees at least what a walk of its own would give; what the walk collects is summe
 import numpy as np
 
 from scalemani.errors import ConfigError
-from scalemani.kernels.cell_fields import HELD, Held, add_cells, add_own, add_points, empty_held
+from scalemani.kernels.cell_fields import GRADIENT, GROUP_POINTS, STATE_SIZE, SUM, add_cell, add_point
 from scalemani.kernels.cell_tree import CHARGE, SIZE, CellTree, build_tree, cover
 from scalemani.kernels.compile import compiled
 from scalemani.kernels.pair_sums import GAUSSIAN, checked_tolerance, kernel_number, pair_arguments, run, target_panels
 from scalemani.kernels.tall import Mapper
 
-LEAF_POINTS = 6
-GROUP_POINTS = 16
-GROUPS_PER_PANEL = 256
+LEAF_POINTS = 8
+GROUPS_PER_PANEL = 128
 NEGLIGIBLE = 45.0  # d^2 at which exp(-d^2) = 3e-20 is lost in the rounding of what a charge is worth nearby
 MARGIN = 2.0
 THETA_ERRORS = {  # theta and the relative error of the gradient as measured for `for_tolerance`
@@ -118,26 +117,25 @@ def _sum_groups(
 ) -> None:
     """Fill the rows of `sums` and `gradients` that belong to the targets of the groups (g, 2)."""
     n_dims = len(tree.columns)
-    points, cells = empty_held(n_dims), empty_held(n_dims)
-    targets, found = np.empty((GROUP_POINTS, n_dims)), np.empty((GROUP_POINTS, n_dims + 1))
-    box = np.empty((2, n_dims))
+    state, box = np.zeros(STATE_SIZE), np.empty((2, n_dims))
     for g in range(len(groups)):
         begin, end = groups[g]
-        box[0], box[1], found[:] = np.inf, -np.inf, 0.0
-        for i in range(begin, end):
-            for k in range(n_dims):
-                y = target_tree.columns[k, i]
-                targets[i - begin, k] = y
-                box[0, k], box[1, k] = min(box[0, k], y), max(box[1, k], y)
+        state[GRADIENT:] = 0.0
+        for k in range(n_dims):
+            members = target_tree.columns[k, begin:end]
+            box[0, k], box[1, k] = members.min(), members.max()
+            lane = k * GROUP_POINTS
+            state[lane : lane + end - begin] = members
+            state[lane + end - begin : lane + GROUP_POINTS] = members[0]
         excluded = (begin, end) if own else (0, 0)
-        _walk(kind, theta, tree, targets[: end - begin], box, excluded, points, cells, found)
+        _walk(kind, theta, tree, box, excluded, state)
         if own:
-            add_own(kind, points, targets[: end - begin], tree.charges[begin:end], found)
+            _add_own(kind, tree, excluded, state)
         for i in range(begin, end):
-            row = target_tree.order[i]
-            sums[row] = found[i - begin, n_dims]
+            row, lane = target_tree.order[i], i - begin
+            sums[row] = state[SUM + lane]
             for k in range(n_dims):
-                gradients[row, k] = found[i - begin, k]
+                gradients[row, k] = state[GRADIENT + k * GROUP_POINTS + lane]
 
 
 @compiled
@@ -145,56 +143,54 @@ def _walk(
     kind: int,
     theta: float,
     tree: CellTree,
-    targets: np.ndarray,
     box: np.ndarray,
     own: tuple[int, int],
-    points: Held,
-    cells: Held,
-    found: np.ndarray,
+    state: np.ndarray,
 ) -> None:
-    """Add the field of the tree but for its points `own` at the targets (g, d), which lie in `box` (2, d)."""
-    n_dims, node, n_points, n_cells = len(tree.columns), 0, 0, 0
+    """Add the field of the tree but for its points `own` to the state of targets that lie in `box` (2, d)."""
+    n_dims, node = len(tree.columns), 0
     reach = np.sqrt(NEGLIGIBLE) if kind == GAUSSIAN and theta > 0.0 else np.inf
+    place = np.empty(n_dims)
     while node < len(tree.skip):
         squared = 0.0
         for k in range(n_dims):
             center = tree.centers[node, k]
             squared += max(box[0, k] - center, center - box[1, k], 0.0) ** 2
-        size, first, last = tree.totals[node, SIZE], tree.first[node], tree.last[node]
+        charge, size, first, last = (
+            tree.totals[node, CHARGE],
+            tree.totals[node, SIZE],
+            tree.first[node],
+            tree.last[node],
+        )
         meets_own = first < own[1] and last > own[0]
         if squared > (reach + size * np.sqrt(n_dims)) ** 2:
             node = tree.skip[node]
         elif size == 0.0:  # coincident points, however many, act as one without an error
-            for k in range(n_dims):
-                points.columns[k, n_points] = tree.centers[node, k]
-            points.charges[n_points] = tree.totals[node, CHARGE]
             if meets_own:
-                points.charges[n_points] -= tree.charges[max(first, own[0]) : min(last, own[1])].sum()
-            n_points += 1
+                charge -= tree.charges[max(first, own[0]) : min(last, own[1])].sum()
+            add_point(kind, tree.centers[node], charge, state)
             node = tree.skip[node]
         elif size * size < theta * theta * squared and not meets_own:
-            for k in range(n_dims):
-                cells.columns[k, n_cells] = tree.centers[node, k]
-            for entry in range(len(cells.moments)):
-                cells.moments[entry, n_cells] = tree.moments[node, entry]
-            cells.charges[n_cells] = tree.totals[node, CHARGE]
-            n_cells += 1
+            add_cell(kind, tree.centers[node], charge, tree.moments[node], state)
             node = tree.skip[node]
         elif tree.skip[node] > node + 1:
             node += 1
         else:
             for i in range(first, last):
-                if n_points == HELD:
-                    n_points = add_points(kind, points, n_points, targets, found)
                 if i < own[0] or i >= own[1]:
                     for k in range(n_dims):
-                        points.columns[k, n_points] = tree.columns[k, i]
-                    points.charges[n_points] = tree.charges[i]
-                    n_points += 1
+                        place[k] = tree.columns[k, i]
+                    add_point(kind, place, tree.charges[i], state)
             node += 1
-        if n_points == HELD:
-            n_points = add_points(kind, points, n_points, targets, found)
-        if n_cells == HELD:
-            n_cells = add_cells(kind, cells, n_cells, targets, found)
-    add_points(kind, points, n_points, targets, found)
-    add_cells(kind, cells, n_cells, targets, found)
+
+
+@compiled
+def _add_own(kind: int, tree: CellTree, own: tuple[int, int], state: np.ndarray) -> None:
+    """Add the field of the targets at each other; what a point would be to itself is undone bit for bit."""
+    place, lanes = np.empty(len(tree.columns)), np.arange(GRADIENT, SUM + 1, GROUP_POINTS)
+    for i in range(own[0], own[1]):
+        for k in range(len(place)):
+            place[k] = tree.columns[k, i]
+        before = state[lanes + i - own[0]]
+        add_point(kind, place, tree.charges[i], state)
+        state[lanes + i - own[0]] = before

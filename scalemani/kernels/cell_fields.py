@@ -1,185 +1,126 @@
-"""The field of cells and points that a tree walk has collected, at a few targets, with vector instructions.
+"""The field of one point or one cell at a group of targets: what a tree walk adds, with vector instructions.
 
 A cell with charge Q and second moments M about its centre of charge c has, with r = y - c and s = |r|^2,
-S = Q K(s) + tr(M) K'(s) + 2 (r' M r) K''(s) up to its third moments: there is no first moment about c.
-"""
+S = Q K(s) + tr(M) K'(s) + 2 (r^T M r) K''(s) up to its third moments: there is no first moment about c. Its gradient is
+(2 Q K' + 2 tr(M) K'' + 4 (r^T M r) K^(3)) r + 4 K'' M r. For K = exp(-s) every derivative is +-K; for K = 1 / (1 + s)
+they are -K^2, 2 K^3 and -6 K^4.
 
-from typing import NamedTuple
+The loops run over the targets, always all lanes of a group: no remainders, and nothing to add up across lanes. Targets
+and results are parts of one array at fixed places, so that the compiler sees that they do not overlap.
+"""
 
 import numpy as np
 
 from scalemani.kernels.compile import compiled, compiled_sums
-from scalemani.kernels.pair_sums import SLOPE, STUDENT, moment, square_distances, weigh
+from scalemani.kernels.pair_sums import STUDENT
 from scalemani.kernels.vector_exp import exp_nonpositive
 
-HELD = 256  # entries held before they are summed: with their distances they stay in the first-level cache
-
-
-class Held(NamedTuple):
-    """Up to HELD points, or cells: `columns` (d, HELD), `charges` (HELD,), `moments` (d (d + 1) / 2, HELD)."""
-
-    columns: np.ndarray
-    charges: np.ndarray
-    moments: np.ndarray
+GROUP_POINTS = 32  # targets of a group
+STATE_SIZE = 12 * GROUP_POINTS  # three coordinates of the targets, three of the gradient, S, and room to work in
+GRADIENT, SUM = 3 * GROUP_POINTS, 6 * GROUP_POINTS
+_LANES = np.uint64(GROUP_POINTS)
+_X, _Y, _Z, _G0, _G1, _G2, _S, _SQUARED, _K0, _K1, _K2, _K3 = (np.uint64(i * GROUP_POINTS) for i in range(12))
 
 
 @compiled
-def empty_held(n_dims: int) -> Held:
-    """Return room for HELD entries in d dimensions."""
-    return Held(np.zeros((n_dims, HELD)), np.zeros(HELD), np.zeros((n_dims * (n_dims + 1) // 2, HELD)))
-
-
-@compiled
-def add_points(kind: int, held: Held, n_held: int, targets: np.ndarray, found: np.ndarray) -> int:
-    """Add gradient and S of the first n_held points at the targets (g, d) to `found` (g, d + 1); return 0.
-
-    What is returned is how many are held afterwards.
-    """
-    n_dims = len(held.columns)
-    squared, slopes = np.empty(HELD), np.empty(HELD)
-    for i in range(len(targets)):
-        square_distances(held.columns, targets[i], 0, n_held, squared)
-        found[i, n_dims] += weigh(kind, squared, held.charges[:n_held], slopes)
-        for k in range(n_dims):
-            found[i, k] += SLOPE * moment(held.columns[k, :n_held], targets[i, k], slopes)
-    return 0
-
-
-@compiled
-def add_own(kind: int, held: Held, targets: np.ndarray, charges: np.ndarray, found: np.ndarray) -> None:
-    """Add the field of the targets (g, d) with charges (g,) at each other: to itself, a point has no charge."""
-    for first in range(0, len(targets), HELD):
-        n_held = min(HELD, len(targets) - first)
-        for j in range(n_held):
-            for k in range(targets.shape[1]):
-                held.columns[k, j] = targets[first + j, k]
-            held.charges[j] = charges[first + j]
-        for i in range(len(targets)):
-            own = i - first if first <= i < first + n_held else n_held
-            if own < n_held:
-                held.charges[own] = 0.0
-            add_points(kind, held, n_held, targets[i : i + 1], found[i : i + 1])
-            if own < n_held:
-                held.charges[own] = charges[i]
-
-
-@compiled
-def add_cells(kind: int, held: Held, n_held: int, targets: np.ndarray, found: np.ndarray) -> int:
-    """Add gradient and S of the first n_held cells at the targets, as `add_points` does; return 0."""
-    n_dims = len(held.columns)
-    squared, stretched, radial, bent = np.empty(HELD), np.empty(HELD), np.empty(HELD), np.empty(HELD)
-    traces = np.zeros(HELD)
-    for k in range(n_dims):
-        traces += held.moments[k * n_dims - k * (k - 1) // 2]
-    for i in range(len(targets)):
-        square_distances(held.columns, targets[i], 0, n_held, squared)
-        if n_dims == 2:
-            _stretch_plane(held.columns, held.moments, targets[i], n_held, stretched)
-        else:
-            _stretch_space(held.columns, held.moments, targets[i], n_held, stretched)
-        found[i, n_dims] += _weigh_cells(kind, held.charges[:n_held], traces, squared, stretched, radial, bent)
-        if n_dims == 2:
-            _add_gradient_plane(held.columns, held.moments, targets[i], n_held, radial, bent, found[i])
-        else:
-            _add_gradient_space(held.columns, held.moments, targets[i], n_held, radial, bent, found[i])
-    return 0
-
-
-@compiled_sums
-def _weigh_cells(
-    kind: int,
-    charges: np.ndarray,
-    traces: np.ndarray,
-    squared: np.ndarray,
-    stretched: np.ndarray,
-    radial: np.ndarray,
-    bent: np.ndarray,
-) -> float:
-    """Return the sum of S; grad S = sum of radial r + bent M r: radial = 2 Q K' + 2 tr K'' + 4 r'Mr K''', bent = 4 K''.
-
-    For K = exp(-s) every derivative is +-K; for K = 1 / (1 + s) they are -K^2, 2 K^3 and -6 K^4.
-    """
-    total = 0.0
-    if kind == STUDENT:
-        for j in range(np.uint64(len(charges))):
-            response = 1.0 / (1.0 + squared[j])
-            square = response * response
-            total += charges[j] * response - square * (traces[j] - 4.0 * response * stretched[j])
-            bent[j] = 8.0 * square * response
-            radial[j] = -2.0 * square * (charges[j] - response * (2.0 * traces[j] - 12.0 * response * stretched[j]))
+def add_point(kind: int, place: np.ndarray, charge: float, state: np.ndarray) -> None:
+    """Add the field of a point at `place` (d,), d = 2 or 3, to the state of a group."""
+    if len(place) == 2:
+        _add_point_plane(kind, place[0], place[1], charge, state)
     else:
-        for j in range(np.uint64(len(charges))):
-            response = exp_nonpositive(-squared[j])
-            strength = response * (charges[j] - traces[j] + 2.0 * stretched[j])
-            total += strength
-            bent[j] = 4.0 * response
-            radial[j] = -2.0 * strength
-    return total
+        _add_point_space(kind, place[0], place[1], place[2], charge, state)
+
+
+@compiled
+def add_cell(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+    """Add the field of a cell about its `center` (d,), with its second moments, to the state of a group."""
+    if len(center) == 2:
+        _add_cell_plane(kind, center[0], center[1], charge, moments[0], moments[1], moments[2], state)
+    else:
+        _add_cell_space(kind, center, charge, moments, state)
 
 
 @compiled_sums
-def _stretch_plane(
-    columns: np.ndarray, moments: np.ndarray, target: np.ndarray, n_held: int, stretched: np.ndarray
-) -> None:
-    """Write r' M r."""
-    a, b, y0, y1 = columns[0], columns[1], target[0], target[1]
-    m00, m01, m11 = moments[0], moments[1], moments[2]
-    for j in range(np.uint64(n_held)):
-        u, v = y0 - a[j], y1 - b[j]
-        stretched[j] = u * (m00[j] * u + 2.0 * m01[j] * v) + m11[j] * v * v
+def _respond(kind: int, squared: float) -> float:
+    return 1.0 / (1.0 + squared) if kind == STUDENT else exp_nonpositive(-squared)
 
 
 @compiled_sums
-def _stretch_space(
-    columns: np.ndarray, moments: np.ndarray, target: np.ndarray, n_held: int, stretched: np.ndarray
+def _add_point_plane(kind: int, x: float, y: float, charge: float, state: np.ndarray) -> None:
+    for j in range(_LANES):
+        u, v = state[_X + j] - x, state[_Y + j] - y
+        response = _respond(kind, u * u + v * v)
+        strength = charge * response
+        slope = -2.0 * strength * (response if kind == STUDENT else 1.0)
+        state[_G0 + j] += slope * u
+        state[_G1 + j] += slope * v
+        state[_S + j] += strength
+
+
+@compiled_sums
+def _add_point_space(kind: int, x: float, y: float, z: float, charge: float, state: np.ndarray) -> None:
+    for j in range(_LANES):
+        u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
+        response = _respond(kind, u * u + v * v + w * w)
+        strength = charge * response
+        slope = -2.0 * strength * (response if kind == STUDENT else 1.0)
+        state[_G0 + j] += slope * u
+        state[_G1 + j] += slope * v
+        state[_G2 + j] += slope * w
+        state[_S + j] += strength
+
+
+@compiled_sums
+def _derive(kind: int, state: np.ndarray) -> None:
+    """Put K(s) and its first three derivatives where s is: inside a longer loop, a branch would cost both sides."""
+    if kind == STUDENT:
+        for j in range(_LANES):
+            response = 1.0 / (1.0 + state[_SQUARED + j])
+            square = response * response
+            state[_K0 + j], state[_K1 + j] = response, -square
+            state[_K2 + j], state[_K3 + j] = 2.0 * square * response, -6.0 * square * square
+    else:
+        for j in range(_LANES):
+            response = exp_nonpositive(-state[_SQUARED + j])
+            state[_K0 + j], state[_K1 + j], state[_K2 + j], state[_K3 + j] = response, -response, response, -response
+
+
+@compiled_sums
+def _add_cell_plane(
+    kind: int, x: float, y: float, charge: float, m00: float, m01: float, m11: float, state: np.ndarray
 ) -> None:
-    a, b, c, y0, y1, y2 = columns[0], columns[1], columns[2], target[0], target[1], target[2]
+    for j in range(_LANES):
+        u, v = state[_X + j] - x, state[_Y + j] - y
+        state[_SQUARED + j] = u * u + v * v
+    _derive(kind, state)
+    trace = m00 + m11
+    for j in range(_LANES):
+        u, v = state[_X + j] - x, state[_Y + j] - y
+        k1, k2 = state[_K1 + j], state[_K2 + j]
+        p, q = m00 * u + m01 * v, m01 * u + m11 * v
+        stretched = 2.0 * (u * p + v * q)
+        state[_S + j] += charge * state[_K0 + j] + trace * k1 + stretched * k2
+        radial = 2.0 * (charge * k1 + trace * k2 + stretched * state[_K3 + j])
+        state[_G0 + j] += radial * u + 4.0 * k2 * p
+        state[_G1 + j] += radial * v + 4.0 * k2 * q
+
+
+@compiled_sums
+def _add_cell_space(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+    x, y, z = center[0], center[1], center[2]
     m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
-    for j in range(np.uint64(n_held)):
-        u, v, w = y0 - a[j], y1 - b[j], y2 - c[j]
-        stretched[j] = u * (m00[j] * u + 2.0 * (m01[j] * v + m02[j] * w))
-        stretched[j] += v * (m11[j] * v + 2.0 * m12[j] * w) + m22[j] * w * w
-
-
-@compiled_sums
-def _add_gradient_plane(
-    columns: np.ndarray,
-    moments: np.ndarray,
-    target: np.ndarray,
-    n_held: int,
-    radial: np.ndarray,
-    bent: np.ndarray,
-    found: np.ndarray,
-) -> None:
-    a, b, y0, y1 = columns[0], columns[1], target[0], target[1]
-    m00, m01, m11 = moments[0], moments[1], moments[2]
-    g0, g1 = 0.0, 0.0
-    for j in range(np.uint64(n_held)):
-        u, v = y0 - a[j], y1 - b[j]
-        g0 += radial[j] * u + bent[j] * (m00[j] * u + m01[j] * v)
-        g1 += radial[j] * v + bent[j] * (m01[j] * u + m11[j] * v)
-    found[0] += g0
-    found[1] += g1
-
-
-@compiled_sums
-def _add_gradient_space(
-    columns: np.ndarray,
-    moments: np.ndarray,
-    target: np.ndarray,
-    n_held: int,
-    radial: np.ndarray,
-    bent: np.ndarray,
-    found: np.ndarray,
-) -> None:
-    a, b, c, y0, y1, y2 = columns[0], columns[1], columns[2], target[0], target[1], target[2]
-    m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
-    g0, g1, g2 = 0.0, 0.0, 0.0
-    for j in range(np.uint64(n_held)):
-        u, v, w = y0 - a[j], y1 - b[j], y2 - c[j]
-        g0 += radial[j] * u + bent[j] * (m00[j] * u + m01[j] * v + m02[j] * w)
-        g1 += radial[j] * v + bent[j] * (m01[j] * u + m11[j] * v + m12[j] * w)
-        g2 += radial[j] * w + bent[j] * (m02[j] * u + m12[j] * v + m22[j] * w)
-    found[0] += g0
-    found[1] += g1
-    found[2] += g2
+    for j in range(_LANES):
+        u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
+        state[_SQUARED + j] = u * u + v * v + w * w
+    _derive(kind, state)
+    trace = m00 + m11 + m22
+    for j in range(_LANES):
+        u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
+        k1, k2 = state[_K1 + j], state[_K2 + j]
+        p, q, r = m00 * u + m01 * v + m02 * w, m01 * u + m11 * v + m12 * w, m02 * u + m12 * v + m22 * w
+        stretched = 2.0 * (u * p + v * q + w * r)
+        state[_S + j] += charge * state[_K0 + j] + trace * k1 + stretched * k2
+        radial = 2.0 * (charge * k1 + trace * k2 + stretched * state[_K3 + j])
+        state[_G0 + j] += radial * u + 4.0 * k2 * p
+        state[_G1 + j] += radial * v + 4.0 * k2 * q
+        state[_G2 + j] += radial * w + 4.0 * k2 * r

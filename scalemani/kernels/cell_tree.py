@@ -8,6 +8,7 @@ from scalemani.kernels.compile import compiled
 from scalemani.kernels.morton import morton_order
 
 BITS = 64
+MERGED = 4
 CHARGE, SIZE = 0, 1  # the columns of `totals`
 
 
@@ -51,16 +52,21 @@ def build_tree(points: np.ndarray, charges: np.ndarray, leaf_points: int) -> Cel
 
 @compiled
 def cover(tree: CellTree, most: int) -> np.ndarray:
-    """Return ranges (g, 2) of at most `most` points: the largest cells that are small enough, and pieces of leaves."""
+    """Return ranges (g, 2) that hold every point once, at most `most` each.
+
+    The largest cells of at most MERGED times that many points are cut into parts of equal length, which leaves fewer
+    short ranges than the largest cells that are short enough.
+    """
     ranges, n_ranges, node = np.empty((len(tree.order), 2), np.int64), 0, 0
     while node < len(tree.skip):
-        first, last = tree.first[node], tree.last[node]
-        is_leaf = tree.skip[node] == node + 1
-        if not is_leaf and last - first > most:
+        first, count = tree.first[node], tree.last[node] - tree.first[node]
+        if count > MERGED * most and tree.skip[node] > node + 1:
             node += 1
             continue
-        for begin in range(first, last, most):
-            ranges[n_ranges, 0], ranges[n_ranges, 1] = begin, min(begin + most, last)
+        n_parts = (count + most - 1) // most
+        for part in range(n_parts):
+            ranges[n_ranges, 0] = first + part * count // n_parts
+            ranges[n_ranges, 1] = first + (part + 1) * count // n_parts
             n_ranges += 1
         node = tree.skip[node]
     return ranges[:n_ranges].copy()

@@ -3,9 +3,9 @@
 import numpy as np
 
 from scalemani.kernels.boxes import AXES, Boxed
-from scalemani.kernels.cell_fields import HELD, add_own, add_points, empty_held
 from scalemani.kernels.compile import compiled
 from scalemani.kernels.gauss_expansions import CHUNK, WORK_ROWS, evaluate
+from scalemani.kernels.held_points import HELD, add_own, add_points, empty_held
 from scalemani.kernels.pair_sums import GAUSSIAN
 
 
