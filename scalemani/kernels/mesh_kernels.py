@@ -2,8 +2,8 @@
 
 The mesh is charged by B-splines and read by B-splines. The transform of the kernel is divided by what the two smooth
 away, in the least-squares sense for the gradient of the spline that is read ("optimal influence function"). Source:
-Hockney and Eastwood, Computer Simulation Using Particles (1988), 8-22; for the gradient of the interpolant,
-Ballenegger, Cerda and Holm, J. Chem. Theory Comput. 8 (2012), 936, equation 31.
+Hockney and Eastwood, Computer Simulation Using Particles (1988), chapter 8; for the gradient of the interpolant,
+Ballenegger, Cerda and Holm, J. Chem. Theory Comput. 8 (2012), 936.
 """
 
 from typing import Any, NamedTuple

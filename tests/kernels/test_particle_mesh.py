@@ -219,6 +219,17 @@ def test_no_points_no_charge_no_force():
     assert not gradients.any()
 
 
+def test_charges_of_any_size_scale_the_sums():
+    rng = np.random.default_rng(10)
+    points, charges = clusters(rng, 500, 2, 5.0), rng.normal(size=500)
+    values, gradients = ParticleMesh("student", 1e-3).field(points, charges=charges)
+    for power in (-900, -60, 60, 900):
+        scale = 2.0**power
+        found = ParticleMesh("student", 1e-3).field(points, charges=scale * charges)
+        assert relative(found[0] / scale, values) < 1e-6
+        assert relative(found[1] / scale, gradients) < 1e-6
+
+
 def test_what_cannot_be_used_is_refused():
     with pytest.raises(ConfigError, match="'student'"):
         ParticleMesh("studnet", 1e-2)
