@@ -1,16 +1,10 @@
 # shellcheck shell=bash
-# Source this: `. deploy/dask.sh FOLDER`. Makes certificates in FOLDER unless they are there, and tells every Dask process
-# that is started from this shell to use them and to talk to nobody else. Who can read FOLDER can run code on the cluster.
+# Source this from the clone: `. deploy/dask.sh FOLDER`. Makes certificates in FOLDER unless they are there, and tells every
+# Dask process started from this shell to use them and to talk to nobody else. Who reads FOLDER can run code on the cluster.
 # The driver itself counts how often a task fails. Schedulers and workers say on their pages that they are well, no more.
 scalemani_tls=$(realpath -m "$1")
 if [ ! -f "$scalemani_tls/certificate.pem" ]; then
-    (
-        umask 077
-        mkdir -p "$scalemani_tls"
-        openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -days 365 -subj /CN=scalemani \
-            -keyout "$scalemani_tls/key.pem" -out "$scalemani_tls/certificate.pem" 2>"$scalemani_tls/log" || exit
-        cp "$scalemani_tls/certificate.pem" "$scalemani_tls/ca.pem"
-    ) || return 1
+    "${SCALEMANI_VENV:-.venv}/bin/scalemani" certificates "$scalemani_tls" >/dev/null || return 1
 fi
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=True
 export DASK_DISTRIBUTED__COMM__TLS__CA_FILE=$scalemani_tls/ca.pem
@@ -20,5 +14,6 @@ for role in SCHEDULER WORKER CLIENT; do
 done
 unset role
 export DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=1000
+export DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="60 s"
 export DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES="['distributed.http.health']"
 export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES="['distributed.http.health']"

@@ -20,8 +20,8 @@ from scalemani.run import open_run
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
-SECONDS = 120
-STARTED = 60
+SECONDS = 240
+STARTED = 120
 
 
 @pytest.fixture(scope="module")
@@ -38,9 +38,11 @@ def folder(roll, tmp_path_factory) -> Path:
 def variables(folder) -> dict[str, str]:
     """The environment after `. deploy/dask.sh FOLDER`."""
     command = f". deploy/dask.sh {shlex.quote(str(folder / 'tls'))} && env -0"
-    done = subprocess.run(["bash", "-c", command], cwd=ROOT, check=True, capture_output=True, text=True)
-    found = dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
-    return {**found, "PYTHONPATH": str(ROOT), "SCALEMANI_VENV": sys.prefix}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "SCALEMANI_VENV": sys.prefix}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=ROOT, env=environment, check=True, capture_output=True, text=True
+    )
+    return dict(line.split("=", 1) for line in done.stdout.split("\0") if line)
 
 
 @pytest.fixture
