@@ -5,6 +5,7 @@ numbers then lie side by side in vectors, and for each batch of them all other a
 and transformed back in one go. An inverse transform is a forward one with real and imaginary parts exchanged.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -35,7 +36,7 @@ class MeshConvolution:
         n_batches = -(-len(values) // self._lanes)
         batched = np.zeros((n_batches * self._lanes, *values.shape[1:]), dtype)
         # Halved because two real columns are told apart by a sum and a difference.
-        batched[: len(values)] = values * (0.5 / np.prod(np.array(self.lengths, np.float64)))
+        np.multiply(values, 0.5 / math.prod(self.lengths), out=batched[: len(values)], casting="same_kind")
         batched = batched.reshape(n_batches, self._lanes, *values.shape[1:])
         return np.ascontiguousarray(np.moveaxis(batched, 1, -1))
 

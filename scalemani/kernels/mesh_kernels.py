@@ -6,7 +6,8 @@ Hockney and Eastwood, Computer Simulation Using Particles (1988), chapter 8; for
 Ballenegger, Cerda and Holm, J. Chem. Theory Comput. 8 (2012), 936.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy import fft
@@ -49,26 +50,37 @@ def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree:
     The kernel's value at the far corner is taken out, so that on meshes much smaller than 1 what is left is not one
     less a rounding error; the rest is scaled to 1 at distance 0.
     """
-    squares = _along_axes([(step * _bent_offsets(length)) ** 2 for length in lengths], np.add.outer)
-    corner = float(squares.flat[-1])
-    values = _above_corner(kernel, squares, corner)
-    unit = float(values.flat[0])
-    values /= unit
+    squares = [(step * _bent_offsets(length)) ** 2 for length in lengths]
+    corner = float(sum(part[-1] for part in squares))
+    unit = float(_above_corner(kernel, np.zeros(1), corner)[0])
+    values = np.empty([length // 2 + 1 for length in lengths])
+    others = _outer(np.add, squares[1:])
+    for row, square in zip(values, squares[0], strict=True):
+        row[...] = _above_corner(kernel, square + others, corner)
+        row /= unit
     values = fft.dctn(values, type=1, overwrite_x=True)
-    amounts, forces, angles = zip(*(_smoothing(length, degree) for length in lengths), strict=True)
-    values *= _along_axes(list(amounts), np.multiply.outer)
-    wanted, seen = _along_axes(list(angles), np.add.outer), _along_axes(list(forces), np.add.outer)
-    wanted.flat[0] = seen.flat[0] = 1.0
-    values *= wanted / seen
+    _divide_by_smoothing(values, lengths, degree)
     edge = 1.0 / (1.0 + corner) if kernel == "student" else float(np.exp(-corner))
     return KernelTransform(values, lengths, unit, edge)
 
 
-def _along_axes(parts: list[np.ndarray], outer: Any) -> np.ndarray:
+def _divide_by_smoothing(values: np.ndarray, lengths: tuple[int, ...], degree: int) -> None:
+    """Multiply `values` by the optimal influence function, without the kernel in it, row by row of the first axis."""
+    amounts, forces, angles = zip(*(_smoothing(length, degree) for length in lengths), strict=True)
+    amount, force, angle = _outer(np.multiply, amounts[1:]), _outer(np.add, forces[1:]), _outer(np.add, angles[1:])
+    for number, row in enumerate(values):
+        wanted, seen = angles[0][number] + angle, forces[0][number] + force
+        if number == 0:
+            wanted.flat[0] = seen.flat[0] = 1.0  # both vanish at wave number 0, and their ratio tends to 1
+        row *= amounts[0][number] * amount * wanted / seen
+
+
+def _outer(combine: np.ufunc, parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the sums or products of all combinations, one axis a part."""
     total = parts[0]
     for part in parts[1:]:
-        total = outer(total, part)
-    return total.copy()
+        total = combine.outer(total, part)
+    return total
 
 
 def _bent_offsets(length: int) -> np.ndarray:

@@ -221,7 +221,7 @@ def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, wanted: 
         raise NumericalError(
             f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {taken / 2**30:.3g} GiB "
             f"of mesh in steps of {mesh.step:.3g}, for a tolerance of {tolerance:g}; {MOST_BYTES / 2**30:g} GiB are "
-            "allowed: look for outliers, allow a larger tolerance, or use barnes-hut, which does not mind extents"
+            "allowed: look for outliers, allow a larger tolerance, or use barnes-hut or exact sums"
         )
 
 
