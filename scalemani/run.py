@@ -133,6 +133,7 @@ def prepared(
         first.planned(only)
     store = RunStore.create(root)
     with store.locked() as held:
+        store.objects.sweep()
         executor.check_reach(store.root)
         plan = make_plan(store, method, params, found, executor)
         for planned in plan.stages:

@@ -95,7 +95,7 @@ def gone(points: Path, folder: Path, seeds: int) -> list[dict]:
             with subprocess.Popen(
                 words, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True
             ) as driver:
-                time.sleep(0.5 * whole)
+                time.sleep(0.7 * whole)
                 end(cluster, driver)
                 started = time.perf_counter()
                 said = driver.communicate(timeout=300)[1].strip().splitlines()[-1:]

@@ -18,6 +18,7 @@ from scalemani.store.run_store import RunStore
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
 REACH_SECONDS = 60.0
+ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
 # The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 1000,
@@ -74,9 +75,9 @@ def connected(address: str, tls: str | None) -> Iterator[Client]:
         try:
             client = Client(address, timeout=CONNECT_SECONDS, security=None if tls is None else security(tls))
         except (OSError, TimeoutError) as error:
+            both = " and that both sides have certificates of one authority" if address.startswith("tls://") else ""
             raise SchedulerLostError(
-                f"no scheduler answers at {address} with these certificates, or none at all: check the address, that "
-                "it runs, and with tls:// that both sides have certificates of one authority (--tls)"
+                f"no scheduler answers at {address}: check the address, that it runs{both}"
             ) from error
         except (TypeError, ValueError) as error:  # tls:// without any certificate
             raise ConfigError(f"cannot connect to {address}: {error}; give the certificates with --tls") from error
@@ -122,9 +123,10 @@ def capacities(client: Client) -> list[tuple[int, int | None]]:
 def check_reach(client: Client, root: str | Path) -> None:
     """Refuse a cluster with a worker that does not see the store, or does not have this library."""
     try:
-        answers: dict[str, Any] = client.run(sees, str(root), on_error="return")
-    except OSError as error:
-        raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
+        asked: dict[str, Any] = {"on_error": "return", "callback_timeout": ANSWER_SECONDS}
+        answers: dict[str, Any] = client.sync(client._run, sees, str(root), **asked)
+    except (OSError, TimeoutError) as error:
+        raise SchedulerLostError("the cluster does not answer: start one and run the same command again") from error
     for worker, answer in answers.items():
         if isinstance(answer, Exception) and not isinstance(answer, OSError):
             raise StoreError(

@@ -153,6 +153,9 @@ class BucketObjects(Objects):
         """Make sure that the bucket is there and answers to these credentials."""
         self.names()
 
+    def sweep(self) -> None:
+        """Do nothing: a put that was cut short leaves no object."""
+
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self.bucket, "Key": f"{self.prefix}/{checked_key(key)}"}
 

@@ -16,6 +16,7 @@ from typing import Any
 from scalemani.errors import CorruptChunkError, DiskSpaceError, StoreError, UnsafeStoreError
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
+PARTIAL = ".partial"
 READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and back
 DIGEST_CHARACTERS = 32  # 128 bits of SHA-256: accidents, not adversaries, are what a manifest guards against
 
@@ -86,6 +87,10 @@ class Objects(ABC):
     def prepare(self) -> None:
         """Make sure, before any work, that objects can be written here."""
 
+    @abstractmethod
+    def sweep(self) -> None:
+        """Remove what writers that were killed have left half-written; called by the only writer there is."""
+
     def get_json(self, key: str) -> Any:
         """Return the JSON value under `key`, or None where there is none."""
         content = self.get(key)
@@ -129,13 +134,16 @@ class LocalObjects(Objects):
 
     def set(self, key: str, content: bytes) -> str:
         """Write `content` under `key`, replacing what was there in one step."""
-        path = checked_path(self.root, key)
+        path, temporary = checked_path(self.root, key), None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".partial", delete=False) as file:
+            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PARTIAL, delete=False) as file:
+                temporary = Path(file.name)
                 file.write(content)
-            os.replace(file.name, path)
+            os.replace(temporary, path)
         except OSError as error:
+            if temporary is not None:  # on a full disk it takes what space there is
+                temporary.unlink(missing_ok=True)
             raise as_store_error(error, path) from error
         return ""
 
@@ -148,7 +156,7 @@ class LocalObjects(Objects):
         folder = checked_path(self.root, prefix) if prefix else self.root
         if not folder.is_dir():
             return []
-        return sorted(entry.name for entry in folder.iterdir() if not entry.name.endswith(".partial"))
+        return sorted(entry.name for entry in folder.iterdir() if not entry.name.endswith(PARTIAL))
 
     def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
         """Read every object and compare its digest."""
@@ -169,3 +177,8 @@ class LocalObjects(Objects):
             raise as_store_error(error, self.root) from error
         if not os.access(self.root, os.W_OK):
             raise StoreError(f"{self.root} cannot be written: choose a folder that can")
+
+    def sweep(self) -> None:
+        """Remove temporaries that were never renamed."""
+        for left in self.root.rglob(f"*{PARTIAL}"):
+            left.unlink(missing_ok=True)

@@ -104,3 +104,16 @@ def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path
     for stage, counts in sizes.items():
         assert max(counts) <= found.dimensions.n_blocks, stage
     assert sizes.keys() >= {"work_points", "neighbors"}
+
+
+def test_estimators_take_a_client_and_leave_it_open(roll, start_cluster):
+    from distributed import Client
+
+    from scalemani import LaplacianEigenmaps
+
+    asked = {"n_landmarks": 100, "perplexity": 4.0, "n_neighbors": 12, "random_state": 0}
+    alone = LaplacianEigenmaps(**asked).fit_transform(roll[:2000])
+    with Client(start_cluster(1).address) as client:
+        together = LaplacianEigenmaps(**asked, scheduler=client).fit_transform(roll[:2000])
+        assert client.status == "running"
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)

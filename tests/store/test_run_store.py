@@ -2,6 +2,8 @@
 
 import json
 import os
+import resource
+import signal
 import subprocess
 import sys
 import time
@@ -92,3 +94,25 @@ def test_plans_are_json(tmp_path):
         store.load_plan()
     store.save_plan({"method": "laplacian-eigenmaps"})
     assert json.loads((tmp_path / "plan.json").read_text()) == {"method": "laplacian-eigenmaps"}
+
+
+def test_what_was_never_renamed_is_neither_seen_nor_kept(tmp_path):
+    objects = LocalObjects(tmp_path)
+    objects.set("marks/one", b"1")
+    (tmp_path / "marks" / "tmpabc.partial").write_bytes(b"half")
+    assert objects.names("marks") == ["one"]
+    objects.sweep()
+    assert [path.name for path in (tmp_path / "marks").iterdir()] == ["one"]
+
+
+def test_a_full_disk_is_an_error_that_leaves_nothing_half_written(tmp_path):
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limit[1]))
+    try:
+        with pytest.raises(StoreError, match="cannot write"):
+            LocalObjects(tmp_path).set("one", bytes(2000))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, before)
+    assert list(tmp_path.iterdir()) == []
