@@ -139,9 +139,9 @@ class LayoutParams:
     `objective` is set by the method. `strength` weighs the repulsion (None: 1, or 1e-4 where sums are not normalised).
     `direction` auto is gradient descent with momentum for t-SNE and the spectral direction with L-BFGS for the others;
     `learning_rate` is that of momentum (None: N / exaggeration) and the fixed step of other directions (None: a line
-    search). Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`. The start is the
-    spectral embedding at a standard deviation of `start_deviation`. `homotopy` above 1 follows as many strengths from
-    1e-6 of the one asked for.
+    search); `momentum` None is 0.8 while the attraction is exaggerated and 0.9 after. Attraction is `exaggeration`
+    times stronger for the first `exaggerated_iterations`. The start is the spectral embedding at a standard deviation
+    of `start_deviation`. `homotopy` above 1 follows as many strengths from 1e-6 of the one asked for.
 
     A phase ends when the objective falls by less than a share `converged` over `window` iterations, the descent after
     `max_iterations` in all. `repulsion` sums to a relative error of `tolerance`, coarser in the first `schedule`
@@ -164,7 +164,7 @@ class LayoutParams:
         "spectral-minus",
     ] = "auto"
     learning_rate: Positive | None = None
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.8
+    momentum: Annotated[float, Field(ge=0, lt=1)] | None = None
     exaggeration: Annotated[float, Field(ge=1)] | None = None
     exaggerated_iterations: Annotated[int, Field(ge=0)] | None = None
     start_deviation: Positive | None = None

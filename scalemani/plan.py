@@ -11,6 +11,8 @@ from dask.utils import format_bytes
 from scalemani.chunked.cluster import Needs, slots
 from scalemani.chunked.executor import Executor
 from scalemani.chunked.work import Dimensions, MemoryNeed
+from scalemani.embeddings.objectives import objective_of
+from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.params import Parameters
 from scalemani.routes import Stage, route
@@ -163,11 +165,19 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_affinities(params)
     if "landmarks" in stages:
         check_landmarks(params, n_points)
+    if "layout" in stages:
+        check_layout(params, n_points)
     if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
         raise ConfigError(
             f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
             f"{params.clustering.n_clusters}"
         )
+
+
+def check_layout(params: Parameters, n_points: int) -> None:
+    """Refuse ways to sum the repulsion that serve neither the kernel nor the dimensions nor the tolerance."""
+    asked, kernel = params.layout, objective_of(str(params.layout.objective)).kernel
+    make_repulsion(chosen_method(asked.repulsion, kernel, n_points, params.n_components), kernel, asked.tolerance)
 
 
 def check_affinities(params: Parameters) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from scalemani.embeddings.directions import Direction, Memory
 from scalemani.embeddings.objectives import Evaluation, Problem
-from scalemani.errors import ConvergenceError
+from scalemani.errors import ConvergenceError, NumericalError
 from scalemani.kernels.flat import dot, norm
 from scalemani.kernels.pair_sums import PairSums
 
@@ -16,6 +16,7 @@ SUFFICIENT_DECREASE = 1e-4  # of the slope, the first Wolfe condition
 BACKTRACK = 0.5
 MOST_HALVINGS = 20
 GROWTH_INTERVAL = 5
+REACH = 1.0  # of the map's extent, the most that a coordinate may move in a step that is searched
 LARGEST_COORDINATE = 1e7  # an embedding that reaches this far has exploded: no method needs a fraction of it
 
 
@@ -113,22 +114,33 @@ class Backtracking:
         slope, length = dot(gradient, direction), state.step
         if state.phase_iteration % GROWTH_INTERVAL == GROWTH_INTERVAL - 1:
             length = min(self.longest, length / BACKTRACK)
+        extent, moved = float(np.abs(state.positions).max()), float(np.abs(direction).max())
+        if extent > 0 and moved > 0:
+            length = min(length, REACH * extent / moved)
         for trial in range(1, MOST_HALVINGS + 2):
             positions = centered(state.positions + length * direction)
-            if np.abs(positions).max() < LARGEST_COORDINATE:
-                found: Evaluation = problem.evaluate(positions, sums)
-                if found.value <= state.value + SUFFICIENT_DECREASE * length * slope:
-                    count = state.evaluations + trial
-                    return replace(
-                        state,
-                        positions=positions,
-                        value=found.value,
-                        step=length,
-                        gradient=found.gradient,
-                        evaluations=count,
-                    )
+            found = evaluated(problem, sums, positions)
+            if found is not None and found.value <= state.value + SUFFICIENT_DECREASE * length * slope:
+                return replace(
+                    state,
+                    positions=positions,
+                    value=found.value,
+                    step=length,
+                    gradient=found.gradient,
+                    evaluations=state.evaluations + trial,
+                )
             length *= BACKTRACK
         return replace(state, evaluations=state.evaluations + MOST_HALVINGS + 1, step=0.0)
+
+
+def evaluated(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:
+    """Return the objective at positions that a line search tries, None where they are too far apart to be summed."""
+    if not np.abs(positions).max() < LARGEST_COORDINATE:
+        return None
+    try:
+        return problem.evaluate(positions, sums)
+    except NumericalError:
+        return None
 
 
 def centered(positions: np.ndarray) -> np.ndarray:

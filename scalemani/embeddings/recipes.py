@@ -11,9 +11,12 @@ from scalemani.params import LayoutParams
 LEAST_STRENGTH = 1e-6  # of the strength asked for, where a homotopy starts: 1e-4 to 1e2 in [PH] 3.4
 HOMOTOPY_CONVERGED = 1e-6  # relative fall in one iteration at which [PH] 3.4 goes on to the next strength
 UNNORMALIZED_STRENGTH = 1e-4  # of the repulsion, [NB] 5.5
-EXAGGERATION, EXAGGERATED_ITERATIONS = 12.0, 250  # of t-SNE, as its users know them (Belkina et al. 2019)
+# Of t-SNE. Its users know 250 iterations at 12, from a random start; from the spectral embedding 50 do, and a momentum
+# of 0.9 afterwards takes the 70,000 MNIST digits as far in 350 iterations as 0.8 does in 750.
+EXAGGERATION, EXAGGERATED_ITERATIONS = 12.0, 50
+EARLY_MOMENTUM, LATE_MOMENTUM = 0.8, 0.9
 WINDOW = {"momentum": 50}
-CONVERGED = {"momentum": 2e-3}
+CONVERGED = {"momentum": 1e-2}
 
 
 def strength_of(asked: LayoutParams) -> float:
@@ -47,7 +50,7 @@ def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
         direction,
         asked.max_iterations,
         length=learning_rate(asked, 1.0, n_points) if momentum else asked.learning_rate,
-        momentum=asked.momentum,
+        momentum=LATE_MOMENTUM if asked.momentum is None else asked.momentum,
         pairs=asked.pairs,
         kappa=asked.kappa,
         converged=converged,
@@ -62,7 +65,14 @@ def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
     if iterations == 0 or exaggeration == 1:
         return [plain]
     length = learning_rate(asked, exaggeration, n_points) if momentum else asked.learning_rate
-    early = replace(plain, most_iterations=iterations, exaggeration=exaggeration, length=length, converged=0.0)
+    early = replace(
+        plain,
+        most_iterations=iterations,
+        exaggeration=exaggeration,
+        length=length,
+        momentum=EARLY_MOMENTUM if asked.momentum is None else asked.momentum,
+        converged=0.0,
+    )
     left = max(asked.max_iterations - iterations, 0)
     return [early, replace(plain, most_iterations=left, schedule=0)] if left else [early]
 
