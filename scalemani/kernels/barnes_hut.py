@@ -14,9 +14,9 @@ from scalemani.kernels.compile import compiled
 from scalemani.kernels.pair_sums import GAUSSIAN, checked_tolerance, kernel_number, pair_arguments, run, target_panels
 from scalemani.kernels.tall import Mapper
 
-LEAF_POINTS = 8
+LEAF_POINTS = 12
 GROUPS_PER_PANEL = 128
-NEGLIGIBLE = 45.0  # d^2 at which exp(-d^2) = 3e-20 is lost in the rounding of what a charge is worth nearby
+NEGLIGIBLE = 30.0  # exp(-30) = 1e-13 of what a charge is worth nearby: beyond, cells are left out unless theta is 0
 MARGIN = 2.0
 THETA_ERRORS = {  # theta and the relative error of the gradient as measured for `for_tolerance`
     "student": (

@@ -16,10 +16,10 @@ from scalemani.kernels.pair_sums import STUDENT
 from scalemani.kernels.vector_exp import exp_nonpositive
 
 GROUP_POINTS = 32  # targets of a group
-STATE_SIZE = 12 * GROUP_POINTS  # three coordinates of the targets, three of the gradient, S, and room to work in
+STATE_SIZE = 7 * GROUP_POINTS  # three coordinates of the targets, three of the gradient, and S
 GRADIENT, SUM = 3 * GROUP_POINTS, 6 * GROUP_POINTS
 _LANES = np.uint64(GROUP_POINTS)
-_X, _Y, _Z, _G0, _G1, _G2, _S, _SQUARED, _K0, _K1, _K2, _K3 = (np.uint64(i * GROUP_POINTS) for i in range(12))
+_X, _Y, _Z, _G0, _G1, _G2, _S = (np.uint64(i * GROUP_POINTS) for i in range(7))
 
 
 @compiled
@@ -34,10 +34,14 @@ def add_point(kind: int, place: np.ndarray, charge: float, state: np.ndarray) ->
 @compiled
 def add_cell(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
     """Add the field of a cell about its `center` (d,), with its second moments, to the state of a group."""
-    if len(center) == 2:
-        _add_cell_plane(kind, center[0], center[1], charge, moments[0], moments[1], moments[2], state)
+    if len(center) == 2 and kind == STUDENT:
+        _add_student_plane(center, charge, moments, state)
+    elif len(center) == 2:
+        _add_gaussian_plane(center, charge, moments, state)
+    elif kind == STUDENT:
+        _add_student_space(center, charge, moments, state)
     else:
-        _add_cell_space(kind, center, charge, moments, state)
+        _add_gaussian_space(center, charge, moments, state)
 
 
 @compiled_sums
@@ -71,56 +75,70 @@ def _add_point_space(kind: int, x: float, y: float, z: float, charge: float, sta
 
 
 @compiled_sums
-def _derive(kind: int, state: np.ndarray) -> None:
-    """Put K(s) and its first three derivatives where s is: inside a longer loop, a branch would cost both sides."""
-    if kind == STUDENT:
-        for j in range(_LANES):
-            response = 1.0 / (1.0 + state[_SQUARED + j])
-            square = response * response
-            state[_K0 + j], state[_K1 + j] = response, -square
-            state[_K2 + j], state[_K3 + j] = 2.0 * square * response, -6.0 * square * square
-    else:
-        for j in range(_LANES):
-            response = exp_nonpositive(-state[_SQUARED + j])
-            state[_K0 + j], state[_K1 + j], state[_K2 + j], state[_K3 + j] = response, -response, response, -response
+def _add_gaussian_plane(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+    x, y, m00, m01, m11 = center[0], center[1], moments[0], moments[1], moments[2]
+    net = charge - (m00 + m11)
+    for j in range(_LANES):
+        u, v = state[_X + j] - x, state[_Y + j] - y
+        p, q = m00 * u + m01 * v, m01 * u + m11 * v
+        stretched = 2.0 * (u * p + v * q)
+        response = exp_nonpositive(-(u * u + v * v))
+        strength = response * (net + stretched)
+        radial, bent = -2.0 * strength, 4.0 * response
+        state[_S + j] += strength
+        state[_G0 + j] += radial * u + bent * p
+        state[_G1 + j] += radial * v + bent * q
 
 
 @compiled_sums
-def _add_cell_plane(
-    kind: int, x: float, y: float, charge: float, m00: float, m01: float, m11: float, state: np.ndarray
-) -> None:
+def _add_gaussian_space(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+    x, y, z = center[0], center[1], center[2]
+    m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
+    net = charge - (m00 + m11 + m22)
     for j in range(_LANES):
-        u, v = state[_X + j] - x, state[_Y + j] - y
-        state[_SQUARED + j] = u * u + v * v
-    _derive(kind, state)
+        u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
+        p, q, r = m00 * u + m01 * v + m02 * w, m01 * u + m11 * v + m12 * w, m02 * u + m12 * v + m22 * w
+        stretched = 2.0 * (u * p + v * q + w * r)
+        response = exp_nonpositive(-(u * u + v * v + w * w))
+        strength = response * (net + stretched)
+        radial, bent = -2.0 * strength, 4.0 * response
+        state[_S + j] += strength
+        state[_G0 + j] += radial * u + bent * p
+        state[_G1 + j] += radial * v + bent * q
+        state[_G2 + j] += radial * w + bent * r
+
+
+@compiled_sums
+def _add_student_plane(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+    x, y, m00, m01, m11 = center[0], center[1], moments[0], moments[1], moments[2]
     trace = m00 + m11
     for j in range(_LANES):
         u, v = state[_X + j] - x, state[_Y + j] - y
-        k1, k2 = state[_K1 + j], state[_K2 + j]
         p, q = m00 * u + m01 * v, m01 * u + m11 * v
         stretched = 2.0 * (u * p + v * q)
-        state[_S + j] += charge * state[_K0 + j] + trace * k1 + stretched * k2
-        radial = 2.0 * (charge * k1 + trace * k2 + stretched * state[_K3 + j])
-        state[_G0 + j] += radial * u + 4.0 * k2 * p
-        state[_G1 + j] += radial * v + 4.0 * k2 * q
+        response = 1.0 / (1.0 + (u * u + v * v))
+        square, bend = response * response, 2.0 * response * stretched
+        state[_S + j] += charge * response - square * (trace - bend)
+        radial = -2.0 * square * (charge - response * (2.0 * trace - 3.0 * bend))
+        bent = 8.0 * square * response
+        state[_G0 + j] += radial * u + bent * p
+        state[_G1 + j] += radial * v + bent * q
 
 
 @compiled_sums
-def _add_cell_space(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+def _add_student_space(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
     x, y, z = center[0], center[1], center[2]
     m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
-    for j in range(_LANES):
-        u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
-        state[_SQUARED + j] = u * u + v * v + w * w
-    _derive(kind, state)
     trace = m00 + m11 + m22
     for j in range(_LANES):
         u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
-        k1, k2 = state[_K1 + j], state[_K2 + j]
         p, q, r = m00 * u + m01 * v + m02 * w, m01 * u + m11 * v + m12 * w, m02 * u + m12 * v + m22 * w
         stretched = 2.0 * (u * p + v * q + w * r)
-        state[_S + j] += charge * state[_K0 + j] + trace * k1 + stretched * k2
-        radial = 2.0 * (charge * k1 + trace * k2 + stretched * state[_K3 + j])
-        state[_G0 + j] += radial * u + 4.0 * k2 * p
-        state[_G1 + j] += radial * v + 4.0 * k2 * q
-        state[_G2 + j] += radial * w + 4.0 * k2 * r
+        response = 1.0 / (1.0 + (u * u + v * v + w * w))
+        square, bend = response * response, 2.0 * response * stretched
+        state[_S + j] += charge * response - square * (trace - bend)
+        radial = -2.0 * square * (charge - response * (2.0 * trace - 3.0 * bend))
+        bent = 8.0 * square * response
+        state[_G0 + j] += radial * u + bent * p
+        state[_G1 + j] += radial * v + bent * q
+        state[_G2 + j] += radial * w + bent * r

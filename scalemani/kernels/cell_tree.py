@@ -9,6 +9,7 @@ from scalemani.kernels.morton import morton_order
 
 BITS = 64
 MERGED = 4
+CACHE_LINE = 8  # float64 numbers
 CHARGE, SIZE = 0, 1  # the columns of `totals`
 
 
@@ -128,7 +129,8 @@ def _weigh(
     A cell without any charge has the middle of its box as its centre.
     """
     n_nodes, n_dims = len(first), len(columns)
-    centers, totals, skip = np.zeros((n_nodes, n_dims)), np.zeros((n_nodes, 2)), np.arange(1, n_nodes + 1)
+    nodes = np.zeros((n_nodes, CACHE_LINE))  # what a walk asks of a cell is in one place
+    centers, totals, skip = nodes[:, :n_dims], nodes[:, n_dims : n_dims + 2], np.arange(1, n_nodes + 1)
     low, high = np.full((n_nodes, n_dims), np.inf), np.full((n_nodes, n_dims), -np.inf)
     for node in range(n_nodes - 1, -1, -1):
         if skip[node] == node + 1:
@@ -164,21 +166,27 @@ def _second_moments(
     skip: np.ndarray,
 ) -> np.ndarray:
     n_dims = len(columns)
-    moments = np.zeros((len(first), n_dims * (n_dims + 1) // 2))
+    moments, offset = np.zeros((len(first), n_dims * (n_dims + 1) // 2)), np.empty(n_dims)
     for node in range(len(first) - 1, -1, -1):
         if skip[node] == node + 1:
             for i in range(first[node], last[node]):
-                _add_moments(moments[node], columns[:, i], centers[node], charges[i])
-        if parents[node] >= 0:  # about the centre of the parent: a shift by a distance adds the charge times its square
-            moments[parents[node]] += moments[node]
-            _add_moments(moments[parents[node]], centers[node], centers[parents[node]], totals[node, CHARGE])
+                for k in range(n_dims):
+                    offset[k] = columns[k, i] - centers[node, k]
+                _add_moments(moments, node, offset, charges[i])
+        parent = parents[node]
+        if parent >= 0:  # about the centre of the parent: a shift by a distance adds the charge times its square
+            for k in range(n_dims):
+                offset[k] = centers[node, k] - centers[parent, k]
+            _add_moments(moments, parent, offset, totals[node, CHARGE])
+            for entry in range(moments.shape[1]):
+                moments[parent, entry] += moments[node, entry]
     return moments
 
 
 @compiled
-def _add_moments(moments: np.ndarray, point: np.ndarray, center: np.ndarray, charge: float) -> None:
+def _add_moments(moments: np.ndarray, node: int, offset: np.ndarray, charge: float) -> None:
     entry = 0
-    for k in range(len(center)):
-        for l in range(k, len(center)):
-            moments[entry] += charge * (point[k] - center[k]) * (point[l] - center[l])
+    for k in range(len(offset)):
+        for l in range(k, len(offset)):
+            moments[node, entry] += charge * offset[k] * offset[l]
             entry += 1

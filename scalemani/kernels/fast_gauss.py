@@ -7,7 +7,7 @@ boxes of targets, and those are evaluated; where they hold few, pairs are summed
 The thesis has four cases by whether a box of sources and one of targets hold at least 5 points, two of which evaluate
 Hermite functions at single points (their conditions are printed the wrong way round). Separable translations made
 once for all sources cost less than those two ever save, so a box of targets is treated as a whole: summed where it
-meets fewer than 5 x 5 pairs per box in reach, and expanded otherwise.
+meets fewer than 5 pairs per box in reach, and expanded otherwise.
 """
 
 import math
@@ -32,7 +32,7 @@ from scalemani.kernels.pair_sums import checked_tolerance, kernel_number, pair_a
 from scalemani.kernels.tall import Mapper
 
 BOX_RATIO = 0.5  # r
-FEW_POINTS = 5
+FEW_PAIRS = 5
 ORDERS = range(1, 31)
 REACHES = range(1, 13)
 DIMENSIONS = (1, 2, 3)
@@ -53,20 +53,20 @@ class FastGauss:
     Args:
         order: p, moments along each axis, 1 to 30; 1 to 10 in the thesis.
         reach: boxes on each side that a box acts on, the thesis' K. Beyond, exp(-reach^2 / 2) is left out: 3e-4 for 4.
-        few_points: boxes with fewer points than this are summed pair by pair.
+        few_pairs: a box of targets with fewer pairs for each box in reach is summed pair by pair.
         over: a map function with the signature of the builtin; panels of boxes run side by side where it does.
 
     Raises:
         ConfigError: a number outside of these ranges.
     """
 
-    def __init__(self, order: int, reach: int = 4, few_points: int = FEW_POINTS, over: Mapper = map) -> None:
-        if order not in ORDERS or reach not in REACHES or few_points < 0:
+    def __init__(self, order: int, reach: int = 4, few_pairs: int = FEW_PAIRS, over: Mapper = map) -> None:
+        if order not in ORDERS or reach not in REACHES or few_pairs < 0:
             raise ConfigError(
-                f"fgt takes order 1 to {ORDERS[-1]}, reach 1 to {REACHES[-1]} and few_points >= 0, "
-                f"not {order}, {reach} and {few_points}"
+                f"fgt takes order 1 to {ORDERS[-1]}, reach 1 to {REACHES[-1]} and few_pairs >= 0, "
+                f"not {order}, {reach} and {few_pairs}"
             )
-        self.kernel, self.order, self.reach, self.few_points, self.over = "gaussian", order, reach, few_points, over
+        self.kernel, self.order, self.reach, self.few_pairs, self.over = "gaussian", order, reach, few_pairs, over
 
     @classmethod
     def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> "FastGauss":
@@ -157,7 +157,7 @@ class FastGauss:
 
     def _direct(self, grid: Grid, boxed: Boxed, target_boxed: Boxed) -> np.ndarray:
         """Return which boxes of targets meet too few pairs to be expanded."""
-        keys, most = target_boxed.keys, self.few_points**2 * np.prod(2 * grid.reaches + 1)
+        keys, most = target_boxed.keys, self.few_pairs * np.prod(2 * grid.reaches + 1)
         direct = np.empty(len(keys), bool)
 
         def part(panel: slice) -> None:

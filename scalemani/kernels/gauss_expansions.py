@@ -112,32 +112,42 @@ def _add_power_sums(weights: np.ndarray, x: np.ndarray, count: int, left: np.nda
 def translate(moments: np.ndarray, sources: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
     """Write coefficients (n, terms, rest) of moments (m, rest, order) along their last axis, which becomes the first.
 
-    `sources` (n, steps): the row of `moments` that lies each step away, or -1; `factors` of `translations`. Eight
-    terms are summed side by side, in registers.
+    `sources` (n, steps): the row of `moments` that lies each step away, or -1; `factors` of `translations`. Two lines
+    of moments and eight terms are summed side by side, in registers; the last line of an odd number is done twice.
     """
     _, rest, order = moments.shape
     for i in range(np.uint64(len(sources))):
-        for b in range(np.uint64(rest)):
+        for b in range(_0, np.uint64(rest), _2):
+            c = min(b + _1, np.uint64(rest) - _1)
             for n in range(_0, np.uint64(out.shape[1]), np.uint64(TERMS_STEP)):
-                a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
+                b0 = b1 = b2 = b3 = b4 = b5 = b6 = b7 = 0.0
+                c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
                 for step in range(np.uint64(sources.shape[1])):
-                    source = sources[i, step]
-                    if source < 0:
+                    if sources[i, step] < 0:
                         continue
-                    s = np.uint64(source)
+                    s = np.uint64(sources[i, step])
                     for m in range(np.uint64(order)):
-                        moment = moments[s, b, m]
-                        a0 += moment * factors[step, m, n]
-                        a1 += moment * factors[step, m, n + _1]
-                        a2 += moment * factors[step, m, n + _2]
-                        a3 += moment * factors[step, m, n + _3]
-                        a4 += moment * factors[step, m, n + _4]
-                        a5 += moment * factors[step, m, n + _5]
-                        a6 += moment * factors[step, m, n + _6]
-                        a7 += moment * factors[step, m, n + _7]
-                sums = (a0, a1, a2, a3, a4, a5, a6, a7)
+                        x, y = moments[s, b, m], moments[s, c, m]
+                        b0 += x * factors[step, m, n + _0]
+                        b1 += x * factors[step, m, n + _1]
+                        b2 += x * factors[step, m, n + _2]
+                        b3 += x * factors[step, m, n + _3]
+                        b4 += x * factors[step, m, n + _4]
+                        b5 += x * factors[step, m, n + _5]
+                        b6 += x * factors[step, m, n + _6]
+                        b7 += x * factors[step, m, n + _7]
+                        c0 += y * factors[step, m, n + _0]
+                        c1 += y * factors[step, m, n + _1]
+                        c2 += y * factors[step, m, n + _2]
+                        c3 += y * factors[step, m, n + _3]
+                        c4 += y * factors[step, m, n + _4]
+                        c5 += y * factors[step, m, n + _5]
+                        c6 += y * factors[step, m, n + _6]
+                        c7 += y * factors[step, m, n + _7]
+                sums = (b0, b1, b2, b3, b4, b5, b6, b7)
+                others = (c0, c1, c2, c3, c4, c5, c6, c7)
                 for term in range(np.uint64(min(TERMS_STEP, out.shape[1] - n))):
-                    out[i, n + term, b] = sums[term]
+                    out[i, n + term, b], out[i, n + term, c] = sums[term], others[term]
 
 
 @compiled_sums
