@@ -20,10 +20,10 @@ NEGLIGIBLE = 30.0  # exp(-30) = 1e-13 of what a charge is worth nearby: beyond, 
 MARGIN = 2.0
 THETA_ERRORS = {  # theta and the relative error of the gradient as measured for `for_tolerance`
     "student": (
-        (0.12, 2.9e-5), (0.18, 1.41e-4), (0.25, 4.6e-4), (0.35, 1.43e-3), (0.5, 5e-3), (0.7, 1.35e-2), (1.0, 6e-2),
+        (0.12, 1.5e-5), (0.18, 6.6e-5), (0.25, 2e-4), (0.35, 7.2e-4), (0.5, 2.9e-3), (0.7, 9.6e-3), (1.0, 4.1e-2),
     ),
     "gaussian": (
-        (0.12, 1.01e-4), (0.18, 4.8e-4), (0.25, 1.03e-3), (0.35, 4.2e-3), (0.5, 1.25e-2), (0.7, 4e-2), (1.0, 0.22),
+        (0.12, 4.4e-5), (0.18, 2.7e-4), (0.25, 6.8e-4), (0.35, 2.3e-3), (0.5, 6.2e-3), (0.7, 3.1e-2), (1.0, 0.15),
     ),
 }  # fmt: skip
 DIMENSIONS = (2, 3)
@@ -52,8 +52,8 @@ class BarnesHut:
         """Return the sums whose gradient has a relative error of at most `tolerance` on embeddings.
 
         That is the norm of all errors over that of the gradient, by measurement and with a margin of 2: the largest
-        error on maps (clusters, strings, discs, blobs) of 3,000 and 40,000 points, extents 1e-4 to 300 (the Gaussian
-        to 100), d = 2 and 3; between the angles measured it grows like a power of theta.
+        error on maps (blobs, discs, squares, tight clusters) of 3,000 and 40,000 points, extents 1 to 300 (the
+        Gaussian to 100), d = 2 and 3; between the angles measured it grows like a power of theta.
 
         Raises:
             ConfigError: another kernel, or a tolerance that asks for so small a theta that the tree saves nothing.
