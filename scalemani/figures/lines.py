@@ -11,6 +11,7 @@ from scalemani.sources.base import optional_module
 
 Curve = tuple[Any, Any]
 MARKERS = "osD^vPX*<>"
+MARKED = 12  # points of a long curve
 
 
 def line_figure(
@@ -42,7 +43,9 @@ def line_figure(
     for number, (name, (x, y)) in enumerate(curves.items()):
         colour = f"#{TEN_COLOURS[number % len(TEN_COLOURS)]}"
         marker = MARKERS[number % len(MARKERS)]
-        axes.plot(np.asarray(x), np.asarray(y), marker=marker, markersize=4, color=colour, label=name, linewidth=1.5)
+        every = max(1, len(x) // MARKED)
+        style = {"marker": marker, "markersize": 4, "markevery": every, "color": colour, "linewidth": 1.5}
+        axes.plot(np.asarray(x), np.asarray(y), label=name, **style)
     axes.grid(which="major", color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,0 +1,74 @@
+"""What the benchmarks of descents share: the affinities and the start of a finished run, and figures of a map."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from scalemani.chunked.graph import affinity_rows
+from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
+from scalemani.kernels.attraction import AffinityRows
+from scalemani.kernels.pair_sums import ExactSums
+from scalemani.run import open_run
+
+JITTER = 1e-4
+
+
+@dataclass(frozen=True)
+class Graph:
+    """Symmetric affinities in work order, the input row of each, and the spectral embedding at unit deviation."""
+
+    rows: AffinityRows
+    order: np.ndarray
+    spectral: np.ndarray
+
+    def start(self, deviation: float, seed: int = 0) -> np.ndarray:
+        """Return the start of a descent: the spectral embedding with a little noise, at a deviation."""
+        noise = JITTER * np.random.default_rng(seed).uniform(-1, 1, self.spectral.shape)
+        return deviation * (self.spectral + noise)
+
+    def in_input_order(self, positions: np.ndarray) -> np.ndarray:
+        """Return positions of work order in input order."""
+        ordered = np.empty_like(positions)
+        ordered[self.order] = positions
+        return ordered
+
+
+def graph_of(run: Path) -> Graph:
+    """Return the graph of a finished run."""
+    opened = open_run(run)
+    rows = affinity_rows(opened.group("symmetric_affinities"), opened.dimensions.n_blocks)
+    order = opened.group("work_points").read("input_rows")
+    spectral = opened.group("embedding").read("embedding")[order]
+    return Graph(rows, order, (spectral - spectral.mean(axis=0)) / spectral.std(axis=0))
+
+
+def problem_of(rows: AffinityRows, method: str, over: Callable, strength: float = 1.0) -> Problem:
+    """Return the objective of a method over affinities; values of normalised ones are divergences."""
+    objective = objective_of(method)
+    scale = affinity_scale(objective, rows)
+    offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
+    return Problem(rows, objective, scale, strength, offset=offset, over=over)
+
+
+def exact_value(problem: Problem, positions: np.ndarray) -> float:
+    """Return the objective with the repulsion summed over all pairs."""
+    return problem.value(positions, ExactSums(problem.objective.kernel, problem.over))
+
+
+@contextmanager
+def threads(count: int) -> Iterator[Callable]:
+    """Yield a map over panels: the builtin for one thread, a pool's for more."""
+    if count == 1:
+        yield map
+    else:
+        with ThreadPoolExecutor(count) as pool:
+            yield pool.map
+
+
+def slope(sizes: Sequence[float], seconds: Sequence[float]) -> float:
+    """Return the slope of log seconds over log size."""
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
