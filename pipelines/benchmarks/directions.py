@@ -36,7 +36,7 @@ SMALL = (
     "spectral-minus",
 )
 LARGE = ("gradient-descent", "fixed-point", "l-bfgs", "spectral", "spectral+l-bfgs", "spectral-minus")
-COIL_OBJECTS, COIL_PERPLEXITY, COIL_NEIGHBORS, COIL_STRENGTH = 10, 20, 200, 100.0
+COIL_OBJECTS, COIL_PERPLEXITY, COIL_STRENGTH = 10, 20, 100.0
 NEAR_START, WITHIN = 0.1, 1e-3  # deviation of the start about the minimum; of the way from the start to the least value
 MOST_ITERATIONS = 20_000
 STRENGTHS = np.geomspace(1e-4, 1e2, 50)
@@ -54,7 +54,8 @@ def coil_images() -> np.ndarray:
 
 def coil_rows() -> AffinityRows:
     """Return the symmetric affinities of the images, whose sum is one as in the paper."""
-    graph = sm.knn_graph(coil_images(), n_neighbors=COIL_NEIGHBORS, method="exact")
+    images = coil_images()
+    graph = sm.knn_graph(images, n_neighbors=len(images) - 1, method="exact")
     values = sm.entropic_affinities(graph.distances, perplexity=COIL_PERPLEXITY).values
     matrix = sp.csr_matrix(sm.symmetric_affinities(graph.indices, values))
     return AffinityRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)

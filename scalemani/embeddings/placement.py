@@ -12,12 +12,34 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.embeddings.objectives import LEAST_SUM, Objective
-from scalemani.kernels.pair_sums import PairSums
+from scalemani.kernels.pair_sums import ExactSums, PairSums
+from scalemani.kernels.particle_mesh import ParticleMesh
 
 MOST_STEPS = 100
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-3  # in units of the kernels: a point whose full step is shorter has arrived
 LEAST_LENGTH = 1e-3  # of the full step; one that has to be cut below this has arrived as well
+MARGIN = 8.0  # about the training points, in units of the kernels, that the mesh covers
+
+
+class FixedSources:
+    """Sums over sources that stay where they are: on a mesh made once, and exact for the few targets beyond it."""
+
+    def __init__(self, sums: PairSums, kernel: str, sources: np.ndarray) -> None:
+        self._sums, self._sources, self._exact = sums, sources, ExactSums(kernel)
+        self._potential = sums.potential(sources, MARGIN) if isinstance(sums, ParticleMesh) else None
+
+    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return S (M,) and its gradient (M, d) at targets (M, d)."""
+        if self._potential is None:
+            return self._sums.field(self._sources, targets)
+        inside = self._potential.inside(targets)
+        if inside.all():
+            return self._potential.field(targets)
+        values, gradients = np.empty(len(targets)), np.empty(targets.shape)
+        values[inside], gradients[inside] = self._potential.field(targets[inside])
+        values[~inside], gradients[~inside] = self._exact.field(self._sources, targets[~inside])
+        return values, gradients
 
 
 class Evaluated(NamedTuple):
@@ -33,12 +55,12 @@ class PlacementProblem:
     """Where new points are drawn to, and what pushes them.
 
     `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
-    (M, k), rows sum to one; `sums` add up the kernel.
+    (M, k), rows sum to one; `fixed` sums the kernel over the sources.
     """
 
     objective: Objective
     strength: float
-    sums: PairSums
+    fixed: FixedSources
     sources: np.ndarray
     neighbors: np.ndarray
     affinities: np.ndarray
@@ -58,7 +80,7 @@ class PlacementProblem:
     def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
         """Return the objectives of some of the new points at positions (m, d)."""
         values, gradients, curvatures = self.attraction(rows, positions)
-        found, slopes = self.sums.field(self.sources, positions)
+        found, slopes = self.fixed.field(positions)
         if self.objective.combine == "sum":
             return Evaluated(values + self.strength * found, gradients + self.strength * slopes, curvatures)
         bounded = np.maximum(found, LEAST_SUM)

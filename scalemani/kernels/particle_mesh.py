@@ -40,6 +40,15 @@ class Mesh(NamedTuple):
         return (*self.origin, 1.0 / self.step)
 
 
+class Spline(NamedTuple):
+    """The potential: coefficients on a mesh, and the factor and constant that its values take."""
+
+    coefficients: np.ndarray
+    mesh: Mesh
+    rule: MeshRule
+    affine: tuple[float, float]
+
+
 class ParticleMesh:
     """Sums of `kernel` and their gradients to a relative `tolerance`.
 
@@ -85,17 +94,40 @@ class ParticleMesh:
         if np.max(high - low) < LEAST_EXTENT:
             values, gradients = np.full(len(others), total - own), np.zeros(others.shape)
         else:
-            rule = mesh_rule(self.kernel, self.tolerance, len(sources), len(low))
-            mesh = fitted_mesh(low, high, rule)
-            lengths = padded_lengths(mesh.shape, rule.reach / mesh.step)
-            _check_memory(mesh, lengths, rule, (self.tolerance, high - low))
-            convolution = self._convolution(mesh, lengths, rule)
-            coefficients = self._coefficients(sources, (amounts, 1.0 / unit), mesh, rule, convolution)
-            affine = (unit * convolution.unit, total * convolution.edge - own)
-            values, gradients = self._read(coefficients, others, mesh, rule, affine)
+            values, gradients = self._read(self._spline(sources, (amounts, unit), (low, high), total, own), others)
         if targets is None and charges is not None:
             values -= amounts
         return values, gradients
+
+    def potential(self, sources: np.ndarray, margin: float) -> "MeshPotential":
+        """Return the field of sources (N, d) of charge one within `margin` of their bounding box, made once.
+
+        Targets may then be asked for in any number and order: a target's values are its own, to the last bit.
+        """
+        sources = _points(sources, "sources")
+        low, high = self._box(sources, sources)
+        spline = self._spline(sources, (np.ones(1), 1.0), (low - margin, high + margin), float(len(sources)), 0.0)
+        kept = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
+        return MeshPotential(self, kept, low - margin, high + margin)
+
+    def _spline(
+        self,
+        sources: np.ndarray,
+        charges: tuple[np.ndarray, float],
+        box: tuple[np.ndarray, np.ndarray],
+        total: float,
+        own: float,
+    ) -> "Spline":
+        """Return the spline of the potential on a mesh over a box."""
+        low, high = box
+        amounts, unit = charges
+        rule = mesh_rule(self.kernel, self.tolerance, len(sources), len(low))
+        mesh = fitted_mesh(low, high, rule)
+        lengths = padded_lengths(mesh.shape, rule.reach / mesh.step)
+        _check_memory(mesh, lengths, rule, (self.tolerance, high - low))
+        convolution = self._convolution(mesh, lengths, rule)
+        coefficients = self._coefficients(sources, (amounts, 1.0 / unit), mesh, rule, convolution)
+        return Spline(coefficients, mesh, rule, (unit * convolution.unit, total * convolution.edge - own))
 
     def _box(self, sources: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and greatest coordinates of all points."""
@@ -154,10 +186,9 @@ class ParticleMesh:
             self._buffer = np.empty(size, rule.dtype)
         return self._buffer[:size].reshape(n_parts, *mesh.shape)
 
-    def _read(
-        self, coefficients: np.ndarray, others: np.ndarray, mesh: Mesh, rule: MeshRule, affine: tuple[float, float]
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _read(self, spline: "Spline", others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return unit * spline + constant and unit * its gradient at the targets."""
+        coefficients, mesh, rule, affine = spline
         values, gradients = np.empty(len(others)), np.empty(others.shape)
         group = gather_points(rule.degree, rule.dtype)
 
@@ -168,6 +199,23 @@ class ParticleMesh:
         for _ in self.over(read, _pieces(len(others), PIECE)):
             pass
         return values, gradients
+
+
+class MeshPotential(NamedTuple):
+    """The field of fixed sources on a mesh from `low` to `high`."""
+
+    maker: ParticleMesh
+    spline: Spline
+    low: np.ndarray
+    high: np.ndarray
+
+    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return S (M,) and its gradient (M, d) at targets (M, d) within the box."""
+        return self.maker._read(self.spline, np.ascontiguousarray(targets, np.float64))
+
+    def inside(self, targets: np.ndarray) -> np.ndarray:
+        """Return which targets lie within the box: (M,) bool."""
+        return np.asarray(((targets >= self.low) & (targets <= self.high)).all(axis=1))
 
 
 def _points(points: np.ndarray, name: str, n_dims: int | None = None) -> np.ndarray:

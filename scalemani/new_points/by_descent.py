@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scalemani.embeddings.objectives import objective_of
-from scalemani.embeddings.placement import PlacementProblem, place_points
+from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.recipes import strength_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.kernels.bandwidths import gaussian_affinities, self_tuning_affinities
@@ -40,8 +40,9 @@ class PlacedByDescent:
         method = chosen_method(asked.repulsion, objective.kernel, *self.positions.shape)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
+            fixed = FixedSources(sums, objective.kernel, self.positions)
             placed = place_points(
-                PlacementProblem(objective, strength_of(asked), sums, self.positions, found.indices, affinities)
+                PlacementProblem(objective, strength_of(asked), fixed, self.positions, found.indices, affinities)
             )
         known = found.distances[:, 0] == 0
         placed[known] = self.positions[found.indices[known, 0]]

@@ -259,3 +259,20 @@ def test_finer_tolerances_never_widen_the_mesh():
             rule = mesh_rule(kernel, tolerance, 10**6, 2)
             steps.setdefault(rule.degree, []).append(rule.step)
         assert all(np.all(np.diff(found) >= 0.0) for found in steps.values())
+
+
+def test_a_potential_is_the_field_at_targets_in_any_order():
+    sources = np.random.default_rng(11).normal(size=(3000, 2)) * 8
+    targets = np.random.default_rng(12).uniform(-30, 30, (500, 2))
+    potential = ParticleMesh("student", 1e-4).potential(sources, 20.0)
+    inside = potential.inside(targets)
+    assert 100 < inside.sum() <= 500
+    values, gradients = potential.field(targets[inside])
+    offsets = targets[inside][:, None] - sources[None]
+    kernel = 1 / (1 + (offsets**2).sum(axis=2))
+    np.testing.assert_allclose(values, kernel.sum(axis=1), rtol=1e-3)
+    exact = -2 * np.einsum("mn,mnd->md", kernel**2, offsets)
+    assert np.linalg.norm(gradients - exact) <= 1e-3 * np.linalg.norm(exact)
+    again, slopes = potential.field(targets[inside][::-1][:37])
+    np.testing.assert_array_equal(again, values[::-1][:37])
+    np.testing.assert_array_equal(slopes, gradients[::-1][:37])
