@@ -8,8 +8,8 @@ cd "$(dirname "$0")"
 python=${SCALEMANI_PYTHON:-python3}
 digest=$({ "$python" --version && cat requirements.txt; } | sha256sum | cut -c -12)
 venv=${SCALEMANI_AIRFLOW:-${XDG_CACHE_HOME:-$HOME/.cache}/scalemani/airflow-$digest}
-mkdir -p "$venv"
-exec 9>"$venv/lock"
+mkdir -p "$(dirname "$venv")"
+exec 9>"$venv.lock"
 flock 9  # two test processes may ask at the same moment
 if [ "$(cat "$venv/made" 2>/dev/null)" != "$digest" ]; then
     "$python" -m venv --clear --upgrade-deps "$venv" >&2
