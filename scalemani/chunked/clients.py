@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from scalemani.store.run_store import RunStore
 
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
+LOOKS_APART_SECONDS = 1.0
 REACH_SECONDS = 60.0
 ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
 # The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
@@ -42,18 +44,32 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
     """Start worker processes of one thread on this machine; yield a client, and what brings lost ones back."""
     with quiet(), dask.config.set(SETTINGS):
         cluster = LocalCluster(
-            n_workers=count,
+            n_workers=0,
             threads_per_worker=1,
             host="127.0.0.1",
             dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # of metrics; without, it is port 8787
             memory_limit=0,
             silence_logs=logging.CRITICAL,
         )
         try:
             with Client(cluster) as client:
+                populate(cluster, client, count)
                 yield client, lambda: restore(cluster, count)
         finally:
             cluster.close(timeout=CLOSE_SECONDS)
+
+
+def populate(cluster: LocalCluster, client: Client, count: int) -> None:
+    """Start the workers of a cluster that has none, and wait for them; one that is lost on the way is started anew."""
+    end = time.monotonic() + REACH_SECONDS
+    while time.monotonic() < end:
+        restore(cluster, count)
+        with contextlib.suppress(TimeoutError):
+            client.wait_for_workers(count, timeout=LOOKS_APART_SECONDS)
+            return
+    if not client.nthreads():
+        raise WorkersLostError(f"no worker process has started within {REACH_SECONDS:.0f} s: use --scheduler threads")
 
 
 def restore(cluster: LocalCluster, count: int) -> None:

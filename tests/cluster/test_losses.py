@@ -178,3 +178,20 @@ def test_as_many_tasks_run_side_by_side_as_fit_into_a_worker():
     assert slots(4, None, Needs(shared=100, each=50)) == 4
     assert slots(4, 250, Needs(shared=100, each=50)) == 3
     assert slots(4, 120, Needs(shared=100, each=50)) == 0
+
+
+def test_workers_that_die_while_they_start_are_started_anew():
+    executor, stop = Executor(scheduler="processes", workers=2), threading.Event()
+
+    def end_first():
+        while not own_workers() and not stop.wait(0.02):
+            pass
+        for worker in own_workers():
+            worker.kill()
+
+    killer = threading.Thread(target=end_first)
+    killer.start()
+    with executor.started():
+        stop.set()
+        killer.join()
+        assert executor.map(slow_square, range(4), needs=NEEDS) == [0, 1, 4, 9]
