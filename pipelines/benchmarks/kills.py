@@ -1,6 +1,6 @@
 """kill -9 at random moments, then the same command again: the same bits, and no finished block computed twice.
 
-python pipelines/benchmarks/kills.py WORK_FOLDER --points 200000 --kills 20
+python pipelines/benchmarks/kills.py WORK_FOLDER --points 200000 --kills 20 [--method t-sne]
 """
 
 import argparse
@@ -26,6 +26,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=200_000)
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--method", default="laplacian-eigenmaps")
     arguments = parser.parse_args()
     points = million_digits(arguments.folder, arguments.points)
     undisturbed, killed = arguments.folder / "undisturbed", arguments.folder / "killed"
@@ -35,14 +36,14 @@ def main() -> None:
     ledger.unlink(missing_ok=True)
 
     started = time.perf_counter()
-    subprocess.run(command(points, undisturbed), check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(command(points, undisturbed, arguments.method), check=True, stderr=subprocess.DEVNULL)
     whole = time.perf_counter() - started
     draws = np.random.default_rng(arguments.seed)
     environment = {**os.environ, "SCALEMANI_LEDGER": str(ledger)}
     kills = starts = 0
     while kills < arguments.kills:
         starts += 1
-        with subprocess.Popen(command(points, killed), env=environment, stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(command(points, killed, arguments.method), env=environment, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait(draws.uniform(0.02, 0.3) * whole)
             except subprocess.TimeoutExpired:
@@ -51,7 +52,7 @@ def main() -> None:
                 continue
         shutil.rmtree(killed)
         ledger.rename(ledger.with_suffix(f".{starts}"))
-    subprocess.run(command(points, killed), env=environment, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(command(points, killed, arguments.method), env=environment, check=True, stderr=subprocess.DEVNULL)
 
     one, other = open_run(undisturbed), open_run(killed)
     equal = {stage: one.group(stage).content_digest == other.group(stage).content_digest for stage in one.keys}
@@ -74,10 +75,10 @@ def main() -> None:
         sys.exit(1)
 
 
-def command(points: Path, run: Path) -> list[str]:
+def command(points: Path, run: Path, method: str) -> list[str]:
     """Return the command that is killed and given again."""
     setting = settings(affinities__perplexity=5, neighbors__n_neighbors=15, landmarks__n_landmarks=2000)
-    return [sys.executable, "-m", "scalemani", "embed", str(points), str(run), *setting]
+    return [sys.executable, "-m", "scalemani", "embed", str(points), str(run), "--method", method, *setting]
 
 
 def counted(ledger: Path) -> collections.Counter[str]:

@@ -9,7 +9,7 @@ import numpy as np
 from scalemani.embeddings.directions import Direction, Memory
 from scalemani.embeddings.objectives import Evaluation, Problem
 from scalemani.errors import ConvergenceError, NumericalError
-from scalemani.kernels.flat import dot, norm
+from scalemani.kernels.flat import dot, moved, norm
 from scalemani.kernels.pair_sums import PairSums
 
 SUFFICIENT_DECREASE = 1e-4  # of the slope, the first Wolfe condition
@@ -91,9 +91,14 @@ class FixedStep:
     def accept(
         self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
     ) -> State:
-        """Return the positions one step on."""
-        positions = state.positions + self.length * direction
-        return replace(state, positions=centered(positions), step=self.length, value=np.nan, gradient=None)
+        """Return the positions one step on, or raise ConvergenceError where a point has left for good."""
+        positions, largest = moved(state.positions, self.length, direction, problem.over)
+        if not largest < LARGEST_COORDINATE:
+            raise ConvergenceError(
+                f"iteration {state.iteration + 1} moved a point to {largest:.3g}, where it cannot come back from: "
+                "lower the learning rate or the strength, or use a line search; the last good state is kept"
+            )
+        return replace(state, positions=positions, step=self.length, value=np.nan, gradient=None)
 
 
 @dataclass(frozen=True)
@@ -114,12 +119,12 @@ class Backtracking:
         slope, length = dot(gradient, direction), state.step
         if state.phase_iteration % GROWTH_INTERVAL == GROWTH_INTERVAL - 1:
             length = min(self.longest, length / BACKTRACK)
-        extent, moved = float(np.abs(state.positions).max()), float(np.abs(direction).max())
-        if extent > 0 and moved > 0:
-            length = min(length, REACH * extent / moved)
+        extent, longest = float(np.abs(state.positions).max()), float(np.abs(direction).max())
+        if extent > 0 and longest > 0:
+            length = min(length, REACH * extent / longest)
         for trial in range(1, MOST_HALVINGS + 2):
-            positions = centered(state.positions + length * direction)
-            found = evaluated(problem, sums, positions)
+            positions, largest = moved(state.positions, length, direction, problem.over)
+            found = evaluated(problem, sums, positions) if largest < LARGEST_COORDINATE else None
             if found is not None and found.value <= state.value + SUFFICIENT_DECREASE * length * slope:
                 return replace(
                     state,
@@ -135,27 +140,17 @@ class Backtracking:
 
 def evaluated(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:
     """Return the objective at positions that a line search tries, None where they are too far apart to be summed."""
-    if not np.abs(positions).max() < LARGEST_COORDINATE:
-        return None
     try:
         return problem.evaluate(positions, sums)
     except NumericalError:
         return None
 
 
-def centered(positions: np.ndarray) -> np.ndarray:
-    """Return positions about their mean: objectives see differences only, and approximate forces would drift."""
-    positions -= positions.mean(axis=0)
-    return positions
-
-
 def step(problem: Problem, sums: PairSums, direction: Direction, search: LineSearch, state: State) -> State:
     """Return the state after one iteration.
 
-    Raises
-    ------
-    ConvergenceError
-        Where a coordinate is no finite number or beyond 1e7; the state that was given is still good.
+    Positions are kept about their mean: objectives see differences only, and approximate forces would drift. Raises
+    ConvergenceError where a coordinate is no finite number or beyond 1e7; the state that was given is still good.
     """
     gradient, value, evaluations = state.gradient, state.value, state.evaluations
     if gradient is None or (search.needs_values and np.isnan(value)):
@@ -164,10 +159,4 @@ def step(problem: Problem, sums: PairSums, direction: Direction, search: LineSea
     chosen, memory = direction.choose(state.positions, gradient, state.memory)
     before = replace(state, value=value, evaluations=evaluations, gradient_norm=norm(gradient))
     after = search.accept(problem, sums, before, gradient, chosen)
-    largest = np.abs(after.positions).max()
-    if not largest < LARGEST_COORDINATE:
-        raise ConvergenceError(
-            f"iteration {state.iteration + 1} moved a point to {largest:.3g}, where it cannot come back from: "
-            "lower the learning rate or the strength, or use a line search; the last good state is kept"
-        )
     return replace(after, iteration=state.iteration + 1, phase_iteration=state.phase_iteration + 1, memory=memory)

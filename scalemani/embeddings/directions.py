@@ -12,7 +12,7 @@ import numpy as np
 
 from scalemani.embeddings.laplacian import ShiftedLaplacian, conjugate_gradients
 from scalemani.kernels.flat import add_multiple, dot
-from scalemani.kernels.momentum import momentum_update
+from scalemani.kernels.momentum import Motion, momentum_step
 from scalemani.kernels.pair_curvature import PairCurvature
 
 Memory = Mapping[str, np.ndarray]
@@ -119,10 +119,10 @@ class Momentum:
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
         """Return the new velocity."""
-        velocity = memory["velocity"].copy() if memory else np.zeros_like(gradient)
-        gains = memory["gains"].copy() if memory else np.ones_like(gradient)
-        momentum_update(gradient, velocity, gains, self.rate / 4, self.momentum, self.longest, self.over)
-        return velocity, {"velocity": velocity, "gains": gains}
+        at_rest = Motion(np.zeros_like(gradient), np.ones_like(gradient))
+        before = Motion(**memory) if memory else at_rest
+        after = momentum_step(gradient, before, self.rate / 4, self.momentum, self.longest, self.over)
+        return after.velocity, after._asdict()
 
 
 @dataclass(frozen=True)

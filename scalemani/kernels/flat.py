@@ -2,7 +2,9 @@
 
 import numpy as np
 
+from scalemani.kernels.attraction import row_panels
 from scalemani.kernels.compile import compiled
+from scalemani.kernels.tall import Mapper
 
 
 def dot(left: np.ndarray, right: np.ndarray) -> float:
@@ -21,3 +23,39 @@ def add_multiple(target: np.ndarray, factor: float, other: np.ndarray) -> None:
     for n in range(target.shape[0]):
         for d in range(target.shape[1]):
             target[n, d] += factor * other[n, d]
+
+
+@compiled
+def _moved(positions: np.ndarray, length: float, direction: np.ndarray, out: np.ndarray, sums: np.ndarray) -> None:
+    for n in range(out.shape[0]):
+        for d in range(out.shape[1]):
+            out[n, d] = positions[n, d] + length * direction[n, d]
+            sums[d] += out[n, d]
+
+
+@compiled
+def _shifted(out: np.ndarray, shift: np.ndarray) -> float:
+    """Subtract a shift in place; return the largest magnitude, infinite where anything is not finite."""
+    largest = 0.0
+    for n in range(out.shape[0]):
+        for d in range(out.shape[1]):
+            out[n, d] -= shift[d]
+            size = abs(out[n, d])
+            if not size <= largest:
+                largest = size if size < np.inf else np.inf
+    return largest
+
+
+def moved(positions: np.ndarray, length: float, direction: np.ndarray, over: Mapper = map) -> tuple[np.ndarray, float]:
+    """Return positions + length * direction about their mean, (N, d), and their largest coordinate."""
+    out, parts = np.empty_like(positions), row_panels(len(positions))
+    sums = np.zeros((len(parts), positions.shape[1]))
+
+    def add(number: int) -> None:
+        part = parts[number]
+        _moved(positions[part], length, direction[part], out[part], sums[number])
+
+    for _ in over(add, list(range(len(parts)))):
+        pass
+    mean = sums.sum(axis=0) / len(positions)
+    return out, max(over(lambda part: _shifted(out[part], mean), parts))

@@ -4,6 +4,8 @@ The rule of Jacobs (1988) as t-SNE has used it since van der Maaten and Hinton (
 while its gradient keeps pushing the way it moves, and shrinks by a fifth where it pushes back.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from scalemani.kernels.attraction import row_panels
@@ -15,36 +17,48 @@ GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
 
 @compiled
 def _update(
-    gradient: np.ndarray, velocity: np.ndarray, gains: np.ndarray, rate: float, momentum: float, longest: float
+    gradient: np.ndarray,
+    before: tuple[np.ndarray, np.ndarray],
+    after: tuple[np.ndarray, np.ndarray],
+    rate: float,
+    momentum: float,
+    longest: float,
 ) -> None:
+    velocity, gains = before
+    new_velocity, new_gains = after
     for n in range(gradient.shape[0]):
         square = 0.0
         for d in range(gradient.shape[1]):
             if (velocity[n, d] > 0.0) != (gradient[n, d] > 0.0):
-                gains[n, d] += GAIN_STEP
+                gain = gains[n, d] + GAIN_STEP
             else:
-                gains[n, d] = max(gains[n, d] * GAIN_FACTOR, LEAST_GAIN)
-            velocity[n, d] = momentum * velocity[n, d] - rate * gains[n, d] * gradient[n, d]
-            square += velocity[n, d] * velocity[n, d]
+                gain = max(gains[n, d] * GAIN_FACTOR, LEAST_GAIN)
+            step = momentum * velocity[n, d] - rate * gain * gradient[n, d]
+            new_gains[n, d], new_velocity[n, d] = gain, step
+            square += step * step
         if square > longest * longest:
             shorter = longest / np.sqrt(square)
             for d in range(gradient.shape[1]):
-                velocity[n, d] *= shorter
+                new_velocity[n, d] *= shorter
 
 
-def momentum_update(
-    gradient: np.ndarray,
-    velocity: np.ndarray,
-    gains: np.ndarray,
-    rate: float,
-    momentum: float,
-    longest: float,
-    over: Mapper = map,
-) -> None:
-    """Update velocity and gains (N, d) in place; a point whose step would be longer than `longest` is held to it."""
+class Motion(NamedTuple):
+    """Velocities and gains of all coordinates, (N, d) each."""
+
+    velocity: np.ndarray
+    gains: np.ndarray
+
+
+def momentum_step(
+    gradient: np.ndarray, before: Motion, rate: float, momentum: float, longest: float, over: Mapper = map
+) -> Motion:
+    """Return the motion after one step; a point whose step would be longer than `longest` is held to it."""
+    after = Motion(np.empty_like(gradient), np.empty_like(gradient))
 
     def panel(part: slice) -> None:
-        _update(gradient[part], velocity[part], gains[part], rate, momentum, longest)
+        own = (after.velocity[part], after.gains[part])
+        _update(gradient[part], (before.velocity[part], before.gains[part]), own, rate, momentum, longest)
 
     for _ in over(panel, row_panels(len(gradient))):
         pass
+    return after

@@ -28,7 +28,7 @@ EDGES_PER_NEIGHBOR = 1.9  # nonzeros of W for every edge of the graph
 BYTES_PER_EDGE = 8
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
 MESH_BYTES = 300 * 10**6  # of the particle mesh of a map of the largest extent that is met
-CHECKPOINT_SECONDS, NOTE_SECONDS = 20.0, 10.0
+CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
 JITTER = 1e-4  # of the start's deviation: points that start at one place would otherwise stay together
 
 

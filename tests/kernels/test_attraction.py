@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scalemani.embeddings.laplacian import conjugate_gradients, shifted_laplacian, spectral_operator
 from scalemani.kernels.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.flat import dot
-from scalemani.kernels.momentum import momentum_update
+from scalemani.kernels.momentum import Motion, momentum_step
 from scalemani.kernels.pair_curvature import PairCurvature
 from scalemani.kernels.sparsify import strongest_neighbors
 from scalemani.kernels.vector_log import log_positive
@@ -125,8 +125,9 @@ def test_curvature_is_the_positive_part_of_the_hessian(kernel, combine):
 
 def test_momentum_follows_the_rule_of_gains():
     gradient = np.array([[1.0, -1.0], [1e6, 1e6]])
-    velocity, gains = np.array([[-1.0, -1.0], [0.0, 0.0]]), np.array([[1.0, 0.005], [1.0, 1.0]])
-    momentum_update(gradient, velocity, gains, 0.1, 0.8, 5.0)
+    before = Motion(np.array([[-1.0, -1.0], [0.0, 0.0]]), np.array([[1.0, 0.005], [1.0, 1.0]]))
+    velocity, gains = momentum_step(gradient, before, 0.1, 0.8, 5.0)
+    np.testing.assert_array_equal(before.velocity, [[-1.0, -1.0], [0.0, 0.0]])
     np.testing.assert_allclose(gains[0], [1.2, 0.01])  # pushed on: more; pushed back: less, but not below the least
     np.testing.assert_allclose(velocity[0], [-0.8 - 0.12, -0.8 + 0.001])
     assert np.linalg.norm(velocity[1]) == pytest.approx(5.0)
