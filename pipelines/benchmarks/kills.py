@@ -41,9 +41,10 @@ def main() -> None:
     draws = np.random.default_rng(arguments.seed)
     environment = {**os.environ, "SCALEMANI_LEDGER": str(ledger)}
     kills = starts = 0
+    again = command(points, killed, arguments.method)
     while kills < arguments.kills:
         starts += 1
-        with subprocess.Popen(command(points, killed, arguments.method), env=environment, stderr=subprocess.DEVNULL) as process:
+        with subprocess.Popen(again, env=environment, stderr=subprocess.DEVNULL) as process:
             try:
                 process.wait(draws.uniform(0.02, 0.3) * whole)
             except subprocess.TimeoutExpired:
@@ -52,7 +53,7 @@ def main() -> None:
                 continue
         shutil.rmtree(killed)
         ledger.rename(ledger.with_suffix(f".{starts}"))
-    subprocess.run(command(points, killed, arguments.method), env=environment, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(again, env=environment, check=True, stderr=subprocess.DEVNULL)
 
     one, other = open_run(undisturbed), open_run(killed)
     equal = {stage: one.group(stage).content_digest == other.group(stage).content_digest for stage in one.keys}
