@@ -19,6 +19,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.attraction import AffinityRows, attraction_energy, attraction_gradient
+from scalemani.kernels.flat import combine
 from scalemani.kernels.isolated import isolated_sums
 from scalemani.kernels.pair_sums import ExactSums, PairSums
 from scalemani.kernels.tall import Mapper
@@ -82,35 +83,33 @@ class Problem:
     offset: float = 0.0
     over: Mapper = map
 
-    def attraction(self, positions: np.ndarray, with_value: bool) -> Evaluation:
-        """Return exaggeration E+ and its gradient; a value that is not asked for is NaN."""
-        factor = self.scale * self.exaggeration
-        kernel = self.objective.attraction
-        gradient = attraction_gradient(self.rows, positions, kernel, np.empty_like(positions), self.over)
-        value = attraction_energy(self.rows, positions, kernel, self.over) if with_value else np.nan
-        gradient *= factor
-        return Evaluation(factor * value, gradient)
-
-    def repulsion(self, positions: np.ndarray, sums: PairSums) -> Evaluation:
-        """Return strength E- and its gradient."""
-        value, gradient = repulsive_term(self.objective, positions, sums)
-        gradient *= self.strength
-        return Evaluation(self.strength * value, gradient)
-
     def value(self, positions: np.ndarray, sums: PairSums) -> float:
         """Return E at positions (N, d) float64."""
         pull = attraction_energy(self.rows, positions, self.objective.attraction, self.over)
-        push, _ = repulsive_term(self.objective, positions, sums)
+        push = repulsive_term(self.objective, positions, sums).value
         return self.scale * self.exaggeration * pull + self.strength * push + self.offset
 
     def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
-        """Return E and its gradient at positions (N, d) float64."""
-        pull, push = self.attraction(positions, with_value), self.repulsion(positions, sums)
-        push.gradient.__iadd__(pull.gradient)
-        return Evaluation(pull.value + push.value + self.offset, push.gradient)
+        """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
+        kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
+        gradient = attraction_gradient(self.rows, positions, kernel, np.empty_like(positions), self.over)
+        push = repulsive_term(self.objective, positions, sums)
+        combine(gradient, pull_factor, push.gradients, self.strength * push.factor, self.over)
+        if not with_value:
+            return Evaluation(np.nan, gradient)
+        pull = attraction_energy(self.rows, positions, kernel, self.over)
+        return Evaluation(pull_factor * pull + self.strength * push.value + self.offset, gradient)
 
 
-def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) -> Evaluation:
+class Push(NamedTuple):
+    """E-, and its gradient as `factor` times `gradients` (N, d)."""
+
+    value: float
+    gradients: np.ndarray
+    factor: float
+
+
+def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) -> Push:
     """Return E- and its gradient.
 
     With the sums S and their gradients G: sum S has gradient 2 G, log sum S has 2 G / sum S, and sum log S has
@@ -118,12 +117,10 @@ def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) 
     """
     sums_at, gradients = sums.field(positions)
     if objective.combine == "sum":
-        gradients *= 2.0
-        return Evaluation(float(sums_at.sum()), gradients)
+        return Push(float(sums_at.sum()), gradients, 2.0)
     if objective.combine == "log-sum":
         total = max(float(sums_at.sum()), LEAST_SUM)
-        gradients *= 2.0 / total
-        return Evaluation(float(np.log(total)), gradients)
+        return Push(float(np.log(total)), gradients, 2.0 / total)
     isolated = np.empty(0, np.int64) if isinstance(sums, ExactSums) else np.flatnonzero(sums_at < ISOLATED)
     sums_at[isolated], gradients[isolated] = isolated_sums(positions, isolated, objective.kernel)
     bounded = np.maximum(sums_at, LEAST_SUM)
@@ -134,7 +131,7 @@ def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) 
         gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
         charges[isolated] = 0.0
     gradients += sums.field(positions, charges=charges)[1]
-    return Evaluation(float(np.log(bounded).sum()), gradients)
+    return Push(float(np.log(bounded).sum()), gradients, 1.0)
 
 
 def affinity_scale(objective: Objective, rows: AffinityRows) -> float:

@@ -26,6 +26,23 @@ def add_multiple(target: np.ndarray, factor: float, other: np.ndarray) -> None:
 
 
 @compiled
+def _combine(target: np.ndarray, factor: float, other: np.ndarray, other_factor: float) -> None:
+    for n in range(target.shape[0]):
+        for d in range(target.shape[1]):
+            target[n, d] = factor * target[n, d] + other_factor * other[n, d]
+
+
+def combine(target: np.ndarray, factor: float, other: np.ndarray, other_factor: float, over: Mapper = map) -> None:
+    """Make `target` factor * target + other_factor * other, all (N, d), in one pass."""
+
+    def panel(part: slice) -> None:
+        _combine(target[part], factor, other[part], other_factor)
+
+    for _ in over(panel, row_panels(len(target))):
+        pass
+
+
+@compiled
 def _moved(positions: np.ndarray, length: float, direction: np.ndarray, out: np.ndarray, sums: np.ndarray) -> None:
     for n in range(out.shape[0]):
         for d in range(out.shape[1]):
