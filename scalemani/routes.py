@@ -36,20 +36,31 @@ REDUCED = Stage("reduced", ("symmetric_affinities", "landmark_weights"), solvers
 LANDMARK_EMBEDDING = Stage(
     "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=("lll", "lll+refine")
 )
+COARSE_GRAPHS = Stage("coarse_graphs", ("symmetric_affinities",), by_block=False, solvers=("lll+refine",))
 COARSE_EMBEDDING = Stage(
     "coarse_embedding",
-    ("symmetric_affinities",),
+    ("coarse_graphs",),
     seeded=True,
     by_block=False,
     solvers=("lll+refine",),
     also_reads=("landmark_embedding", "embedding"),
+    version=2,
 )
 EMBEDDING = Stage(
     "embedding",
-    ("work_points", "symmetric_affinities", "landmarks", "landmark_weights", "landmark_embedding", "coarse_embedding"),
+    (
+        "work_points",
+        "symmetric_affinities",
+        "landmarks",
+        "landmark_weights",
+        "landmark_embedding",
+        "coarse_graphs",
+        "coarse_embedding",
+    ),
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
+    version=2,
 )
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True)
 
@@ -73,6 +84,7 @@ SPECTRAL_ROUTE = (
     LANDMARK_WEIGHTS,
     REDUCED,
     LANDMARK_EMBEDDING,
+    COARSE_GRAPHS,
     COARSE_EMBEDDING,
     EMBEDDING,
 )

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 
 from scalemani.chunked.resident import resident
 from scalemani.kernels.attraction import AffinityRows
+from scalemani.kernels.coarsening import Level
 from scalemani.kernels.sketch import SketchBasis
 from scalemani.store.groups import StageGroup
 
@@ -77,3 +78,24 @@ def read_matrix(group: StageGroup, name: str, size: int, block: int | None = Non
     parts = [f"{name}_{part}" for part in ("values", "indices", "indptr")]
     arrays = [group.read(part) if block is None else group.read_part(part, block) for part in parts]
     return sp.csr_matrix(tuple(arrays), shape=(size, size))
+
+
+def level_folder(number: int) -> str:
+    """Return the folder of the arrays of a coarse graph; the first is number 1."""
+    return f"level_{number}/"
+
+
+def level_arrays(level: Level) -> dict[str, np.ndarray]:
+    """Return the arrays in which a coarse graph is stored."""
+    indptr, indices, values = level.rows
+    return {"indptr": indptr, "indices": indices, "values": values, "degrees": level.degrees, "labels": level.labels}
+
+
+def coarse_levels(group: StageGroup) -> list[Level]:
+    """Return the coarse graphs, the finest first."""
+    levels = []
+    for number in range(1, group.record["certificates"]["levels"] + 1):
+        names = ("indptr", "indices", "values", "degrees", "labels")
+        indptr, indices, values, degrees, labels = (group.read(f"{level_folder(number)}{name}") for name in names)
+        levels.append(Level((indptr, indices, values), degrees, labels))
+    return levels

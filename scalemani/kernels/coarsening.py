@@ -1,32 +1,27 @@
-"""Coarse graphs: a start for refinement that knows tight small clusters, which landmarks smooth away.
+"""Coarse graphs: points joined into small aggregates, and the graph between these, level by level.
 
-Points are joined with their strongest neighbour into small aggregates, in one pass; the graph between aggregates is
-W_c = Q^T W Q with the 0/1 membership matrix Q, in a second one; degrees stay row sums, so W_c is an affinity graph
-(with weight inside aggregates on its diagonal) and coarsens further. Eigenvectors of the coarsest graph are carried up
-level by level, each time followed by a few filtered passes. Source: multilevel eigensolvers for graphs [Barnard and
-Simon 1994]; strength of connection as in aggregation multigrid [Vanek, Mandel and Brezina 1996].
+Points are joined with their strongest neighbour in one pass; the graph between aggregates is W_c = Q^T W Q with the 0/1
+membership matrix Q, in a second one; degrees stay row sums, so W_c is an affinity graph (with weight inside aggregates
+on its diagonal) and coarsens further. Strength of connection is that of aggregation multigrid [Vanek, Mandel and
+Brezina 1996].
 """
 
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.kernels.compile import compiled
-from scalemani.kernels.graph_product import normalized_product
-from scalemani.kernels.reduced import TreeSum, symmetric_part
-from scalemani.kernels.refinement import initial_state, random_columns, refined, unit_roots
 from scalemani.kernels.symmetrize import row_sums
-from scalemani.kernels.tall import Mapper, panels
+from scalemani.kernels.tall import PANEL, Mapper, panels
 
 MOST_MEMBERS = 8
 DENSE_NODES = 2000  # solved densely: about half a second
 LEAST_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this ends the coarsening
-PASSES_PER_LEVEL = 45  # on a level of PASSES_NODES; smaller levels are cheap and take more, by the root of their size
-PASSES_NODES = 2**19
-MOST_PASSES = 200
-PASSES_FROM_RANDOM = 400  # where coarsening ended early there is no start
-ROUGHNESS = 0.3  # a level is left when its residuals are this share of what is asked: prolongation adds more
+ROWS_PER_SUM = 1024  # rows are summed in tiles of this many, of which blocks are multiples: blocks leave no trace
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # (indptr, indices, values) of consecutive rows in CSR form
 
 
 class AggregateState(NamedTuple):
@@ -35,6 +30,27 @@ class AggregateState(NamedTuple):
     labels: np.ndarray
     sizes: np.ndarray
     count: int
+
+
+class SummedRows(NamedTuple):
+    """Sums of rows with the same aggregate: `nodes` (R,), and (indptr, indices, values) of their rows."""
+
+    nodes: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+class Level(NamedTuple):
+    """One graph of the hierarchy.
+
+    `rows`, (indptr int64, indices int32, values float32) of W; `degrees` (n,) float64, its row sums; `labels` (n,)
+    int32, the node of the next coarser graph of each node, empty for the coarsest.
+    """
+
+    rows: Rows
+    degrees: np.ndarray
+    labels: np.ndarray
 
 
 def no_aggregates(n_points: int) -> AggregateState:
@@ -74,84 +90,146 @@ def _aggregate(
     return count
 
 
-def aggregated(
-    state: AggregateState, rows: tuple[np.ndarray, np.ndarray, np.ndarray], inverse_roots: np.ndarray, start: int
-) -> AggregateState:
+def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, start: int) -> AggregateState:
     """Return the state after rows [start, start + n): each joins its strongest neighbour whose aggregate has room.
 
-    Parameters: `rows`, (indptr, indices, values) of these rows of W; `inverse_roots` (N,), degrees to the power -1/2.
-    Blocks must come in row order; their size leaves no trace.
+    Parameters: `rows` of W; `inverse_roots` (N,), degrees to the power -1/2. Blocks must come in row order; their size
+    leaves no trace.
     """
     labels, sizes = state.labels.copy(), state.sizes.copy()
     return AggregateState(labels, sizes, _aggregate(rows, inverse_roots, start, labels, sizes, state.count))
 
 
-def membership(labels: np.ndarray, n_aggregates: int) -> sp.csr_matrix:
-    """Return Q (n, n_aggregates) with a one in each row: parts of Q^T W Q are `weighted_product` of its rows."""
-    n_rows = len(labels)
-    return sp.csr_matrix((np.ones(n_rows), labels, np.arange(n_rows + 1)), shape=(n_rows, n_aggregates))
-
-
-def coarse_part(rows: tuple[np.ndarray, np.ndarray, np.ndarray], labels: np.ndarray, start: int) -> sp.csr_matrix:
-    """Return one block's part of Q^T W Q, (C, C) float64: `labels` (N,) of all points, `rows` of W from `start` on."""
+@compiled
+def _sum_rows(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    order: np.ndarray,
+    nodes: np.ndarray,
+    scratch: tuple[np.ndarray, np.ndarray],
+    out: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+) -> int:
+    """Sum the rows of equal `nodes`, met in `order`; `scratch` (sums, place - 1) is all zero before and after."""
     indptr, indices, values = rows
-    count = int(labels.max()) + 1
-    spread = sp.csr_matrix((values.astype(np.float64), labels[indices], indptr), shape=(len(indptr) - 1, count))
-    return sp.csr_matrix(membership(labels[start : start + len(indptr) - 1], count).T.tocsr() @ spread)
+    sums, place = scratch
+    out_nodes, out_indptr, out_indices, out_values = out
+    count, begun, written = 0, 0, 0
+    for position in range(order.shape[0]):
+        row = order[position]
+        for entry in range(indptr[row], indptr[row + 1]):
+            column = indices[entry]
+            if place[column] == 0:
+                out_indices[written] = column
+                written += 1
+                place[column] = written
+            sums[column] += values[entry]
+        if position + 1 == order.shape[0] or nodes[order[position + 1]] != nodes[row]:
+            for entry in range(begun, written):
+                column = out_indices[entry]
+                out_values[entry] = sums[column]
+                sums[column] = 0.0
+                place[column] = 0
+            begun = written
+            out_nodes[count] = nodes[row]
+            count += 1
+            out_indptr[count] = written
+    return count
 
 
-def coarse_eigenvectors(
-    affinities: sp.csr_matrix, n_vectors: int, n_wanted: int, target: float, seed: int = 0, over: Mapper = map
-) -> np.ndarray:
-    """Return approximate leading eigenvectors v of a graph in memory, the trivial one left out: (C, n_vectors) float32.
-
-    Parameters: `affinities` (C, C) symmetric CSR, positive degrees; `n_wanted` leading vectors are brought to residuals
-    near `target`, within a fixed number of passes on each level; `over` runs panels of rows side by side.
-    """
-    n_nodes = affinities.shape[0]
-    degrees = row_sums(affinities.data, affinities.indptr)
-    if n_nodes <= max(DENSE_NODES, 3 * n_vectors):
-        return _dense_eigenvectors(affinities, degrees, n_vectors)
-    rows = (affinities.indptr, affinities.indices, affinities.data)
-    state = aggregated(no_aggregates(n_nodes), rows, 1 / np.sqrt(degrees), 0)
-    if state.count > LEAST_SHRINKAGE * n_nodes:
-        vectors, passes = random_columns(n_nodes, n_vectors, seed), PASSES_FROM_RANDOM
-    else:
-        total = TreeSum()
-        for panel in panels(n_nodes):
-            total.add(coarse_part(_rows(affinities, panel), state.labels, panel.start))
-        coarse = coarse_eigenvectors(symmetric_part(total.total()), n_vectors, n_wanted, target, seed, over)
-        vectors, passes = coarse[state.labels], _passes(n_nodes)
-    trivial = unit_roots(degrees)
-
-    def apply(block: np.ndarray) -> np.ndarray:
-        out = np.empty_like(block)
-        inverse_roots = 1 / np.sqrt(degrees)
-
-        def part(panel: slice) -> None:
-            normalized_product(_rows(affinities, panel), inverse_roots, panel.start, block, out[panel])
-
-        for _ in over(part, panels(n_nodes)):
-            pass
-        return out
-
-    start = initial_state(vectors, trivial, apply, over)
-    final = refined(start, apply, trivial, n_wanted, ROUGHNESS * target, passes, over)
-    return final.previous / np.sqrt(degrees)[:, None].astype(np.float32)
+def _summed(rows: Rows, nodes: np.ndarray, scratch: tuple[np.ndarray, np.ndarray]) -> SummedRows:
+    indptr, indices, _ = rows
+    order = np.argsort(nodes, kind="stable")
+    out = SummedRows(
+        np.empty(len(nodes), np.int32),
+        np.zeros(len(nodes) + 1, np.int64),
+        np.empty(len(indices), np.int32),
+        np.empty(len(indices)),
+    )
+    count = _sum_rows((indptr, indices, rows[2]), order, nodes, scratch, tuple(out))
+    written = out.indptr[count]
+    return SummedRows(
+        out.nodes[:count].copy(),
+        out.indptr[: count + 1].copy(),
+        out.indices[:written].copy(),
+        out.values[:written].copy(),
+    )
 
 
-def _passes(n_nodes: int) -> int:
-    return int(np.clip(PASSES_PER_LEVEL * np.sqrt(PASSES_NODES / n_nodes), PASSES_PER_LEVEL, MOST_PASSES))
+def _scratch(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(n_nodes), np.zeros(n_nodes, np.int64)
 
 
-def _rows(matrix: sp.csr_matrix, panel: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    indptr = matrix.indptr[panel.start : panel.stop + 1]
+def row_slice(rows: Rows, first: int, stop: int) -> Rows:
+    """Return rows [first, stop) of rows in CSR form, without a copy of their entries."""
+    indptr = rows[0][first : stop + 1]
     entries = slice(indptr[0], indptr[-1])
-    return indptr - indptr[0], matrix.indices[entries], matrix.data[entries]
+    return indptr - indptr[0], rows[1][entries], rows[2][entries]
 
 
-def _dense_eigenvectors(affinities: sp.csr_matrix, degrees: np.ndarray, n_vectors: int) -> np.ndarray:
-    inverse_roots = 1 / np.sqrt(degrees)
-    matrix = affinities.toarray().astype(np.float64) * inverse_roots[:, None] * inverse_roots
-    _, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-    return (vectors[:, ::-1][:, 1 : n_vectors + 1] * inverse_roots[:, None]).astype(np.float32)
+def coarse_part(rows: Rows, labels: np.ndarray, n_aggregates: int, start: int) -> SummedRows:
+    """Return one block's part of Q^T W Q: `labels` (N,) of all points, `rows` of W from `start` on."""
+    scratch, parts = _scratch(n_aggregates), []
+    n_rows = len(rows[0]) - 1
+    for first in range(0, n_rows, ROWS_PER_SUM):
+        stop = min(first + ROWS_PER_SUM, n_rows)
+        indptr, indices, values = row_slice(rows, first, stop)
+        parts.append(_summed((indptr, labels[indices], values), labels[start + first : start + stop], scratch))
+    return joined(parts)
+
+
+def joined(parts: Iterable[SummedRows]) -> SummedRows:
+    """Return parts one after the other."""
+    parts = list(parts)
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    return SummedRows(
+        np.concatenate([part.nodes for part in parts]),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+        np.concatenate([part.indices for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
+
+
+def coarse_graph(parts: SummedRows, n_aggregates: int, over: Mapper = map) -> Rows:
+    """Return the rows of W_c = Q^T W Q, float32, from the parts of all blocks in row order."""
+    order = np.argsort(parts.nodes, kind="stable")
+    edges = np.arange(0, n_aggregates + PANEL, PANEL)
+    bounds = np.searchsorted(parts.nodes[order], edges)
+
+    def merged(panel: slice) -> SummedRows:
+        chosen = order[panel]
+        counts = parts.indptr[chosen + 1] - parts.indptr[chosen]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.repeat(parts.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
+        rows = (indptr, parts.indices[entries], parts.values[entries])
+        return _summed(rows, parts.nodes[chosen], _scratch(n_aggregates))
+
+    filled = [slice(first, stop) for first, stop in itertools.pairwise(bounds) if stop > first]
+    _, indptr, indices, values = joined(over(merged, filled))
+    return indptr, indices, values.astype(np.float32)
+
+
+def coarser(rows: Rows, over: Mapper = map) -> Iterator[Level]:
+    """Yield the levels of a graph in memory, itself first, each once it is known how it coarsens.
+
+    The last has at most DENSE_NODES nodes, or shrinks no more (a star does not).
+    """
+    while True:
+        n_nodes, degrees = len(rows[0]) - 1, row_sums(rows[2], rows[0])
+        coarsest = Level(rows, degrees, np.empty(0, np.int32))
+        if n_nodes <= DENSE_NODES:
+            yield coarsest
+            return
+        state = aggregated(no_aggregates(n_nodes), rows, 1 / np.sqrt(degrees), 0)
+        if state.count > LEAST_SHRINKAGE * n_nodes:
+            yield coarsest
+            return
+        yield coarsest._replace(labels=state.labels)
+        rows = next_graph(rows, state, over)
+
+
+def next_graph(rows: Rows, aggregates: AggregateState, over: Mapper = map) -> Rows:
+    """Return the rows of the graph between the aggregates of a graph in memory."""
+
+    def part(panel: slice) -> SummedRows:
+        return coarse_part(row_slice(rows, panel.start, panel.stop), aggregates.labels, aggregates.count, panel.start)
+
+    return coarse_graph(joined(over(part, panels(len(rows[0]) - 1))), aggregates.count, over)

@@ -1,9 +1,11 @@
 """Refinement: from approximate vectors to those of the exact problem, by passes over the graph.
 
-Chebyshev-filtered subspace iteration on S = D^-1/2 W D^-1/2 [Zhou, Saad, Tiago & Chelikowsky 2006, algorithm 3.1]: a
-block of more vectors than wanted is multiplied by a Chebyshev polynomial of S that is small on [-1, cut] and grows
-above, then a Rayleigh-Ritz step turns the block into approximate eigenvectors. Eigenvalues theta of S are 1 - lambda
-of L v = lambda D v, with v = D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
+The leading eigenvectors of S = D^-1/2 W D^-1/2 by a preconditioned block method in the manner of LOBPCG [Knyazev 2001]:
+a step takes the residuals R of the Ritz vectors X and approximate solutions C of (I - S) C = R from coarse graphs,
+multiplies both by S, and finds the best vectors in the span of X, the directions P of the step before, C and R by a
+Rayleigh-Ritz step. R beside C smooths what the coarse graphs cannot see, without a further product. The
+eigenvalues theta of S are 1 - lambda of L v = lambda D v, with v = D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is
+projected out.
 
 One step makes one product S (block), that is one pass over the graph, through the caller's `apply`; between steps the
 state is plain arrays, so that any run can stop and go on.
@@ -15,70 +17,62 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.errors import ConvergenceError, RankError
+from scalemani.errors import RankError
 from scalemani.kernels.draws import generator
 from scalemani.kernels.eigenproblem import sign_rule
 from scalemani.kernels.tall import (
     TILE,
     Mapper,
-    combined,
+    combine,
     gram,
-    panels,
-    recurrence,
-    residual_norms,
+    joint_gram,
+    residuals_into,
+    subtract_projections,
     without_direction,
 )
 
-LOWEST = -1.0  # no eigenvalue of S is below
-# (degree, growth) of the first cycles: the error of a coarse start is rough, and a high cut removes it soonest. The cut
-# is where a polynomial of the degree grows by `growth` at theta = 1; measured against cutting at the block's edge,
-# the residual after 20 passes is three times smaller. The last of them only helps where it can be the last at all.
-FIRST_CYCLES = ((5, 20.0), (7, 8.0), (7, 4.0))
-FINISHING_GROWTH = 8.0
-LEAST_DEGREE = 5
-FEW_GUARDS, MANY_GUARDS = 20, 38
-MODEST_TARGET = 1e-4
-MOST_DEGREE = 36  # one long cycle grows more than two of half the degree
-SAFETY = 2.0  # the residual falls by less than the polynomial's growth: aim below what is asked
+FEWEST_GUARDS = 6
+FEWEST_SPARE = 8
 TRIVIAL_SHARE = 1e-10  # squared length that a start vector must keep when the trivial vector is projected out
-RANK_TOLERANCE = 1e-11  # eigenvalues of the scaled Gram matrix below are rounding of float32 columns
+DEPENDENT = 1e-6  # smaller eigenvalues of a Gram matrix of unit vectors are taken for rounding
 
 Apply = Callable[[np.ndarray], np.ndarray]
+Correct = Callable[[np.ndarray, np.ndarray], None]
 
 
 @dataclass(frozen=True)
 class RefinementState:
-    """A block of vectors on its way. At rest (`position` 0) `previous` holds Ritz vectors X and `current` S X.
+    """A block of Ritz vectors and what the next step needs.
 
-    `previous`, `current` (N, m) float32 or float64; `values` (m,) float64, Ritz values theta, descending; `residuals`
-    (m,), |S x - theta x| for the unit vectors x of the last rest; `passes` made; `cycle`, Rayleigh-Ritz steps done;
-    `position`, degree reached in the running cycle, of `degree`; `cut`, the upper end of the damped interval.
+    `basis`, `images` (N, 2 m), float32 or float64: Ritz vectors X, then directions P of the last step (zero columns
+    where there are none), orthonormal, and their products with S; `values` (m,) float64, Ritz values theta, descending;
+    `residuals` (m,), |S x - theta x| for the unit vectors x; `passes` made; `fresh`, whether `images` come from one
+    product, made of X itself.
     """
 
-    previous: np.ndarray
-    current: np.ndarray
+    basis: np.ndarray
+    images: np.ndarray
     values: np.ndarray
     residuals: np.ndarray
     passes: int = 0
-    cycle: int = 0
-    position: int = 0
-    degree: int = 0
-    cut: float = 0.0
+    fresh: bool = True
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """The Ritz vectors X (N, m)."""
+        return self.basis[:, : len(self.values)]
 
 
-def n_columns(n_components: int, n_points: int, target: float = 1e-3) -> int:
-    """Return how many vectors to iterate: guards beside the wanted ones make those converge sooner.
+def n_start_columns(n_components: int, n_points: int) -> int:
+    """Return how many vectors a coarse graph should give: more than are iterated, so that none of those is missing."""
+    width = n_columns(n_components, n_points)
+    return width + max(FEWEST_SPARE, width // 4)
 
-    Parameters: `n_components` wanted of `n_points`; `target`, the residual asked for: a small one pays for more guards.
-    """
-    guards = (FEW_GUARDS if target >= MODEST_TARGET else MANY_GUARDS) + n_components // 2
+
+def n_columns(n_components: int, n_points: int) -> int:
+    """Return how many vectors to iterate: guards beside the wanted ones make those converge sooner."""
+    guards = FEWEST_GUARDS + n_components // 5
     return max(1, min(n_components + guards, n_points - 1, max(n_components, n_points // 4)))
-
-
-def unit_roots(degrees: np.ndarray) -> np.ndarray:
-    """Return the trivial vector: the square roots (N,) float64 of the degrees, as a unit vector."""
-    roots = np.sqrt(np.asarray(degrees, np.float64))
-    return roots / np.sqrt(gram(roots[:, None], roots[:, None])[0, 0])
 
 
 def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.float32) -> np.ndarray:
@@ -90,106 +84,125 @@ def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.f
     return out
 
 
-def initial_state(vectors: np.ndarray, trivial: np.ndarray, apply: Apply, over: Mapper = map) -> RefinementState:
-    """Return the state at rest from start vectors, after one pass.
+def initial_state(
+    vectors: np.ndarray, trivial: np.ndarray, apply: Apply, width: int, over: Mapper = map
+) -> RefinementState:
+    """Return the state from start vectors, after one pass: the best `width` vectors of their span.
 
-    Parameters: `vectors` (N, m), embedding coordinates v (Z X~, or those of a coarse graph), columns of any
-    scale, not orthogonal; their dtype is that of the iteration (float32 reaches residuals of 2e-6); `trivial` (N,), the
-    result of `unit_roots`; `apply`, X (N, m) to S X, a new array. Dependent columns are dropped; RankError when
-    none is left.
+    Parameters: `vectors` (N, n), approximate eigenvectors u of S, columns of any scale, not orthogonal; their dtype is
+    that of the iteration (float32 reaches residuals of 4e-6); `trivial` (N,), the result of `unit_roots`; `apply`,
+    X (N, n) to S X, a new array. Dependent columns are dropped; RankError when none is left.
     """
-    scaled = np.empty_like(vectors)
-    for panel in panels(len(vectors)):
-        scaled[panel] = vectors[panel] * trivial[panel, None]
-    lengths = np.diag(gram(scaled, scaled, over))
-    scaled = without_direction(scaled, trivial, over)
+    lengths = np.diag(gram(vectors, vectors, over))
+    free = without_direction(vectors, trivial, over)
     # What is left of a constant column is rounding.
-    scaled = scaled[:, np.diag(gram(scaled, scaled, over)) > TRIVIAL_SHARE * lengths]
-    return _rayleigh_ritz(scaled, apply(scaled), RefinementState(scaled, scaled, np.empty(0), np.empty(0)), over)
+    free = np.ascontiguousarray(free[:, np.diag(gram(free, free, over)) > TRIVIAL_SHARE * lengths])
+    products = apply(free)
+    overlap, projected = joint_gram((free,), (products,), over)
+    if overlap.size == 0 or not np.isfinite(overlap).all():
+        raise RankError("the vectors to refine are constant, zero or not finite: start from others")
+    values, coefficients = _ritz(overlap, projected, width)
+    basis, images = (np.zeros((len(free), 2 * len(values)), free.dtype) for _ in range(2))
+    combine((free,), coefficients, basis, over)
+    combine((products,), coefficients, images, over)
+    return RefinementState(basis, images, values, residuals_into(None, basis, images, values, over), 1)
 
 
 def step(
-    state: RefinementState, apply: Apply, trivial: np.ndarray, n_wanted: int, target: float, over: Mapper = map
+    state: RefinementState, apply: Apply, correct: Correct, trivial: np.ndarray, target: float, over: Mapper = map
 ) -> RefinementState:
-    """Return the state one pass later; at rest again after the last pass of a cycle.
+    """Return the state one pass later. The arrays of `state` are given away: those of its successor are the same ones.
 
-    Parameters: as of `initial_state`; `n_wanted`, the leading vectors whose residual should reach `target`: they decide
-    the degree and the cut of a cycle when it begins. The arguments are left as they are.
+    Parameters: as of `initial_state`; `correct(residuals, out)` writes approximate solutions of (I - S) x = residuals,
+    (N, a), into `out`; vectors whose residual is within `target` take part, but ask for nothing new.
     """
-    if state.position == 0:
-        state = _new_cycle(state, n_wanted, target, over)
-    centre, half = (state.cut + LOWEST) / 2, (state.cut - LOWEST) / 2
-    if state.position < state.degree:
-        product = recurrence(apply(state.current), state.current, state.previous, centre, 2 / half, over)
-        return replace(
-            state, previous=state.current, current=product, position=state.position + 1, passes=state.passes + 1
-        )
-    filtered = without_direction(state.current, trivial, over)
-    return _rayleigh_ritz(filtered, apply(filtered), state, over)
+    active = np.flatnonzero(state.residuals > target)
+    added: np.ndarray = np.empty((len(state.basis), 2 * len(active)), state.basis.dtype)
+    residuals_into(added[:, len(active) :], state.basis, state.images, state.values, over, active)
+    correct(added[:, len(active) :], added[:, : len(active)])
+    _orthonormalize(added, (state.basis, trivial[:, None]), over)
+    bases, images = (state.basis, added), (state.images, apply(added))
+    overlap, projected = joint_gram(bases, images, over)
+    values, coefficients = _ritz(overlap, projected, len(state.values))
+    coefficients = np.hstack([coefficients, _directions(coefficients, overlap)])
+    combine(bases, coefficients, state.basis, over)
+    combine(images, coefficients, state.images, over)
+    residuals = residuals_into(None, state.basis, state.images, values, over)
+    return RefinementState(state.basis, state.images, values, residuals, state.passes + 1, False)
 
 
-def _new_cycle(state: RefinementState, n_wanted: int, target: float, over: Mapper) -> RefinementState:
-    """Choose degree and cut, and make the first-degree polynomial, for which S X is already known."""
-    edge = 1 - float(state.values[-1])
-    wanted = 1 - float(state.values[min(n_wanted, len(state.values)) - 1])
-    needed = max(2.0, SAFETY * float(state.residuals[:n_wanted].max()) / target)
-    if state.cycle < len(FIRST_CYCLES) or (state.cycle == len(FIRST_CYCLES) and needed <= FINISHING_GROWTH):
-        degree, growth = FIRST_CYCLES[state.cycle - 1]
-        rough = float(np.arccosh(min(growth, needed)) / degree) ** 2 / 2
-    else:
-        rate = 2 * np.sqrt(max(edge - wanted, float(np.finfo(np.float32).eps)) / 2)
-        degree, rough = int(np.clip(np.ceil(np.arccosh(needed) / rate), LEAST_DEGREE, MOST_DEGREE)), 0.0
-    cut = 1 - min(max(edge, rough, 1e-6), 1.9)
-    centre, half = (cut + LOWEST) / 2, (cut - LOWEST) / 2
-    first = recurrence(state.current.copy(), state.previous, None, centre, 1 / half, over)
-    return replace(state, current=first, position=1, degree=degree, cut=cut)
+def _orthonormalize(vectors: np.ndarray, others: tuple[np.ndarray, ...], over: Mapper) -> None:
+    """Make vectors (N, a) orthonormal, also to `others`, in place; a dependent column becomes zero.
+
+    What is lost to rounding here is lost before the product with S is made: a basis that is orthonormal already lets
+    the Rayleigh-Ritz step combine vectors and products without enlarging their rounding errors.
+    """
+    subtract_projections(vectors, others, over)
+    coefficients = np.zeros((vectors.shape[1], vectors.shape[1]))
+    unit = _orthonormal_coefficients(gram(vectors, vectors, over), DEPENDENT)
+    coefficients[:, : unit.shape[1]] = unit
+    combine((vectors,), coefficients, vectors, over)
+    subtract_projections(vectors, others, over)
 
 
-def _rayleigh_ritz(vectors: np.ndarray, images: np.ndarray, state: RefinementState, over: Mapper) -> RefinementState:
-    """Return the state at rest with the Ritz vectors of the span of `vectors`, whose products are `images`."""
-    overlap, projected = gram(vectors, vectors, over), gram(vectors, images, over)
-    if overlap.size == 0 or not np.isfinite(overlap).all():
-        raise RankError("the vectors to refine are constant, zero or not finite: start from others")
-    scale = 1 / np.sqrt(np.diag(overlap))
+def _orthonormal_coefficients(overlap: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return C (n, r) with C^T overlap C = I that spans all but the directions below the tolerance."""
+    diagonal = np.diag(overlap)
+    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     lengths, rotation = np.linalg.eigh(overlap * scale[:, None] * scale)
-    kept = lengths > RANK_TOLERANCE * lengths[-1]
-    basis = scale[:, None] * (rotation[:, kept] / np.sqrt(lengths[kept]))
+    kept = lengths > tolerance * max(lengths[-1], np.finfo(np.float64).tiny)
+    return scale[:, None] * (rotation[:, kept] / np.sqrt(lengths[kept]))
+
+
+def _ritz(overlap: np.ndarray, projected: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `count` largest Ritz values of a span, and the coefficients of their unit vectors."""
+    basis = _orthonormal_coefficients(overlap, DEPENDENT)
     values, rotation = np.linalg.eigh(basis.T @ ((projected + projected.T) / 2) @ basis)
-    basis, values = basis @ rotation[:, ::-1], values[::-1]
-    vectors, images = combined(vectors, basis, over), combined(images, basis, over)
-    return RefinementState(
-        vectors,
-        images,
-        values,
-        residual_norms(images, vectors, values, over),
-        passes=state.passes + 1,
-        cycle=state.cycle + 1,
-    )
+    return values[::-1][:count], (basis @ rotation[:, ::-1])[:, :count]
+
+
+def _directions(coefficients: np.ndarray, overlap: np.ndarray) -> np.ndarray:
+    """Return coefficients of what the new vectors took from beside the old ones, orthonormal and free of the new.
+
+    Shape (n, m), as `coefficients`, whose first m rows belong to the old vectors; columns that are dependent are zero.
+    """
+    count = coefficients.shape[1]
+    beside = coefficients.copy()
+    beside[:count] = 0
+    beside -= coefficients @ (coefficients.T @ (overlap @ beside))
+    found = np.zeros_like(coefficients)
+    unit = beside @ _orthonormal_coefficients(beside.T @ overlap @ beside, DEPENDENT)
+    found[:, : unit.shape[1]] = unit
+    return found
 
 
 def refined(
     state: RefinementState,
     apply: Apply,
+    correct: Correct,
     trivial: np.ndarray,
     n_wanted: int,
     target: float,
     max_passes: int,
     over: Mapper = map,
 ) -> RefinementState:
-    """Return the first state at rest with residuals of the wanted vectors within `target`, or past `max_passes`."""
-    while state.position or (state.residuals[:n_wanted].max() > target and state.passes < max_passes):
-        state = step(state, apply, trivial, n_wanted, target, over)
+    """Return the first state with residuals of the wanted vectors within `target`, or at `max_passes`.
+
+    Products are carried along by the steps, and their rounding errors add up: the last pass computes those of the
+    vectors anew, so that the residuals returned are those of a product just made.
+    """
+    while state.passes < max_passes:
+        reached = state.residuals[:n_wanted].max() <= target
+        if reached and state.fresh:
+            break
+        if reached or state.passes == max_passes - 1:
+            passes, vectors = state.passes, np.ascontiguousarray(state.vectors)
+            del state  # its arrays are the largest there are
+            renewed = initial_state(vectors, trivial, apply, vectors.shape[1], over)
+            state = replace(renewed, passes=passes + renewed.passes)
+        else:
+            state = step(state, apply, correct, trivial, target, over)
     return state
-
-
-def check_converged(state: RefinementState, n_wanted: int, target: float) -> None:
-    """Raise ConvergenceError when a wanted vector has not reached the target."""
-    worst = float(state.residuals[:n_wanted].max()) if len(state.residuals) >= n_wanted else np.inf
-    if not worst <= target:
-        raise ConvergenceError(
-            f"refinement stopped at residual {worst:.1e} after {state.passes} passes, where {target:.0e} was asked: "
-            "allow more passes, or a larger residual"
-        )
 
 
 def refined_embedding(state: RefinementState, degrees: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
@@ -197,5 +210,5 @@ def refined_embedding(state: RefinementState, degrees: np.ndarray, n_components:
 
     V^T D V = I, as scikit-learn's SpectralEmbedding scales it; the largest absolute entry of a column is positive.
     """
-    roots = np.sqrt(np.asarray(degrees, np.float64)).astype(state.previous.dtype)
-    return 1 - state.values[:n_components], sign_rule(state.previous[:, :n_components] / roots[:, None])
+    roots = np.sqrt(np.asarray(degrees, np.float64)).astype(state.basis.dtype)
+    return 1 - state.values[:n_components], sign_rule(state.basis[:, :n_components] / roots[:, None])

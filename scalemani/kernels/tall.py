@@ -5,7 +5,7 @@ order, and BLAS always sees the same shapes, so results depend neither on the ca
 function takes `over`, with the signature of the builtin `map`, to run panels side by side: an executor's map will do.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,17 +41,46 @@ def gram(left: np.ndarray, right: np.ndarray, over: Mapper = map) -> np.ndarray:
     return _summed(over(part, panels(len(left))))
 
 
-def combined(vectors: np.ndarray, coefficients: np.ndarray, over: Mapper = map) -> np.ndarray:
-    """Return vectors @ coefficients, (N, p), in the dtype of the vectors (N, m)."""
-    out = np.empty((len(vectors), coefficients.shape[1]), vectors.dtype)
-    factors = coefficients.astype(vectors.dtype)
+def joint_gram(
+    bases: Sequence[np.ndarray], images: Sequence[np.ndarray], over: Mapper = map
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return B^T B and B^T S B, float64, of the blocks B = [bases] side by side and their products S B = [images].
+
+    Within a tile sums are taken in the type of the blocks, which costs half in float32 and no more than its rounding.
+    """
+
+    def part(panel: slice) -> np.ndarray:
+        total: np.ndarray | float = 0.0
+        for tile in _tiles(panel):
+            left, right = (np.hstack([block[tile] for block in blocks]) for blocks in (bases, images))
+            total = total + np.stack([left.T @ left, left.T @ right]).astype(np.float64)
+        return np.asarray(total)
+
+    overlap, projected = _summed(over(part, panels(len(bases[0]))))
+    return overlap, projected
+
+
+def combine(blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndarray, over: Mapper = map) -> None:
+    """Write [blocks] @ coefficients into the first columns of `out`, which may be one of the blocks."""
+    factors = coefficients.astype(out.dtype)
 
     def part(panel: slice) -> None:
         for tile in _tiles(panel):
-            np.matmul(vectors[tile], factors, out=out[tile])
+            out[tile, : factors.shape[1]] = np.hstack([block[tile] for block in blocks]) @ factors
+
+    _run(over(part, panels(len(out))))
+
+
+def subtract_projections(vectors: np.ndarray, directions: Sequence[np.ndarray], over: Mapper = map) -> None:
+    """Take from vectors (N, m), in place, their projections on the orthonormal columns of `directions`."""
+    shares = [gram(block, vectors, over).astype(vectors.dtype) for block in directions]
+
+    def part(panel: slice) -> None:
+        for tile in _tiles(panel):
+            for block, share in zip(directions, shares, strict=True):
+                vectors[tile] -= block[tile].astype(vectors.dtype) @ share
 
     _run(over(part, panels(len(vectors))))
-    return out
 
 
 def without_direction(vectors: np.ndarray, direction: np.ndarray, over: Mapper = map) -> np.ndarray:
@@ -67,39 +96,37 @@ def without_direction(vectors: np.ndarray, direction: np.ndarray, over: Mapper =
     return out
 
 
-def recurrence(
-    product: np.ndarray,
-    current: np.ndarray,
-    previous: np.ndarray | None,
-    centre: float,
-    factor: float,
+def residuals_into(
+    out: np.ndarray | None,
+    vectors: np.ndarray,
+    images: np.ndarray,
+    values: np.ndarray,
     over: Mapper = map,
+    columns: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return factor (product - centre current) - previous, written over `product`, which the caller gives away."""
+    """Return the lengths (m,) float64 of the columns of images - vectors diag(values), written to `out` where given.
 
-    def part(panel: slice) -> None:
-        for tile in _tiles(panel):
-            product[tile] -= product.dtype.type(centre) * current[tile]
-            product[tile] *= product.dtype.type(factor)
-            if previous is not None:
-                product[tile] -= previous[tile]
-
-    _run(over(part, panels(len(product))))
-    return product
-
-
-def residual_norms(images: np.ndarray, vectors: np.ndarray, values: np.ndarray, over: Mapper = map) -> np.ndarray:
-    """Return the length of each column of images - vectors diag(values), (m,) float64."""
-    factors = values.astype(vectors.dtype)
+    The m values belong to the first m columns of both blocks; `columns`, numbers of the only ones that are wanted.
+    """
+    columns = np.arange(len(values)) if columns is None else columns
+    factors = values[columns].astype(vectors.dtype)
 
     def part(panel: slice) -> np.ndarray:
-        return _summed(_squares(images[t] - vectors[t] * factors) for t in _tiles(panel))
+        total: np.ndarray | float = 0.0
+        for tile in _tiles(panel):
+            residuals = images[tile][:, columns] - vectors[tile][:, columns] * factors
+            if out is not None:
+                out[tile] = residuals
+            total = total + np.einsum("ij,ij->j", residuals, residuals, dtype=np.float64)
+        return np.asarray(total)
 
     return np.sqrt(_summed(over(part, panels(len(vectors)))))
 
 
-def _squares(block: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->j", block, block, dtype=np.float64)
+def unit_roots(degrees: np.ndarray) -> np.ndarray:
+    """Return the trivial vector: the square roots (N,) float64 of the degrees, as a unit vector."""
+    roots = np.sqrt(np.asarray(degrees, np.float64))
+    return roots / np.sqrt(gram(roots[:, None], roots[:, None])[0, 0])
 
 
 def _run(parts: Iterable[Any]) -> None:

@@ -2,7 +2,8 @@
 
 The vectors, N rows of a few columns, are held in memory; the graph is streamed by blocks, as many of which are kept as
 memory allows. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the landmarks
-see the large scale, the coarse graph the tight small clusters between them.
+see the large scale, the coarse graph the tight small clusters between them. The coarse graphs also tell each step where
+to go.
 """
 
 import functools
@@ -12,20 +13,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.graph import symmetric_block, symmetric_rows_of, weights_matrix
+from scalemani.chunked.graph import coarse_levels, symmetric_block, symmetric_rows_of, weights_matrix
 from scalemani.chunked.resident import kept
 from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.baselines import exact_eigenmaps
 from scalemani.kernels.graph_product import normalized_product
-from scalemani.kernels.refinement import initial_state, n_columns, refined, refined_embedding, unit_roots
-from scalemani.kernels.tall import gram, residual_norms
+from scalemani.kernels.multilevel import Multilevel, Transfer, hierarchy_bytes
+from scalemani.kernels.refinement import initial_state, n_columns, n_start_columns, refined, refined_embedding
+from scalemani.kernels.tall import gram, residuals_into, unit_roots
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 
 FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
 BYTES_PER_EDGE = 8
-COPIES_OF_VECTORS = 6  # vectors and products before and after a Rayleigh-Ritz step, and those that it started from
+COPIES_OF_VECTORS = 9  # vectors, directions, residuals and corrections, their products, and what a correction makes
+COPIES_AT_START = 3  # start vectors, the same without the trivial one, and their products
 BYTES_PER_POINT = 40  # degrees, their roots, the trivial vector, and row numbers
 
 
@@ -40,8 +43,11 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE)
     vectors = 24 * width * n_points
     if params.embedding.solver == "lll+refine":
-        columns = n_columns(width, n_points, params.embedding.residual)
-        refining = COPIES_OF_VECTORS * n_points * columns * np.dtype(vector_dtype(params)).itemsize
+        columns, starting = n_columns(width, n_points), n_start_columns(width, n_points) + width
+        held = max(COPIES_OF_VECTORS * columns, COPIES_AT_START * starting)
+        refining = (
+            hierarchy_bytes(n_points, params.n_neighbors) + n_points * held * np.dtype(vector_dtype(params)).itemsize
+        )
         vectors = max(vectors, refining)  # the vectors in input order are made when those that were refined are gone
     elif params.embedding.solver == "exact":
         vectors += n_points * (4 * edges + 8 * 3 * (2 * width + 20))
@@ -128,36 +134,36 @@ def residual_of(graph: StreamedGraph, vectors: np.ndarray) -> float:
     unit = vectors * np.sqrt(graph.degrees)[:, np.newaxis]
     unit /= np.sqrt(np.diag(gram(unit, unit)))
     image = graph.product(unit)
-    return float(residual_norms(image, unit, np.diag(gram(unit, image)).copy()).max())
+    return float(residuals_into(None, unit, image, np.diag(gram(unit, image)).copy()).max())
 
 
 def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return the vectors refined to the residual asked for, or as far as the passes allowed go."""
-    task, asked = work.task, work.task.params.embedding
+    task, asked, over = work.task, work.task.params.embedding, work.executor.over
     work.executor.progress.start(task.stage, asked.max_passes)
     wanted = task.params.n_components
-    width = n_columns(wanted, task.dimensions.n_points, asked.residual)
-    over = work.executor.over
-    state = initial_state(start_vectors(task, width), graph.trivial, graph.product, over)
-    state = refined(state, graph.product, graph.trivial, wanted, asked.residual, asked.max_passes, over)
+    levels = coarse_levels(task.inputs["coarse_graphs"])
+    coarse = Multilevel(levels, over)
+    transfer = Transfer(task.inputs["coarse_graphs"].read("labels"), graph.degrees, levels[0].degrees, over)
+
+    def correct(residuals: np.ndarray, out: np.ndarray) -> None:
+        transfer.prolong(coarse.corrected(transfer.restricted(residuals)), out)
+
+    width = n_columns(wanted, task.dimensions.n_points)
+    start = start_vectors(task, graph, transfer)
+    state = initial_state(start, graph.trivial, graph.product, width, over)
+    del start
+    state = refined(state, graph.product, correct, graph.trivial, wanted, asked.residual, asked.max_passes, over)
     values, vectors = refined_embedding(state, graph.degrees, wanted)
     return vectors, values, {"residual": float(state.residuals[:wanted].max()), "passes": state.passes}
 
 
-def start_vectors(task: StageTask, width: int) -> np.ndarray:
-    """Return the vectors (N, width) that refinement starts from: those of the coarse graph, and of the landmarks.
-
-    The landmarks' vectors take the place of half the guards at the most, so that no wanted vector of the coarse graph
-    is missing and the block stays as wide as it has to be. A coarse graph with fewer vectors is joined by all of them.
-    """
-    group, dtype, wanted = task.inputs["coarse_embedding"], vector_dtype(task.params), task.params.n_components
-    coarse = group.read("vectors")
-    enough = coarse.shape[1] >= width
-    shared = min(wanted, (width - wanted) // 2) if enough else wanted
-    taken = width - shared if enough else coarse.shape[1]
-    start: np.ndarray = np.empty((task.dimensions.n_points, taken + shared), dtype)
-    start[:, :taken] = coarse[:, :taken][group.read("labels")]
-    start[:, taken:] = landmark_vectors(task)[:, :shared]
+def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:
+    """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of the landmarks."""
+    coarse, wanted = task.inputs["coarse_embedding"].read("vectors"), task.params.n_components
+    start: np.ndarray = np.empty((len(graph.degrees), coarse.shape[1] + wanted), vector_dtype(task.params))
+    transfer.prolong(coarse, start[:, : coarse.shape[1]])
+    start[:, coarse.shape[1] :] = landmark_vectors(task) * graph.trivial[:, np.newaxis]
     return start
 
 

@@ -1,0 +1,197 @@
+"""A hierarchy of coarse graphs at work: approximate solutions of (I - S) x = r, and approximate eigenvectors.
+
+In the coordinates u = D^1/2 v the prolongation P = D^1/2 Q D_c^-1/2 has orthonormal columns and S_c = P^T S P: the
+coarse problem is the Galerkin one. A V-cycle damps what is rough by a Jacobi step before and after the coarse
+correction. Sources: aggregation multigrid [Vanek, Mandel and Brezina 1996]; multilevel eigensolvers for graphs
+[Barnard and Simon 1994].
+"""
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+
+from scalemani.kernels.coarsening import DENSE_NODES, Level, row_slice
+from scalemani.kernels.compile import compiled, compiled_sums
+from scalemani.kernels.graph_product import normalized_product
+from scalemani.kernels.refinement import initial_state, random_columns, refined
+from scalemani.kernels.tall import Mapper, panels, unit_roots
+
+DAMPING = 0.7  # of the Jacobi steps
+LEAST_DIAGONAL = 1e-3  # of I - S: a component of the graph that has become one node has none
+LEAST_GAP = 1e-6  # of 1 - theta on the coarsest graph: zero where there are several components
+STEPS_PER_LEVEL, MOST_STEPS = 2, 8  # of refinement on a level of STEPS_NODES; smaller levels take more
+STEPS_NODES = 2**18
+STEPS_FROM_RANDOM = 60  # where coarsening ended early there is no start
+ROUGHNESS = 0.3  # a level is left when its residuals are this share of what is asked: prolongation adds more
+NODES_PER_POINT = 0.5  # at most: aggregates have two to eight members
+ENTRIES_PER_NEIGHBOR = 2.2  # nonzeros of all coarse graphs for every edge of the neighbour graph
+BYTES_PER_ENTRY, BYTES_PER_NODE = 8, 40
+DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
+
+
+def hierarchy_bytes(n_points: int, n_neighbors: int) -> int:
+    """Return the bytes of the coarse graphs of N points, with the eigenvectors of the coarsest."""
+    per_point = ENTRIES_PER_NEIGHBOR * n_neighbors * BYTES_PER_ENTRY + NODES_PER_POINT * BYTES_PER_NODE
+    return int(n_points * per_point) + DENSE_COPIES * 8 * DENSE_NODES**2
+
+
+@compiled_sums
+def _restrict(
+    indptr: np.ndarray, members: np.ndarray, scale: np.ndarray, vectors: np.ndarray, first: int, out: np.ndarray
+) -> None:
+    n_columns = out.shape[1]
+    sums = np.empty(n_columns, np.float64)
+    for row in range(out.shape[0]):
+        for column in range(n_columns):
+            sums[column] = 0.0
+        for entry in range(indptr[first + row], indptr[first + row + 1]):
+            member = members[entry]
+            for column in range(n_columns):
+                sums[column] += scale[member] * np.float64(vectors[member, column])
+        for column in range(n_columns):
+            out[row, column] = sums[column]
+
+
+@compiled
+def _prolong(labels: np.ndarray, scale: np.ndarray, coarse: np.ndarray, first: int, out: np.ndarray) -> None:
+    for row in range(out.shape[0]):
+        node = labels[first + row]
+        factor = scale[first + row]
+        for column in range(out.shape[1]):
+            out[row, column] = factor * coarse[node, column]
+
+
+class Transfer:
+    """P between a graph of N nodes and the next coarser one of C.
+
+    Parameters: `labels` (N,), the coarse node of each node; `degrees` (N,) and `coarse_degrees` (C,) of both graphs.
+    """
+
+    def __init__(self, labels: np.ndarray, degrees: np.ndarray, coarse_degrees: np.ndarray, over: Mapper) -> None:
+        self._labels, self._over = labels, over
+        self._scale = np.sqrt(degrees / coarse_degrees[labels])
+        self._members = np.argsort(labels, kind="stable").astype(np.int32)
+        self._indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=len(coarse_degrees)))])
+
+    def restricted(self, vectors: np.ndarray) -> np.ndarray:
+        """Return P^T times vectors (N, m): (C, m) float32."""
+        out: np.ndarray = np.empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
+
+        def part(panel: slice) -> None:
+            _restrict(self._indptr, self._members, self._scale, vectors, panel.start, out[panel])
+
+        _finish(self._over(part, panels(len(out))))
+        return out
+
+    def prolong(self, coarse: np.ndarray, out: np.ndarray) -> None:
+        """Write P times coarse (C, m) into `out` (N, m)."""
+
+        def part(panel: slice) -> None:
+            _prolong(self._labels, self._scale, coarse, panel.start, out[panel])
+
+        _finish(self._over(part, panels(len(out))))
+
+
+class Multilevel:
+    """Graphs in memory, finest first, as operators: products S x, V-cycles, and leading eigenvectors of the finest."""
+
+    def __init__(self, levels: Sequence[Level], over: Mapper = map) -> None:
+        self._levels, self._over = levels, over
+        self._inverse_roots = [1 / np.sqrt(level.degrees) for level in levels]
+        self._transfers = [
+            Transfer(fine.labels, fine.degrees, coarse.degrees, over) for fine, coarse in itertools.pairwise(levels)
+        ]
+        self._jacobi = [
+            (DAMPING / np.maximum(1 - self._loops(level), LEAST_DIAGONAL)).astype(np.float32)[:, None]
+            for level in range(len(levels))
+        ]
+        self._dense = self._eigendecomposition() if len(levels[-1].degrees) <= DENSE_NODES else None
+
+    def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
+        """Return S times vectors (n, m) on a level."""
+        out, rows = np.empty_like(vectors), self._levels[level].rows
+
+        def part(panel: slice) -> None:
+            own = row_slice(rows, panel.start, panel.stop)
+            normalized_product(own, self._inverse_roots[level], panel.start, vectors, out[panel])
+
+        _finish(self._over(part, panels(len(out))))
+        return out
+
+    def corrected(self, right: np.ndarray, level: int = 0) -> np.ndarray:
+        """Return an approximate solution (n, m) of (I - S) x = right on a level: one V-cycle."""
+        smooth = self._jacobi[level]
+        if level == len(self._levels) - 1:
+            if self._dense is None:
+                return smooth * right
+            values, vectors = self._dense
+            return vectors @ ((vectors.T @ right) / np.maximum(1 - values, LEAST_GAP)[:, None])
+        found = smooth * right
+        found += self._from_coarser(right - found + self.product(level, found), level)
+        found += smooth * (right - found + self.product(level, found))
+        return found
+
+    def _from_coarser(self, residual: np.ndarray, level: int) -> np.ndarray:
+        out = np.empty_like(residual)
+        transfer = self._transfers[level]
+        transfer.prolong(self.corrected(transfer.restricted(residual), level + 1), out)
+        return out
+
+    def eigenvectors(self, n_vectors: int, n_wanted: int, target: float, seed: int = 0) -> np.ndarray:
+        """Return approximate leading eigenvectors u of the finest graph, the trivial one left out: (n, n_vectors).
+
+        From the coarsest graph up, each level refines what the one below found, for a fixed number of steps or until
+        the `n_wanted` leading vectors have residuals near `target`.
+        """
+        for level in reversed(range(len(self._levels))):
+            if level == len(self._levels) - 1:
+                vectors, steps = self._coarsest(n_vectors, seed)
+            else:
+                coarse, vectors = vectors, np.empty((len(self._levels[level].degrees), vectors.shape[1]), np.float32)
+                self._transfers[level].prolong(coarse, vectors)
+                steps = _steps(len(vectors))
+            if steps:
+                vectors = self._refined(vectors, level, n_wanted, target, steps)
+        return vectors
+
+    def _coarsest(self, n_vectors: int, seed: int) -> tuple[np.ndarray, int]:
+        if self._dense is None:
+            return random_columns(len(self._levels[-1].degrees), n_vectors, seed), STEPS_FROM_RANDOM
+        return np.ascontiguousarray(self._dense[1][:, :n_vectors]), 0
+
+    def _refined(self, vectors: np.ndarray, level: int, n_wanted: int, target: float, steps: int) -> np.ndarray:
+        trivial = unit_roots(self._levels[level].degrees)
+
+        def apply(block: np.ndarray) -> np.ndarray:
+            return self.product(level, block)
+
+        def correct(residuals: np.ndarray, out: np.ndarray) -> None:
+            out[:] = self.corrected(np.ascontiguousarray(residuals), level)
+
+        state = initial_state(vectors, trivial, apply, vectors.shape[1], self._over)
+        state = refined(state, apply, correct, trivial, n_wanted, ROUGHNESS * target, steps, self._over)
+        return np.ascontiguousarray(state.vectors)
+
+    def _loops(self, level: int) -> np.ndarray:
+        """Return the diagonal of S: weight inside aggregates."""
+        indptr, indices, values = self._levels[level].rows
+        on_diagonal = np.flatnonzero(indices == np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)))
+        loops = np.zeros(len(indptr) - 1)
+        loops[indices[on_diagonal]] = values[on_diagonal]
+        return loops / self._levels[level].degrees
+
+    def _eigendecomposition(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return eigenvalues and vectors of S on the coarsest graph, the trivial ones left out, float32, descending."""
+        matrix = self.product(len(self._levels) - 1, np.eye(len(self._levels[-1].degrees)))
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+        return values[-2::-1].astype(np.float32), np.ascontiguousarray(vectors[:, -2::-1], dtype=np.float32)
+
+
+def _steps(n_nodes: int) -> int:
+    return int(np.clip(STEPS_PER_LEVEL * np.sqrt(STEPS_NODES / n_nodes), STEPS_PER_LEVEL, MOST_STEPS))
+
+
+def _finish(parts: object) -> None:
+    for _ in parts:  # type: ignore[attr-defined]
+        pass
