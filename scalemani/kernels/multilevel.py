@@ -14,7 +14,7 @@ import numpy as np
 from scalemani.kernels.coarsening import DENSE_NODES, Level, row_slice
 from scalemani.kernels.compile import compiled, compiled_sums
 from scalemani.kernels.graph_product import normalized_product
-from scalemani.kernels.refinement import initial_state, random_columns, refined
+from scalemani.kernels.refinement import initial_state, random_columns, step
 from scalemani.kernels.tall import Mapper, panels, unit_roots
 
 DAMPING = 0.7  # of the Jacobi steps
@@ -170,7 +170,10 @@ class Multilevel:
             out[:] = self.corrected(np.ascontiguousarray(residuals), level)
 
         state = initial_state(vectors, trivial, apply, vectors.shape[1], self._over)
-        state = refined(state, apply, correct, trivial, n_wanted, ROUGHNESS * target, steps, self._over)
+        for _ in range(steps):
+            if state.residuals[:n_wanted].max() <= ROUGHNESS * target:
+                break
+            state = step(state, apply, correct, trivial, ROUGHNESS * target, self._over)
         return np.ascontiguousarray(state.vectors)
 
     def _loops(self, level: int) -> np.ndarray:

@@ -122,7 +122,7 @@ def step(
     correct(added[:, len(active) :], added[:, : len(active)])
     _orthonormalize(added, (state.basis, trivial[:, None]), over)
     bases, images = (state.basis, added), (state.images, apply(added))
-    overlap, projected = joint_gram(bases, images, over)
+    overlap, projected = joint_gram(bases, images, over, added.dtype)
     values, coefficients = _ritz(overlap, projected, len(state.values))
     coefficients = np.hstack([coefficients, _directions(coefficients, overlap)])
     combine(bases, coefficients, state.basis, over)

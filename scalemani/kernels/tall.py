@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 PANEL = 65536
 TILE = 4096  # a tile of 64 columns of float32 is 1 MB: it stays in the second-level cache
@@ -42,17 +43,17 @@ def gram(left: np.ndarray, right: np.ndarray, over: Mapper = map) -> np.ndarray:
 
 
 def joint_gram(
-    bases: Sequence[np.ndarray], images: Sequence[np.ndarray], over: Mapper = map
+    bases: Sequence[np.ndarray], images: Sequence[np.ndarray], over: Mapper = map, dtype: DTypeLike = np.float64
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return B^T B and B^T S B, float64, of the blocks B = [bases] side by side and their products S B = [images].
 
-    Within a tile sums are taken in the type of the blocks, which costs half in float32 and no more than its rounding.
+    `dtype`, in which sums are taken within a tile: float32 costs half, and rounds at 1e-7.
     """
 
     def part(panel: slice) -> np.ndarray:
         total: np.ndarray | float = 0.0
         for tile in _tiles(panel):
-            left, right = (np.hstack([block[tile] for block in blocks]) for blocks in (bases, images))
+            left, right = (np.hstack([block[tile] for block in blocks], dtype=dtype) for blocks in (bases, images))
             total = total + np.stack([left.T @ left, left.T @ right]).astype(np.float64)
         return np.asarray(total)
 
