@@ -29,6 +29,7 @@ SCHEDULER_LOST_SECONDS = 30.0
 WORKERS_LOST_SECONDS = 75.0
 MOST_ATTEMPTS = 4
 MOST_UNLUCKY_ATTEMPTS = 12  # of a unit whose workers died beside others that died as well
+SETTLED_SECONDS = 4.0
 SUSPECT_AFTER = 2  # attempts; from then on a unit has a worker to itself, so that no other unit is blamed with it
 
 
@@ -54,6 +55,12 @@ class Worker:
     at_once: int
     most: int
     units: set[int] = field(default_factory=set)
+    since: float = field(default_factory=time.monotonic)
+
+    @property
+    def settled(self) -> bool:
+        """Whether its nanny has had time to take it for running: one that ends before is not started again."""
+        return time.monotonic() - self.since > SETTLED_SECONDS
 
 
 @dataclass
@@ -182,7 +189,8 @@ class ClusterMap:
         if self.client.status != "running":
             return
         for index in [index for index in self._waiting if len(self._blamed.get(index, ())) >= SUSPECT_AFTER]:
-            free = [address for address, worker in self._workers.items() if worker.at_once and not worker.units]
+            idle = [address for address, worker in self._workers.items() if worker.at_once and not worker.units]
+            free = [address for address in idle if self._workers[address].settled]
             if not free:
                 return  # until a worker has nothing else
             self._waiting.remove(index)
