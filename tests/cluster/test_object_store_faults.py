@@ -15,11 +15,12 @@ from scalemani.store import buckets
 PROXY = Path(__file__).parents[2] / "pipelines" / "benchmarks" / "faulty_proxy.py"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "faults",
     [
         ["--failing", "0.1"],
-        pytest.param(["--failing", "0", "--outage-after", "2", "--outage", "20"], marks=pytest.mark.slow),
+        ["--failing", "0", "--outage-after", "2", "--outage", "20"],
     ],
 )
 def test_failures_and_outages_leave_no_trace(scalemani, roll, bucket, s3_server, values, tmp_path, monkeypatch, faults):
