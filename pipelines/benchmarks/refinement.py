@@ -48,11 +48,17 @@ print(json.dumps({"seconds": seconds, "residual": float(found), "passes": produc
 """
 
 
+def seconds_of(stages: dict[str, Any], name: str) -> float:
+    """Return the seconds of a stage, none where the solver does without it."""
+    return float(stages[name]["seconds"]) if name in stages else 0.0
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--dimensions", type=int, nargs="+", default=DIMENSIONS)
+    parser.add_argument("--peer-dimensions", type=int, nargs="+", default=(2, 10))
     arguments = parser.parse_args()
     points, run = million_digits(arguments.folder), arguments.folder / "million"
     rows: list[dict[str, Any]] = []
@@ -70,12 +76,13 @@ def main() -> None:
                     "asked": residual if solver != "lll" else "",
                     "seconds": stages["embedding"]["seconds"],
                     "landmarks solved": stages["landmark_embedding"]["seconds"],
-                    "coarse graph": stages["coarse_embedding"]["seconds"] if "coarse_embedding" in stages else 0.0,
+                    "coarse graphs": seconds_of(stages, "coarse_graphs"),
+                    "coarse vectors": seconds_of(stages, "coarse_embedding"),
                     "peak GB": stages["embedding"]["peak_memory"] / 1e9,
                     **{name: stages["embedding"]["certificates"][name] for name in ("residual", "passes")},
                 }
             )
-        for residual in RESIDUALS:
+        for residual in RESIDUALS if d in arguments.peer_dimensions else ():
             command = [sys.executable, "-c", PEER, str(run), str(d), str(residual)]
             peer = measured(command, dict.fromkeys(THREAD_VARIABLES, "2"))
             row = {"method": "ARPACK in memory", "d": d, "asked": residual, "peak GB": peer.peak_bytes / 1e9}
