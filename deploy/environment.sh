@@ -10,7 +10,7 @@ if [ ! -x "$venv/bin/scalemani" ] || [ pyproject.toml -nt "$venv/made" ] || [ co
     "${SCALEMANI_PYTHON:-python3}" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --upgrade "pip>=25.1"
     "$venv/bin/python" -m pip install --quiet --constraint constraints.txt \
-        --editable ".[figures,parquet,anndata]" --group dev
+        --editable ".[figures,parquet,anndata,s3,tls]" --group dev
     touch "$venv/made"
 fi
 if [ -n "${SCALEMANI_EXTRAS:-}" ]; then

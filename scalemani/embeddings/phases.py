@@ -112,11 +112,12 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
         if sums is None or phase.tolerance_at(state.phase_iteration) != tolerance:
             tolerance = phase.tolerance_at(state.phase_iteration)
             sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.over)
+        afresh = not state.memory
         state = step(problem, sums, direction, search, state)
-        if state.step == 0 and state.memory:  # what was learnt misleads: once more along the direction without it
-            state = replace(state, memory={}, step=1.0)
-        elif state.step == 0 or state.phase_iteration == phase.most_iterations:
+        if state.phase_iteration >= phase.most_iterations or (state.step == 0 and afresh):
             state = entering_next(state)
+        elif state.step == 0:  # what was learnt misleads: once more along the direction without it
+            state = replace(state, memory={}, step=1.0)
         elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
             state = judged(problem, phase, sums, state)
         yield state

@@ -49,7 +49,7 @@ SelectTypeParameters=CR_CPU
 ReturnToService=2
 SlurmdTimeout=300
 SchedulerParameters=sched_interval=1,batch_sched_delay=0
-NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$(nproc) RealMemory=4000 State=UNKNOWN
+NodeName=$(hostname -s) NodeAddr=127.0.0.1 CPUs=$(getconf _NPROCESSORS_ONLN) RealMemory=4000 State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 CONF
 export SLURM_CONF=$folder/slurm.conf

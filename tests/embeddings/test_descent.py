@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.objectives import OBJECTIVES, Problem, affinity_scale
+from scalemani.embeddings.objectives import OBJECTIVES, Evaluation, Problem, affinity_scale
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, ConvergenceError
@@ -147,3 +147,15 @@ def test_an_accuracy_schedule_tightens():
     assert tolerances[1] == pytest.approx(np.sqrt(0.1 * 1e-4))
     assert np.all(np.diff(tolerances) <= 0)
     assert tolerances[-1] == 1e-4
+
+
+@pytest.mark.parametrize("direction", SEARCHED)
+def test_a_descent_that_finds_no_way_down_ends(ring, direction, monkeypatch):
+    rows, start = ring
+    # Values that never fall stand for a minimum within rounding.
+    monkeypatch.setattr(
+        Problem, "evaluate", lambda self, positions, sums, with_value=True: Evaluation(1.0, 1 + positions)
+    )
+    found = states(rows, start, "elastic-embedding", [Phase(direction, 50, kappa=8)])
+    assert len(found) <= 2
+    assert found[-1].phase == 1
