@@ -62,6 +62,7 @@ def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
         shares = np.geomspace(LEAST_STRENGTH, 1.0, asked.homotopy).tolist()
         return [replace(plain, strength=share, converged=HOMOTOPY_CONVERGED, window=1) for share in shares]
     exaggeration, iterations = exaggeration_of(asked, momentum)
+    iterations = min(iterations, asked.max_iterations)
     if iterations == 0 or exaggeration == 1:
         return [plain]
     length = learning_rate(asked, exaggeration, n_points) if momentum else asked.learning_rate
@@ -73,8 +74,8 @@ def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
         momentum=EARLY_MOMENTUM if asked.momentum is None else asked.momentum,
         converged=0.0,
     )
-    left = max(asked.max_iterations - iterations, 0)
-    return [early, replace(plain, most_iterations=left, schedule=0)] if left else [early]
+    left = asked.max_iterations - iterations
+    return [early, replace(plain, most_iterations=left, schedule=0)] if left > 0 else [early]
 
 
 def exaggeration_of(asked: LayoutParams, momentum: bool) -> tuple[float, int]:

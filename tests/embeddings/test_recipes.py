@@ -1,0 +1,40 @@
+"""What a method does when nothing is asked, and when something is."""
+
+import numpy as np
+import pytest
+
+from scalemani.embeddings.recipes import phases_of, start_deviation, strength_of
+from scalemani.params import LayoutParams
+
+
+def test_t_sne_is_exaggerated_first():
+    early, late = phases_of(LayoutParams(objective="t-sne"), 70_000)
+    assert (early.exaggeration, late.exaggeration) == (12.0, 1.0)
+    assert (early.length, late.length) == (70_000 / 12, 70_000)
+    assert early.most_iterations + late.most_iterations == 1000
+    assert late.converged > 0 == early.converged
+
+
+@pytest.mark.parametrize("most", [1, 20, 49, 50, 51])
+def test_no_more_iterations_than_asked(most):
+    phases = phases_of(LayoutParams(objective="t-sne", max_iterations=most), 1000)
+    assert sum(phase.most_iterations for phase in phases) == most
+
+
+def test_a_homotopy_ends_at_the_strength_asked_for():
+    asked = LayoutParams(objective="elastic-embedding", homotopy=50, strength=100.0)
+    phases = phases_of(asked, 720)
+    assert strength_of(asked) == 100.0
+    np.testing.assert_allclose([phase.strength for phase in phases], np.geomspace(1e-6, 1, 50))
+
+
+def test_what_is_asked_is_done():
+    asked = LayoutParams(
+        objective="s-sne", direction="l-bfgs", pairs=7, tolerance=1e-2, schedule=30, converged=1e-7, window=3
+    )
+    (phase,) = phases_of(asked, 1000)
+    assert (phase.direction, phase.pairs, phase.tolerance, phase.schedule) == ("l-bfgs", 7, 1e-2, 30)
+    assert (phase.converged, phase.window, phase.length) == (1e-7, 3, None)
+    assert start_deviation(asked) == 1.0
+    assert start_deviation(LayoutParams(objective="t-sne")) < 1.0
+    assert strength_of(asked) == 1.0
