@@ -28,11 +28,6 @@ class Direction(Protocol):
         """Return p (N, d) and what to remember; an empty memory starts afresh."""
 
 
-def negative(gradient: np.ndarray) -> np.ndarray:
-    """Return -g: B is the identity."""
-    return -gradient
-
-
 @dataclass(frozen=True)
 class Preconditioned:
     """p = -B^-1 g for a B that does not change: `apply` maps g to B^-1 g."""
@@ -41,7 +36,7 @@ class Preconditioned:
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
         """Return -B^-1 g."""
-        return negative(self.apply(gradient)), {}
+        return -self.apply(gradient), {}
 
 
 @dataclass(frozen=True)
@@ -50,13 +45,13 @@ class ConjugateGradients:
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
         """Return -g + beta p of the step before."""
-        chosen = negative(gradient)
+        chosen = -gradient
         if memory:
             earlier = memory["gradient"]
             weight = max(0.0, (dot(gradient, gradient) - dot(gradient, earlier)) / dot(earlier, earlier))
             add_multiple(chosen, weight, memory["direction"])
             if dot(chosen, gradient) >= 0:
-                chosen = negative(gradient)
+                chosen = -gradient
         return chosen, {"gradient": gradient, "direction": chosen}
 
 
@@ -102,7 +97,7 @@ class LimitedMemory:
             remainder *= curvatures[-1] / dot(changes[-1], changes[-1]) if steps else self.scale
         for step, change, curvature, share in zip(steps, changes, curvatures, reversed(shares), strict=True):
             add_multiple(remainder, share - dot(change, remainder) / curvature, step)
-        return negative(remainder)
+        return -remainder
 
 
 @dataclass(frozen=True)
@@ -119,8 +114,7 @@ class Momentum:
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
         """Return the new velocity."""
-        at_rest = Motion(np.zeros_like(gradient), np.ones_like(gradient))
-        before = Motion(**memory) if memory else at_rest
+        before = Motion(**memory) if memory else Motion(np.zeros_like(gradient), np.ones_like(gradient))
         after = momentum_step(gradient, before, self.rate / 4, self.momentum, self.longest, self.over)
         return after.velocity, after._asdict()
 

@@ -18,6 +18,7 @@ import scipy.sparse.linalg
 from scalemani.kernels.attraction import AffinityRows, attraction_gradient
 from scalemani.kernels.flat import add_multiple, dot
 from scalemani.kernels.sparsify import strongest_neighbors
+from scalemani.kernels.symmetrize import row_sums
 from scalemani.kernels.tall import Mapper
 
 FACTORED_UP_TO = 5000
@@ -71,8 +72,7 @@ def spectral_operator(rows: AffinityRows, kappa: int, factor: float, over: Mappe
 def shifted_laplacian(rows: AffinityRows, kappa: int, factor: float, over: Mapper = map) -> ShiftedLaplacian:
     """Return B of the affinities sparsified to `kappa` neighbours a point; mu is as small as its solution allows."""
     kept = strongest_neighbors(rows, kappa)
-    degrees = np.add.reduceat(np.append(kept.values.astype(np.float64), 0.0), kept.indptr[:-1])
-    degrees[np.diff(kept.indptr) == 0] = 0.0
+    degrees = row_sums(kept.values, kept.indptr)
     if rows.n_points <= FACTORED_UP_TO:
         shift = EXACT_SHIFT * float(degrees[degrees > 0].min())
     else:

@@ -21,10 +21,8 @@ from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.flat import combine
 from scalemani.kernels.isolated import isolated_sums
-from scalemani.kernels.pair_sums import ExactSums, PairSums
+from scalemani.kernels.pair_sums import LEAST_SUM, ExactSums, PairSums
 from scalemani.kernels.tall import Mapper
-
-LEAST_SUM = 1e-300  # a sum of kernels that underflows, or that an approximation leaves below zero, counts as this
 
 ISOLATED = 0.1  # a sum of kernels below it is left to exact summation where it is divided by
 

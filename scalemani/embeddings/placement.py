@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.embeddings.objectives import LEAST_SUM, Objective
-from scalemani.kernels.pair_sums import ExactSums, PairSums
+from scalemani.embeddings.objectives import Objective
+from scalemani.kernels.pair_sums import LEAST_SUM, ExactSums, PairSums
 from scalemani.kernels.particle_mesh import ParticleMesh
 
 MOST_STEPS = 100

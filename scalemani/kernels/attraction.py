@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.compile import compiled, compiled_sums
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.tall import Mapper, run, slices
 from scalemani.kernels.vector_log import log_positive
 
 LEAST_PANEL, MOST_PANEL, PANELS = 256, 65536, 32
@@ -35,7 +35,7 @@ class AffinityRows(NamedTuple):
 def row_panels(n_rows: int) -> list[slice]:
     """Return the panels of rows that are worked on side by side: a function of their number alone."""
     size = min(max(-(-n_rows // PANELS), LEAST_PANEL), MOST_PANEL)
-    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+    return slices(n_rows, size)
 
 
 @compiled_sums
@@ -146,8 +146,7 @@ def attraction_gradient(
     def panel(part: slice) -> None:
         compute(tuple(rows), positions, kernel == "student", part.start, out[part])
 
-    for _ in over(panel, row_panels(rows.n_points)):
-        pass
+    run(over(panel, row_panels(rows.n_points)))
     return out
 
 

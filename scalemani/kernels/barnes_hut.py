@@ -11,8 +11,8 @@ from scalemani.errors import ConfigError
 from scalemani.kernels.cell_fields import GRADIENT, GROUP_POINTS, STATE_SIZE, SUM, add_cell, add_point
 from scalemani.kernels.cell_tree import CHARGE, SIZE, CellTree, build_tree, cover
 from scalemani.kernels.compile import compiled
-from scalemani.kernels.pair_sums import GAUSSIAN, checked_tolerance, kernel_number, pair_arguments, run, target_panels
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.pair_sums import GAUSSIAN, checked_tolerance, kernel_number, pair_arguments
+from scalemani.kernels.tall import Mapper, run, slices
 
 LEAF_POINTS = 12
 GROUPS_PER_PANEL = 128
@@ -100,7 +100,7 @@ class BarnesHut:
         def part(panel: slice) -> None:
             _sum_groups(self._kind, self.theta, tree, target_tree, groups[panel], own, sums, gradients)
 
-        run(self.over(part, target_panels(len(groups), GROUPS_PER_PANEL)))
+        run(self.over(part, slices(len(groups), GROUPS_PER_PANEL)))
         return sums, gradients
 
 

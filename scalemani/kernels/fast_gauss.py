@@ -28,8 +28,8 @@ from scalemani.kernels.boxes import (
 from scalemani.kernels.gauss_bounds import axis_errors, worst_errors
 from scalemani.kernels.gauss_expansions import box_moments, translate, translations
 from scalemani.kernels.gauss_targets import evaluate_boxes, sum_boxes
-from scalemani.kernels.pair_sums import checked_tolerance, kernel_number, pair_arguments, run, target_panels
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.pair_sums import checked_tolerance, kernel_number, pair_arguments
+from scalemani.kernels.tall import Mapper, run, slices
 
 BOX_RATIO = 0.5  # r
 FEW_PAIRS = 5
@@ -109,7 +109,7 @@ class FastGauss:
             def part(panel: slice) -> None:
                 evaluate_boxes(target_boxed, expanded[panel], coefficients[panel], weights, own, sums, gradients)
 
-            run(self.over(part, target_panels(len(expanded), BOXES_PER_PANEL)))
+            run(self.over(part, slices(len(expanded), BOXES_PER_PANEL)))
         return sums, gradients
 
     def bound(self, sources: np.ndarray, targets: np.ndarray | None = None, charges: np.ndarray | None = None) -> float:
@@ -165,7 +165,7 @@ class FastGauss:
             reached = (ranges[:, :, 1] - ranges[:, :, 0]).sum(axis=1)
             direct[panel] = reached * np.diff(target_boxed.starts)[panel] < most
 
-        run(self.over(part, target_panels(len(keys), BOXES_PER_PANEL)))
+        run(self.over(part, slices(len(keys), BOXES_PER_PANEL)))
         return direct
 
     def _sum_pairs(
@@ -183,7 +183,7 @@ class FastGauss:
             ranges = self._ranges(grid, boxed, target_boxed.keys[boxes[panel]])
             sum_boxes(boxed, weights, target_boxed, boxes[panel], ranges, own, sums, gradients)
 
-        run(self.over(part, target_panels(len(boxes), BOXES_PER_PANEL)))
+        run(self.over(part, slices(len(boxes), BOXES_PER_PANEL)))
 
     def _coefficients(self, grid: Grid, boxed: Boxed, weights: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """Return the Taylor coefficients (n, n0, n1, n2) of the boxes of targets with these keys."""
@@ -209,7 +209,7 @@ class FastGauss:
         def part(panel: slice) -> None:
             box_moments(boxed, weights, boxes[panel], moments[panel])
 
-        run(self.over(part, target_panels(len(boxes), BOXES_PER_PANEL)))
+        run(self.over(part, slices(len(boxes), BOXES_PER_PANEL)))
         return moments
 
     def _translated(self, moments: np.ndarray, sources: np.ndarray, factors: np.ndarray) -> np.ndarray:
@@ -220,5 +220,5 @@ class FastGauss:
         def part(panel: slice) -> None:
             translate(parted, sources[panel], factors, out[panel])
 
-        run(self.over(part, target_panels(len(sources), BOXES_PER_PANEL)))
+        run(self.over(part, slices(len(sources), BOXES_PER_PANEL)))
         return out.reshape(len(sources), self.order + 1, i, j)

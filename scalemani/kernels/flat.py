@@ -4,7 +4,7 @@ import numpy as np
 
 from scalemani.kernels.attraction import row_panels
 from scalemani.kernels.compile import compiled
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.tall import Mapper, run
 
 
 def dot(left: np.ndarray, right: np.ndarray) -> float:
@@ -38,8 +38,7 @@ def combine(target: np.ndarray, factor: float, other: np.ndarray, other_factor: 
     def panel(part: slice) -> None:
         _combine(target[part], factor, other[part], other_factor)
 
-    for _ in over(panel, row_panels(len(target))):
-        pass
+    run(over(panel, row_panels(len(target))))
 
 
 @compiled
@@ -72,7 +71,6 @@ def moved(positions: np.ndarray, length: float, direction: np.ndarray, over: Map
         part = parts[number]
         _moved(positions[part], length, direction[part], out[part], sums[number])
 
-    for _ in over(add, list(range(len(parts)))):
-        pass
+    run(over(add, list(range(len(parts)))))
     mean = sums.sum(axis=0) / len(positions)
     return out, max(over(lambda part: _shifted(out[part], mean), parts))

@@ -7,7 +7,7 @@ than the sum itself, and objectives of one distribution a point divide by it.
 import numpy as np
 
 from scalemani.kernels.compile import compiled
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.tall import Mapper, run, slices
 from scalemani.kernels.vector_exp import exp_nonpositive
 
 ROWS_AT_ONCE = 64
@@ -40,6 +40,5 @@ def isolated_sums(
     def panel(part: slice) -> None:
         _sums(positions, rows[part], kernel == "gaussian", sums[part], gradients[part])
 
-    for _ in over(panel, [slice(first, first + ROWS_AT_ONCE) for first in range(0, len(rows), ROWS_AT_ONCE)]):
-        pass
+    run(over(panel, slices(len(rows), ROWS_AT_ONCE)))
     return sums, gradients

@@ -14,6 +14,7 @@ import numpy as np
 from scalemani.kernels.batched_fourier import batch_lanes, radices_of, transformed, twiddle_factors
 from scalemani.kernels.compile import compiled
 from scalemani.kernels.mesh_kernels import KernelTransform
+from scalemani.kernels.tall import run
 
 Over = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
 
@@ -47,14 +48,14 @@ class MeshConvolution:
         spectrum = self._spectrum((len(self._transform), n_columns, 2, lanes), parts.dtype)
         length, plan = self.lengths[0], self._plans[0]
         starts = list(range(0, n_columns, 2 * lanes))
-        _run(over(lambda start: _transform_columns(columns, start, length, *plan, spectrum), starts))
-        _run(
+        run(over(lambda start: _transform_columns(columns, start, length, *plan, spectrum), starts))
+        run(
             over(
                 lambda batch: self._middle(spectrum[batch], self._transform[batch], parts.shape[2:]),
                 list(range(len(spectrum))),
             )
         )
-        _run(over(lambda start: _restore_columns(spectrum, start, length, *plan, columns[0]), starts))
+        run(over(lambda start: _restore_columns(spectrum, start, length, *plan, columns[0]), starts))
         return parts[0]
 
     def _middle(self, batch: np.ndarray, transform: np.ndarray, shape: tuple[int, ...]) -> None:
@@ -196,8 +197,3 @@ def _convolve_plane(
         z = transformed(row, spare, last[0], last[1])
         plane[i, :, 0] = z[:n_columns, 1]
         plane[i, :, 1] = z[:n_columns, 0]
-
-
-def _run(parts: Iterable[Any]) -> None:
-    for _ in parts:
-        pass

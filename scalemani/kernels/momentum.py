@@ -10,7 +10,7 @@ import numpy as np
 
 from scalemani.kernels.attraction import row_panels
 from scalemani.kernels.compile import compiled
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.tall import Mapper, run
 
 GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
 
@@ -59,6 +59,5 @@ def momentum_step(
         own = (after.velocity[part], after.gains[part])
         _update(gradient[part], (before.velocity[part], before.gains[part]), own, rate, momentum, longest)
 
-    for _ in over(panel, row_panels(len(gradient))):
-        pass
+    run(over(panel, row_panels(len(gradient))))
     return after

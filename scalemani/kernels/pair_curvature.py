@@ -12,21 +12,18 @@ import numpy as np
 
 from scalemani.kernels.attraction import row_panels
 from scalemani.kernels.compile import compiled_sums
-from scalemani.kernels.pair_sums import ExactSums
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.pair_sums import GAUSSIAN, KERNELS, LEAST_SUM, STUDENT, ExactSums
+from scalemani.kernels.tall import Mapper, run
 from scalemani.kernels.vector_exp import exp_nonpositive
-
-LEAST_SUM = 1e-300
-KERNEL_NUMBERS = {"gaussian": 0, "student": 1, "epanechnikov": 2}
 
 
 @compiled_sums
 def _derivatives(kernel: int, square: float) -> tuple[float, float]:
     """Return -K' and K'' at a squared distance."""
-    if kernel == 0:
+    if kernel == GAUSSIAN:
         value = exp_nonpositive(-square)
         return value, value
-    if kernel == 1:
+    if kernel == STUDENT:
         value = 1.0 / (1.0 + square)
         return value * value, 2.0 * value * value * value
     return (1.0 if square < 1.0 else 0.0), 0.0
@@ -88,23 +85,21 @@ class PairCurvature:
 
     def product(self, positions: np.ndarray, weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """Return 8 L^xx_ii times the i-th column of vectors (N, d), for each i."""
-        out, kernel = np.zeros_like(positions), KERNEL_NUMBERS[self.kernel]
+        out, kernel = np.zeros_like(positions), KERNELS[self.kernel]
 
         def panel(part: slice) -> None:
             _products(positions, weights, kernel, part.start, vectors, out[part])
 
-        for _ in self.over(panel, row_panels(len(positions))):
-            pass
+        run(self.over(panel, row_panels(len(positions))))
         return out
 
     def diagonals(self, positions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the diagonals of 8 L^xx_ii, (N, d), and that of strength E-'s part of 4 L, (N,): taken off 4 L+."""
         out, degrees = np.zeros_like(positions), np.zeros(len(positions))
-        kernel = KERNEL_NUMBERS[self.kernel]
+        kernel = KERNELS[self.kernel]
 
         def panel(part: slice) -> None:
             _diagonals(positions, weights, kernel, part.start, out[part], degrees[part])
 
-        for _ in self.over(panel, row_panels(len(positions))):
-            pass
+        run(self.over(panel, row_panels(len(positions))))
         return out, degrees

@@ -12,13 +12,14 @@ import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.compile import compiled, compiled_sums
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.tall import Mapper, run, slices
 from scalemani.kernels.vector_exp import exp_nonpositive
 
 STUDENT, GAUSSIAN, EPANECHNIKOV = 0, 1, 2
 KERNELS = {"student": STUDENT, "gaussian": GAUSSIAN, "epanechnikov": EPANECHNIKOV}
 SOURCE_TILE = 512  # sources looked at together: with their distances and slopes they stay in the first-level cache
 TARGET_PANEL = 1024
+LEAST_SUM = 1e-300  # a sum that underflows, or that an approximation leaves below zero, counts as this where it divides
 SLOPE = 2.0  # d/dy K(|y - x|^2) = 2 K' (y - x)
 
 
@@ -75,7 +76,7 @@ class ExactSums:
             own = panel.start if others else -1
             _exact_panel(self._kind, columns, charges, at[panel], own, sums[panel], gradients[panel])
 
-        run(self.over(part, target_panels(len(at), TARGET_PANEL)))
+        run(self.over(part, slices(len(at), TARGET_PANEL)))
         return sums, gradients
 
 
@@ -105,17 +106,6 @@ def pair_arguments(
             f"sources {points.shape}, targets {at.shape} and charges {weights.shape} do not fit: (N, d), (M, d), (N,)"
         )
     return points, at, weights
-
-
-def target_panels(n_targets: int, rows: int) -> list[slice]:
-    """Return slices of `rows` targets each: the fixed parts that are computed side by side."""
-    return [slice(first, min(first + rows, n_targets)) for first in range(0, n_targets, rows)]
-
-
-def run(parts: Iterable[object]) -> None:
-    """Wait for what a map function started."""
-    for _ in parts:
-        pass
 
 
 @compiled

@@ -16,6 +16,7 @@ from scalemani.kernels.mesh_convolution import MeshConvolution, Over
 from scalemani.kernels.mesh_kernels import KERNELS, kernel_transform, padded_lengths
 from scalemani.kernels.mesh_splines import bounds, gather, gather_points, row_slack, spread, taps_of
 from scalemani.kernels.mesh_steps import MeshRule, mesh_rule
+from scalemani.kernels.tall import run, slices
 
 DIMENSIONS = (2, 3)
 PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
@@ -132,7 +133,7 @@ class ParticleMesh:
     def _box(self, sources: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and greatest coordinates of all points."""
         sets = [sources] if others is sources else [sources, others]
-        pieces = [points[piece] for points in sets for piece in _pieces(len(points), PIECE)]
+        pieces = [points[piece] for points in sets for piece in slices(len(points), PIECE)]
         extremes = np.array(list(self.over(bounds, pieces)))
         low, high = extremes[:, 0].min(axis=0), extremes[:, 1].max(axis=0)
         if not np.isfinite([low, high]).all():
@@ -172,8 +173,7 @@ class ParticleMesh:
             parts[part] = 0.0
             spread(sources[rows], own, unit, mesh.scale(), taps_of(rule.degree), parts[part])
 
-        for _ in self.over(charge, list(range(len(parts)))):
-            pass
+        run(self.over(charge, list(range(len(parts)))))
         return convolution.apply(parts, self.over)
 
     def _parts(self, n_points: int, mesh: Mesh, rule: MeshRule) -> np.ndarray:
@@ -196,8 +196,7 @@ class ParticleMesh:
             out = (values[piece], gradients[piece])
             gather(others[piece], mesh.scale(), affine, taps_of(rule.degree), group, coefficients, out)
 
-        for _ in self.over(read, _pieces(len(others), PIECE)):
-            pass
+        run(self.over(read, slices(len(others), PIECE)))
         return values, gradients
 
 
@@ -271,7 +270,3 @@ def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, wanted: 
             f"of mesh in steps of {mesh.step:.3g}, for a tolerance of {tolerance:g}; {MOST_BYTES / 2**30:g} GiB are "
             "allowed: look for outliers, allow a larger tolerance, or use barnes-hut or exact sums"
         )
-
-
-def _pieces(size: int, step: int) -> list[slice]:
-    return [slice(first, min(first + step, size)) for first in range(0, size, step)]

@@ -16,9 +16,20 @@ TILE = 4096  # a tile of 64 columns of float32 is 1 MB: it stays in the second-l
 Mapper = Callable[[Callable[[slice], Any], list[slice]], Iterable[Any]]
 
 
+def run(parts: Iterable[Any]) -> None:
+    """Wait for what a map function started."""
+    for _ in parts:
+        pass
+
+
+def slices(n_rows: int, size: int) -> list[slice]:
+    """Return N rows cut into slices of `size`, the last one shorter."""
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+
+
 def panels(n_rows: int) -> list[slice]:
     """Return the panels of N rows."""
-    return [slice(first, min(first + PANEL, n_rows)) for first in range(0, n_rows, PANEL)]
+    return slices(n_rows, PANEL)
 
 
 def _tiles(panel: slice) -> Iterator[slice]:
@@ -69,7 +80,7 @@ def combine(blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndar
         for tile in _tiles(panel):
             out[tile, : factors.shape[1]] = np.hstack([block[tile] for block in blocks]) @ factors
 
-    _run(over(part, panels(len(out))))
+    run(over(part, panels(len(out))))
 
 
 def subtract_projections(vectors: np.ndarray, directions: Sequence[np.ndarray], over: Mapper = map) -> None:
@@ -81,7 +92,7 @@ def subtract_projections(vectors: np.ndarray, directions: Sequence[np.ndarray], 
             for block, share in zip(directions, shares, strict=True):
                 vectors[tile] -= block[tile].astype(vectors.dtype) @ share
 
-    _run(over(part, panels(len(vectors))))
+    run(over(part, panels(len(vectors))))
 
 
 def without_direction(vectors: np.ndarray, direction: np.ndarray, over: Mapper = map) -> np.ndarray:
@@ -93,7 +104,7 @@ def without_direction(vectors: np.ndarray, direction: np.ndarray, over: Mapper =
         for tile in _tiles(panel):
             np.subtract(vectors[tile], direction[tile, None].astype(vectors.dtype) * shares, out=out[tile])
 
-    _run(over(part, panels(len(vectors))))
+    run(over(part, panels(len(vectors))))
     return out
 
 
@@ -128,8 +139,3 @@ def unit_roots(degrees: np.ndarray) -> np.ndarray:
     """Return the trivial vector: the square roots (N,) float64 of the degrees, as a unit vector."""
     roots = np.sqrt(np.asarray(degrees, np.float64))
     return roots / np.sqrt(gram(roots[:, None], roots[:, None])[0, 0])
-
-
-def _run(parts: Iterable[Any]) -> None:
-    for _ in parts:
-        pass
