@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from pydantic import ConfigDict, Field, ValidationError
@@ -14,7 +14,7 @@ from scalemani.errors import ConfigError, nearest_name
 
 NEIGHBORS_PER_PERPLEXITY = 3  # [EA 2.4]: k = 3K to 5K neighbours carry the distribution
 DEFAULT_COMPONENTS = 2
-NONLINEAR_METHODS = ("elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee")
+NonlinearMethod = Literal["elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee"]
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 Count = Annotated[int, Field(ge=1)]
@@ -141,15 +141,15 @@ class LayoutParams:
     `learning_rate` is that of momentum (None: N / exaggeration) and the fixed step of other directions (None: a line
     search); `momentum` None is 0.8 while the attraction is exaggerated and 0.9 after. Attraction is `exaggeration`
     times stronger for the first `exaggerated_iterations`. The start is the spectral embedding at a standard deviation
-    of `start_deviation`. `homotopy` above 1 follows as many strengths from 1e-6 of the one asked for.
+    of `start_deviation`. `homotopy` above 1 follows as many strengths from 1e-6 of the one asked for, none exaggerated.
 
     A phase ends when the objective falls by less than a share `converged` over `window` iterations, the descent after
-    `max_iterations` in all. `repulsion` sums to a relative error of `tolerance`, coarser in the first `schedule`
-    iterations. `kappa` strongest neighbours make the spectral direction; every `snapshots` iterations the positions
-    are kept (0: never).
+    `max_iterations` in all, or for each strength of a homotopy. `repulsion` sums to a relative error of `tolerance`,
+    coarser in the first `schedule` iterations. `kappa` strongest neighbours make the spectral direction; every
+    `snapshots` iterations the positions are kept (0: never).
     """
 
-    objective: Literal["elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee"] | None = None
+    objective: NonlinearMethod | None = None
     strength: Positive | None = None
     direction: Literal[
         "auto",
@@ -223,7 +223,7 @@ class Parameters:
             "neighbors": {"n_neighbors": self.n_neighbors},
             "landmark_embedding": {"n_components": components},
         }
-        if method in NONLINEAR_METHODS:
+        if method in get_args(NonlinearMethod):
             decided["layout"] = {"objective": method}
         return self.with_values(decided)
 

@@ -60,7 +60,8 @@ def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
     )
     if asked.homotopy > 1:
         shares = np.geomspace(LEAST_STRENGTH, 1.0, asked.homotopy).tolist()
-        return [replace(plain, strength=share, converged=HOMOTOPY_CONVERGED, window=1) for share in shares]
+        converged = HOMOTOPY_CONVERGED if asked.converged is None else asked.converged
+        return [replace(plain, strength=share, converged=converged, window=asked.window or 1) for share in shares]
     exaggeration, iterations = exaggeration_of(asked, momentum)
     iterations = min(iterations, asked.max_iterations)
     if iterations == 0 or exaggeration == 1:

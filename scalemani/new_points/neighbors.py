@@ -13,10 +13,9 @@ from scalemani.kernels.neighbor_search import compact_rows, search_cells
 from scalemani.kernels.neighbors import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.sketch import SketchBasis, sketch_points
 from scalemani.run import Run
+from scalemani.stages.neighbors import EXACT_BELOW, MANY_PROBES
 from scalemani.store.groups import StageGroup
 
-EXACT_UP_TO = 20_000  # training points; beyond, cells are visited
-PROBES = 8
 CANDIDATES_PER_NEIGHBOR = 2.0
 
 
@@ -65,13 +64,13 @@ class NeighborIndex:
         """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
         dtype = np.result_type(points.dtype, self.dtype)
         points = np.ascontiguousarray(points, dtype)
-        if len(self.sketches) <= EXACT_UP_TO:
+        if len(self.sketches) <= EXACT_BELOW:
             return self._exact(points, n_neighbors)
         start = len(self.sketches)
         own = sketch_points(points, self.basis)
         # Queries are rows of the table that is searched: those behind the training points, which are in no cell.
         table = np.concatenate([self.sketches, own])
-        probes = nearest_cells(own, self.centroids, PROBES)
+        probes = nearest_cells(own, self.centroids, MANY_PROBES)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         candidates = search_cells(table, self.cell_offsets, probes, start, wanted)
         labels, places = compact_rows(candidates, start)

@@ -7,22 +7,21 @@ to go.
 """
 
 import functools
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.chunked.embedding import write_embedding
 from scalemani.chunked.graph import coarse_levels, symmetric_block, symmetric_rows_of, weights_matrix
 from scalemani.chunked.resident import kept
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.baselines import exact_eigenmaps
 from scalemani.kernels.graph_product import normalized_product
 from scalemani.kernels.multilevel import Multilevel, Transfer, hierarchy_bytes
 from scalemani.kernels.refinement import initial_state, n_columns, n_start_columns, refined, refined_embedding
 from scalemani.kernels.tall import gram, residuals_into, unit_roots
 from scalemani.params import Parameters
-from scalemani.store.schema import RowArray
 
 FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
@@ -65,19 +64,9 @@ def run(work: StageWork) -> dict[str, Any]:
             f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
             f"{work.task.params.embedding.residual:.1e} asked for: raise embedding.max_passes"
         )
-    embedding = np.empty(vectors.shape)
-    embedding[work.task.inputs["work_points"].read("input_rows")] = vectors
-    columns = RowArray("embedding", "float64", (embedding.shape[1],), ("point", "component"), "rows in input order")
-    work.task.output.create(len(embedding), [columns])
-    local = replace(work, executor=replace(work.executor, scheduler=None))
-    local.map_blocks(functools.partial(embedding_block, embedding))
+    write_embedding(work, vectors)
     work.task.output.write_whole({"eigenvalues": values})
     return certificates
-
-
-def embedding_block(embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
-    """Return one block of the embedding."""
-    return {"embedding": embedding[slice(*task.dimensions.rows(block))]}
 
 
 class StreamedGraph:

@@ -4,17 +4,16 @@ W and the positions are held in memory. The descent is kept every few seconds: o
 and ends the same to the last bit.
 """
 
-import functools
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from scalemani.chunked.checkpoints import Checkpoints
+from scalemani.chunked.embedding import in_input_order, write_embedding
 from scalemani.chunked.graph import affinity_rows
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
 from scalemani.embeddings.phases import LEARNT_PAIRS, descend
@@ -22,7 +21,6 @@ from scalemani.embeddings.recipes import direction_of, phases_of, start_deviatio
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
 from scalemani.kernels.draws import row_words
 from scalemani.params import Parameters
-from scalemani.store.schema import RowArray
 
 EDGES_PER_NEIGHBOR = 1.9  # nonzeros of W for every edge of the graph
 BYTES_PER_EDGE = 8
@@ -68,7 +66,8 @@ def run(work: StageWork) -> dict[str, Any]:
             "repulsion": method,
             "force_error": error,
         }
-    write(work, state.positions, curve)
+    write_embedding(work, state.positions)
+    task.output.write_whole({"curve": curve})
     Checkpoints(task.output).clear()
     return certificates
 
@@ -151,25 +150,3 @@ def start_positions(task: StageTask) -> np.ndarray:
     positions += JITTER * (words / 2.0**63 - 1.0)
     positions *= start_deviation(task.params.layout)
     return np.ascontiguousarray(positions[order])
-
-
-def in_input_order(task: StageTask, positions: np.ndarray) -> np.ndarray:
-    """Return positions (N, d) of work order in input order."""
-    ordered = np.empty_like(positions)
-    ordered[task.inputs["work_points"].read("input_rows")] = positions
-    return ordered
-
-
-def write(work: StageWork, positions: np.ndarray, curve: np.ndarray) -> None:
-    """Write the embedding by blocks, and the learning curve."""
-    embedding = in_input_order(work.task, positions)
-    columns = RowArray("embedding", "float64", (embedding.shape[1],), ("point", "component"), "rows in input order")
-    work.task.output.create(len(embedding), [columns])
-    local = replace(work, executor=replace(work.executor, scheduler=None))
-    local.map_blocks(functools.partial(embedding_block, embedding))
-    work.task.output.write_whole({"curve": curve})
-
-
-def embedding_block(embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
-    """Return one block of the embedding."""
-    return {"embedding": embedding[slice(*task.dimensions.rows(block))]}

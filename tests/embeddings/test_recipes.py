@@ -26,6 +26,9 @@ def test_a_homotopy_ends_at_the_strength_asked_for():
     phases = phases_of(asked, 720)
     assert strength_of(asked) == 100.0
     np.testing.assert_allclose([phase.strength for phase in phases], np.geomspace(1e-6, 1, 50))
+    assert {(phase.converged, phase.window) for phase in phases} == {(1e-6, 1)}
+    heeded = LayoutParams(objective="elastic-embedding", homotopy=3, converged=1e-3, window=4)
+    assert {(phase.converged, phase.window) for phase in phases_of(heeded, 720)} == {(1e-3, 4)}
 
 
 def test_what_is_asked_is_done():

@@ -1,0 +1,30 @@
+"""Embeddings that one process holds in work order, written in input order."""
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+
+from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.store.schema import RowArray
+
+
+def in_input_order(task: StageTask, positions: np.ndarray) -> np.ndarray:
+    """Return positions (N, d) of work order in input order."""
+    ordered = np.empty(positions.shape)
+    ordered[task.inputs["work_points"].read("input_rows")] = positions
+    return ordered
+
+
+def write_embedding(work: StageWork, positions: np.ndarray) -> None:
+    """Write positions (N, d) of work order as the array `embedding`, by blocks, from this process."""
+    embedding = in_input_order(work.task, positions)
+    columns = RowArray("embedding", "float64", (embedding.shape[1],), ("point", "component"), "rows in input order")
+    work.task.output.create(len(embedding), [columns])
+    local = replace(work, executor=replace(work.executor, scheduler=None))
+    local.map_blocks(functools.partial(embedding_block, embedding))
+
+
+def embedding_block(embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
+    """Return one block of the embedding."""
+    return {"embedding": embedding[slice(*task.dimensions.rows(block))]}
