@@ -10,6 +10,7 @@ from dask.utils import format_bytes
 
 from scalemani.chunked.cluster import Needs, slots
 from scalemani.chunked.executor import Executor
+from scalemani.chunked.mapped import TOUCHED_BYTES
 from scalemani.chunked.work import Dimensions, MemoryNeed
 from scalemani.embeddings.objectives import objective_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
@@ -28,11 +29,17 @@ PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr an
 
 
 class Fit(NamedTuple):
-    """How a stage uses the processes there are: tasks at once in all and in one of them, and bytes of its cache."""
+    """How a stage uses the processes there are.
+
+    Tasks at once in all and in one of them, what a process holds whatever it does, bytes of its cache, and whether
+    arrays that grow with the points are in memory.
+    """
 
     at_once: int
     in_one_process: int
+    held: int
     cache_bytes: int
+    in_memory: bool
 
 
 @dataclass(frozen=True)
@@ -104,7 +111,7 @@ def make_plan(store: RunStore, method: str, params: Parameters, found: Survey, e
     for stage in stages:
         need = STAGE_MODULES[stage.name].memory(dimensions, params)
         used = fit(stage.name, need, processes, dimensions)
-        held = PROCESS_BYTES + need.fixed + used.cache_bytes
+        held = used.held + used.cache_bytes
         total = held + min(used.in_one_process, used.at_once) * need.per_task
         group = store.group(stage.name, keys[stage.name], dimensions.block_rows)
         needs = Needs(stage.name, group.path, held, need.per_task)
@@ -130,23 +137,37 @@ def fit(name: str, need: MemoryNeed, processes: Sequence[tuple[int, int | None]]
     The cache is what the smallest process that can hold a task has to spare.
     """
     blocks = max(dimensions.n_blocks, 1)
-    held = Needs(shared=PROCESS_BYTES + need.fixed, each=need.per_task)
+    least = PROCESS_BYTES + need.fixed
+    in_memory = need.growing <= TOUCHED_BYTES or all(
+        slots(threads, memory, Needs(shared=least + need.growing, each=need.per_task)) >= min(threads, blocks)
+        for threads, memory in processes
+    )
+    held = Needs(shared=least + (need.growing if in_memory else TOUCHED_BYTES), each=need.per_task)
     tasks = [(min(slots(threads, memory, held), blocks), memory) for threads, memory in processes]
     able = [(at_once, memory) for at_once, memory in tasks if at_once]
     if not able:
-        least, largest = held.shared + need.per_task, max(memory or 0 for _, memory in processes)
-        several = len(processes) > 1
-        raise MemoryBudgetError(
-            f"stage {name} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
-            f"process, {format_bytes(need.fixed)} for what all tasks share, {format_bytes(need.per_task)} for a block "
-            f"of {dimensions.block_rows} rows), the budget{' of a process' if several else ''} is "
-            f"{format_bytes(largest)}: raise --memory to {format_bytes(least * (1 + several * len(processes)))}"
-            f"{', or the memory of the workers of a cluster' if several else ''}, or start a new run with smaller "
-            "blocks (--block-rows)"
-        )
+        raise MemoryBudgetError(too_little(name, need, held, processes, dimensions))
     spare = [memory - held.shared - at_once * need.per_task for at_once, memory in able if memory]
     at_once = min(sum(count for count, _ in able), blocks)
-    return Fit(at_once, max(count for count, _ in able), min([need.cache, *spare]))
+    cache = min([need.cache, *spare])
+    return Fit(at_once, max(count for count, _ in able), held.shared, cache, in_memory)
+
+
+def too_little(
+    name: str, need: MemoryNeed, held: Needs, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions
+) -> str:
+    """Return what to say of a budget that cannot hold one task of a stage."""
+    least, largest = held.shared + held.each, max(memory or 0 for _, memory in processes)
+    several = len(processes) > 1
+    return (
+        f"stage {name} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
+        f"process, {format_bytes(held.shared - PROCESS_BYTES)} for what all tasks share, "
+        f"{format_bytes(need.per_task)} for a block of {dimensions.block_rows} rows), the budget"
+        f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
+        f"{format_bytes(least * (1 + several * len(processes)))}"
+        f"{', or the memory of the workers of a cluster' if several else ''}, or start a new run with smaller "
+        "blocks (--block-rows)"
+    )
 
 
 def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:

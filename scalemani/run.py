@@ -161,7 +161,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     if group.complete:
         return
     group.objects.set_json("inputs.json", contents)
-    task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.cache_bytes)
+    task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.cache_bytes, planned.fit.in_memory)
     work = StageWork(task, executor, planned.at_once, planned.fit.in_one_process, planned.needs)
     started = time.perf_counter()
     with PeakMemory() as peak:

@@ -2,14 +2,19 @@
 
 import contextlib
 import ctypes
+import tempfile
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from scalemani.chunked.mapped import mapped_arrays
+from scalemani.kernels.large_arrays import empty, large_arrays_from, large_arrays_in_memory
 from scalemani.store.groups import StageGroup
+from scalemani.store.objects import LocalObjects
 
 Made = TypeVar("Made")
 
@@ -73,6 +78,34 @@ def resident(group: StageGroup, name: str) -> np.ndarray:
         return values
 
     return kept((group.root, group.path, name), read_only)
+
+
+def mapped(group: StageGroup, name: str) -> np.ndarray:
+    """As `resident`, for an array with a row a point, in a mapped file: of which little is in memory at any moment."""
+
+    def filled() -> np.ndarray:
+        with large_arrays_from(mapped_arrays(scratch_folder(group))):
+            values = read_large(group, name)
+        values.flags.writeable = False
+        return values
+
+    return kept((group.root, group.path, name), filled)
+
+
+def read_large(group: StageGroup, name: str) -> np.ndarray:
+    """Return a whole array where large arrays are, chunk by chunk if that is not in memory."""
+    if large_arrays_in_memory():
+        return group.read(name)
+    array = group.array(name)
+    values, rows = empty(array.shape, array.dtype), array.chunks[0]
+    for start in range(0, len(values), rows):
+        values[start : start + rows] = array[start : start + rows]
+    return values
+
+
+def scratch_folder(group: StageGroup) -> Path:
+    """Return where the files of mapped arrays lie: in the run, or where temporary files go if that is in a bucket."""
+    return Path(group.root) if isinstance(group.objects, LocalObjects) else Path(tempfile.gettempdir())
 
 
 def gather_rows(group: StageGroup, name: str, rows: np.ndarray, cache_bytes: int) -> np.ndarray:

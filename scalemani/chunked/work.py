@@ -9,6 +9,8 @@ import numpy as np
 
 from scalemani.chunked.cluster import Needs
 from scalemani.chunked.executor import Executor, timed
+from scalemani.chunked.mapped import Empty, mapped_arrays
+from scalemani.chunked.resident import mapped, resident, scratch_folder
 from scalemani.params import Parameters
 from scalemani.store.groups import StageGroup, block_unit
 
@@ -43,11 +45,16 @@ class Dimensions:
 
 @dataclass(frozen=True)
 class MemoryNeed:
-    """Bytes a stage needs: once a process, for each task at work, and what a cache of blocks can put to use."""
+    """Bytes a stage needs: once a process, for each task at work, and what a cache of blocks can put to use.
+
+    `growing` are those of arrays with a row a point: held in memory by each process where that leaves room for all
+    tasks, in mapped files where it does not.
+    """
 
     fixed: int
     per_task: int
     cache: int = 0
+    growing: int = 0
 
 
 @dataclass(frozen=True)
@@ -60,6 +67,16 @@ class StageTask:
     inputs: Mapping[str, StageGroup]
     output: StageGroup
     cache_bytes: int
+    in_memory: bool = True
+
+    def whole(self, group: StageGroup, name: str) -> np.ndarray:
+        """Return a whole array with a row a point, kept until the stage ends: in memory where that has room."""
+        return resident(group, name) if self.in_memory else mapped(group, name)
+
+    @property
+    def empty(self) -> Empty:
+        """How to make arrays with a row a point: as `numpy.empty` does, or mapped where memory has no room."""
+        return np.empty if self.in_memory else mapped_arrays(scratch_folder(self.output))
 
 
 BlockFunction = Callable[[StageTask, int], Arrays]

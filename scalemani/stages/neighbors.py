@@ -50,7 +50,7 @@ def n_candidates(n_neighbors: int, number: int) -> int:
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of all sketches, of a block's candidates with their points, and of a cache of all points."""
+    """Return the bytes of a block's candidates with their points, of a cache of all points, and of all sketches."""
     width = min(params.partition.sketch_dimensions, dimensions.n_features)
     k, rows, n_points = params.n_neighbors, dimensions.block_rows, dimensions.n_points
     everything = n_points * dimensions.row_bytes
@@ -58,7 +58,8 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
         return MemoryNeed(n_points * (4 * dimensions.n_features + 60 * k) + everything, rows * k * 30)
     pools = rows * (8 * (3 * n_candidates(k, 0) + 128) + 60 * k)
     gathered = min(rows * (4 + k // 4), n_points) * dimensions.row_bytes
-    return MemoryNeed(4 * width * n_points, pools + gathered + STAMP_BYTES * n_points, everything)
+    per_task = pools + gathered + STAMP_BYTES * n_points
+    return MemoryNeed(0, per_task, everything, growing=4 * width * n_points)
 
 
 def arrays(task: StageTask) -> list[RowArray]:
@@ -113,7 +114,7 @@ def run_round(work: StageWork, number: int, function: Any) -> None:
 def cells_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block among the points of the cells nearest to each of its points."""
     start, stop = task.dimensions.rows(block)
-    sketches = resident(task.inputs["work_points"], "sketch")
+    sketches = task.whole(task.inputs["work_points"], "sketch")
     offsets = resident(task.inputs["work_points"], "cell_offsets")
     centroids = resident(task.inputs["partition"], "centroids")
     probes = nearest_cells(sketches[start:stop], centroids, n_probes(task.dimensions, task.params))
@@ -134,7 +135,7 @@ def joined_block(number: int, task: StageTask, block: int) -> Arrays:
         np.ascontiguousarray(gather_rows(task.output, f"{step}/fresh", visited, 0)[:, :MOST_LISTED]).astype(bool),
     )
     limits = ((distances[:, -1] / sketch_basis(task.inputs["partition"]).scale) ** 2).astype(np.float32)
-    sketches = resident(task.inputs["work_points"], "sketch")
+    sketches = task.whole(task.inputs["work_points"], "sketch")
     own = Edges(indices, fresh.astype(bool))
     candidates = propose_neighbors(
         sketches, start, own, places, lists, limits, n_candidates(task.params.n_neighbors, number)
@@ -164,7 +165,7 @@ def exact_block(task: StageTask, block: int) -> Arrays:
 
 def nearest_of_block(task: StageTask, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int) -> Neighbors:
     """Return the nearest of what is known and a block of points, for the points at ascending work rows `rows`."""
-    points, sketches = task.inputs["work_points"], resident(task.inputs["work_points"], "sketch")
+    points, sketches = task.inputs["work_points"], task.whole(task.inputs["work_points"], "sketch")
     scale = sketch_basis(task.inputs["partition"]).scale
     queries = SketchedRows(gather_rows(points, "points", rows, task.cache_bytes), sketches[rows], scale)
     start, stop = task.dimensions.rows(block)
