@@ -5,14 +5,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from scalemani.chunked.resident import read_large
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.large_arrays import empty
+from scalemani.kernels.tall import panels
 from scalemani.store.schema import RowArray
 
 
 def in_input_order(task: StageTask, positions: np.ndarray) -> np.ndarray:
     """Return positions (N, d) of work order in input order."""
-    ordered = np.empty(positions.shape)
-    ordered[task.inputs["work_points"].read("input_rows")] = positions
+    ordered, input_rows = empty(positions.shape, np.float64), read_large(task.inputs["work_points"], "input_rows")
+    for panel in panels(len(ordered)):
+        ordered[input_rows[panel]] = positions[panel]
     return ordered
 
 

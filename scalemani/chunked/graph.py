@@ -3,9 +3,10 @@
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.resident import resident
+from scalemani.chunked.resident import gather_rows, read_large, resident
 from scalemani.kernels.attraction import AffinityRows
 from scalemani.kernels.coarsening import Level
+from scalemani.kernels.large_arrays import empty
 from scalemani.kernels.sketch import SketchBasis
 from scalemani.store.groups import StageGroup
 
@@ -47,6 +48,16 @@ def symmetric_rows_of(group: StageGroup, block: int) -> tuple[np.ndarray, np.nda
     )
 
 
+def degrees_of(group: StageGroup, n_points: int) -> np.ndarray:
+    """Return the degrees (N,) of W as a large array."""
+    degrees, place, block = empty((n_points,), np.float64), 0, 0
+    while place < n_points:
+        part = group.read_part("degrees", block)
+        degrees[place : place + len(part)] = part
+        place, block = place + len(part), block + 1
+    return degrees
+
+
 def affinity_rows(group: StageGroup, n_blocks: int) -> AffinityRows:
     """Return all of W in memory: 8 bytes a nonzero."""
     counts = np.concatenate([np.diff(group.read_part("indptr", block)) for block in range(n_blocks)])
@@ -61,10 +72,20 @@ def affinity_rows(group: StageGroup, n_blocks: int) -> AffinityRows:
     return AffinityRows(indptr, indices, values)
 
 
-def weights_matrix(group: StageGroup, n_landmarks: int) -> sp.csr_matrix:
-    """Return Z (N, L) in CSR form on the arrays that the process keeps at hand."""
-    indices, values = resident(group, "indices"), resident(group, "values")
-    indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int64)
+def weights_block(group: StageGroup, block: int, n_landmarks: int) -> sp.csr_matrix:
+    """Return one block's rows of Z (n, L)."""
+    return weights_rows(group.read_block("indices", block), group.read_block("values", block), n_landmarks)
+
+
+def gathered_weights(group: StageGroup, rows: np.ndarray, n_landmarks: int, cache_bytes: int) -> sp.csr_matrix:
+    """Return the rows of Z at given row numbers (n,): (n, L)."""
+    indices, values = (gather_rows(group, name, rows, cache_bytes) for name in ("indices", "values"))
+    return weights_rows(indices, values, n_landmarks)
+
+
+def weights_rows(indices: np.ndarray, values: np.ndarray, n_landmarks: int) -> sp.csr_matrix:
+    """Return rows of Z in CSR form on the arrays given: (n, L) from (n, K_Z) each."""
+    indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
     return sp.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(len(indices), n_landmarks), copy=False)
 
 
@@ -96,6 +117,8 @@ def coarse_levels(group: StageGroup) -> list[Level]:
     levels = []
     for number in range(1, group.record["certificates"]["levels"] + 1):
         names = ("indptr", "indices", "values", "degrees", "labels")
-        indptr, indices, values, degrees, labels = (group.read(f"{level_folder(number)}{name}") for name in names)
+        indptr, indices, values, degrees, labels = (
+            read_large(group, f"{level_folder(number)}{name}") for name in names
+        )
         levels.append(Level((indptr, indices, values), degrees, labels))
     return levels

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.compile import compiled
+from scalemani.kernels.large_arrays import as_here, concatenated, placed
 from scalemani.kernels.symmetrize import row_sums
 from scalemani.kernels.tall import PANEL, Mapper, panels
 
@@ -181,10 +182,10 @@ def joined(parts: Iterable[SummedRows]) -> SummedRows:
     parts = list(parts)
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
     return SummedRows(
-        np.concatenate([part.nodes for part in parts]),
-        np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
-        np.concatenate([part.indices for part in parts]),
-        np.concatenate([part.values for part in parts]),
+        concatenated([part.nodes for part in parts]),
+        placed(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
+        concatenated([part.indices for part in parts]),
+        concatenated([part.values for part in parts]),
     )
 
 
@@ -200,11 +201,11 @@ def coarse_graph(parts: SummedRows, n_aggregates: int, over: Mapper = map) -> Ro
         indptr = np.concatenate([[0], np.cumsum(counts)])
         entries = np.repeat(parts.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
         rows = (indptr, parts.indices[entries], parts.values[entries])
-        return _summed(rows, parts.nodes[chosen], _scratch(n_aggregates))
+        return joined([_summed(rows, parts.nodes[chosen], _scratch(n_aggregates))])
 
     filled = [slice(first, stop) for first, stop in itertools.pairwise(bounds) if stop > first]
-    _, indptr, indices, values = joined(over(merged, filled))
-    return indptr, indices, values.astype(np.float32)
+    _, indptr, indices, values = joined(over(as_here(merged), filled))
+    return indptr, indices, concatenated([values], np.float32)
 
 
 def coarser(rows: Rows, over: Mapper = map) -> Iterator[Level]:
@@ -232,4 +233,4 @@ def next_graph(rows: Rows, aggregates: AggregateState, over: Mapper = map) -> Ro
     def part(panel: slice) -> SummedRows:
         return coarse_part(row_slice(rows, panel.start, panel.stop), aggregates.labels, aggregates.count, panel.start)
 
-    return coarse_graph(joined(over(part, panels(len(rows[0]) - 1))), aggregates.count, over)
+    return coarse_graph(joined(over(as_here(part), panels(len(rows[0]) - 1))), aggregates.count, over)

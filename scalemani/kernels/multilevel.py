@@ -14,6 +14,7 @@ import numpy as np
 from scalemani.kernels.coarsening import DENSE_NODES, Level, row_slice
 from scalemani.kernels.compile import compiled, compiled_sums
 from scalemani.kernels.graph_product import normalized_product
+from scalemani.kernels.large_arrays import concatenated, empty, placed
 from scalemani.kernels.refinement import initial_state, random_columns, step
 from scalemani.kernels.tall import Mapper, panels, unit_roots
 
@@ -70,13 +71,13 @@ class Transfer:
 
     def __init__(self, labels: np.ndarray, degrees: np.ndarray, coarse_degrees: np.ndarray, over: Mapper) -> None:
         self._labels, self._over = labels, over
-        self._scale = np.sqrt(degrees / coarse_degrees[labels])
-        self._members = np.argsort(labels, kind="stable").astype(np.int32)
+        self._scale = placed(np.sqrt(degrees / coarse_degrees[labels]))
+        self._members = placed(np.argsort(labels, kind="stable").astype(np.int32))
         self._indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=len(coarse_degrees)))])
 
     def restricted(self, vectors: np.ndarray) -> np.ndarray:
         """Return P^T times vectors (N, m): (C, m) float32."""
-        out: np.ndarray = np.empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
+        out = empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
 
         def part(panel: slice) -> None:
             _restrict(self._indptr, self._members, self._scale, vectors, panel.start, out[panel])
@@ -98,7 +99,7 @@ class Multilevel:
 
     def __init__(self, levels: Sequence[Level], over: Mapper = map) -> None:
         self._levels, self._over = levels, over
-        self._inverse_roots = [1 / np.sqrt(level.degrees) for level in levels]
+        self._inverse_roots = [placed(1 / np.sqrt(level.degrees)) for level in levels]
         self._transfers = [
             Transfer(fine.labels, fine.degrees, coarse.degrees, over) for fine, coarse in itertools.pairwise(levels)
         ]
@@ -110,7 +111,7 @@ class Multilevel:
 
     def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (n, m) on a level."""
-        out, rows = np.empty_like(vectors), self._levels[level].rows
+        out, rows = empty(vectors.shape, vectors.dtype), self._levels[level].rows
 
         def part(panel: slice) -> None:
             own = row_slice(rows, panel.start, panel.stop)
@@ -127,13 +128,23 @@ class Multilevel:
                 return smooth * right
             values, vectors = self._dense
             return vectors @ ((vectors.T @ right) / np.maximum(1 - values, LEAST_GAP)[:, None])
-        found = smooth * right
-        found += self._from_coarser(right - found + self.product(level, found), level)
-        found += smooth * (right - found + self.product(level, found))
+        found = empty(right.shape, right.dtype)
+        np.multiply(smooth, right, out=found)
+        found += self._from_coarser(self._remaining(right, found, level), level)
+        remaining = self._remaining(right, found, level)
+        for panel in panels(len(found)):
+            found[panel] += smooth[panel] * remaining[panel]
         return found
 
+    def _remaining(self, right: np.ndarray, found: np.ndarray, level: int) -> np.ndarray:
+        """Return right - (I - S) found."""
+        remaining = self.product(level, found)
+        for panel in panels(len(found)):
+            remaining[panel] += right[panel] - found[panel]
+        return remaining
+
     def _from_coarser(self, residual: np.ndarray, level: int) -> np.ndarray:
-        out = np.empty_like(residual)
+        out = empty(residual.shape, residual.dtype)
         transfer = self._transfers[level]
         transfer.prolong(self.corrected(transfer.restricted(residual), level + 1), out)
         return out
@@ -148,7 +159,7 @@ class Multilevel:
             if level == len(self._levels) - 1:
                 vectors, steps = self._coarsest(n_vectors, seed)
             else:
-                coarse, vectors = vectors, np.empty((len(self._levels[level].degrees), vectors.shape[1]), np.float32)
+                coarse, vectors = vectors, empty((len(self._levels[level].degrees), vectors.shape[1]), np.float32)
                 self._transfers[level].prolong(coarse, vectors)
                 steps = _steps(len(vectors))
             if steps:
@@ -167,21 +178,24 @@ class Multilevel:
             return self.product(level, block)
 
         def correct(residuals: np.ndarray, out: np.ndarray) -> None:
-            out[:] = self.corrected(np.ascontiguousarray(residuals), level)
+            out[:] = self.corrected(concatenated([residuals]), level)
 
         state = initial_state(vectors, trivial, apply, vectors.shape[1], self._over)
         for _ in range(steps):
             if state.residuals[:n_wanted].max() <= ROUGHNESS * target:
                 break
             state = step(state, apply, correct, trivial, ROUGHNESS * target, self._over)
-        return np.ascontiguousarray(state.vectors)
+        return concatenated([state.vectors])
 
     def _loops(self, level: int) -> np.ndarray:
         """Return the diagonal of S: weight inside aggregates."""
         indptr, indices, values = self._levels[level].rows
-        on_diagonal = np.flatnonzero(indices == np.repeat(np.arange(len(indptr) - 1), np.diff(indptr)))
         loops = np.zeros(len(indptr) - 1)
-        loops[indices[on_diagonal]] = values[on_diagonal]
+        for panel in panels(len(loops)):
+            entries = slice(indptr[panel.start], indptr[panel.stop])
+            of_rows = np.repeat(np.arange(panel.start, panel.stop), np.diff(indptr[panel.start : panel.stop + 1]))
+            on_diagonal = indices[entries] == of_rows
+            loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
         return loops / self._levels[level].degrees
 
     def _eigendecomposition(self) -> tuple[np.ndarray, np.ndarray]:

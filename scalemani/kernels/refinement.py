@@ -20,6 +20,7 @@ from numpy.typing import DTypeLike
 from scalemani.errors import RankError
 from scalemani.kernels.draws import generator
 from scalemani.kernels.eigenproblem import sign_rule
+from scalemani.kernels.large_arrays import concatenated, empty, zeros
 from scalemani.kernels.tall import (
     TILE,
     Mapper,
@@ -96,13 +97,14 @@ def initial_state(
     lengths = np.diag(gram(vectors, vectors, over))
     free = without_direction(vectors, trivial, over)
     # What is left of a constant column is rounding.
-    free = np.ascontiguousarray(free[:, np.diag(gram(free, free, over)) > TRIVIAL_SHARE * lengths])
+    varied = np.diag(gram(free, free, over)) > TRIVIAL_SHARE * lengths
+    free = free if varied.all() else np.ascontiguousarray(free[:, varied])
     products = apply(free)
     overlap, projected = joint_gram((free,), (products,), over)
     if overlap.size == 0 or not np.isfinite(overlap).all():
         raise RankError("the vectors to refine are constant, zero or not finite: start from others")
     values, coefficients = _ritz(overlap, projected, width)
-    basis, images = (np.zeros((len(free), 2 * len(values)), free.dtype) for _ in range(2))
+    basis, images = (zeros((len(free), 2 * len(values)), free.dtype) for _ in range(2))
     combine((free,), coefficients, basis, over)
     combine((products,), coefficients, images, over)
     return RefinementState(basis, images, values, residuals_into(None, basis, images, values, over), 1)
@@ -117,7 +119,7 @@ def step(
     (N, a), into `out`; vectors whose residual is within `target` take part, but ask for nothing new.
     """
     active = np.flatnonzero(state.residuals > target)
-    added: np.ndarray = np.empty((len(state.basis), 2 * len(active)), state.basis.dtype)
+    added = empty((len(state.basis), 2 * len(active)), state.basis.dtype)
     residuals_into(added[:, len(active) :], state.basis, state.images, state.values, over, active)
     correct(added[:, len(active) :], added[:, : len(active)])
     _orthonormalize(added, (state.basis, trivial[:, None]), over)
@@ -196,7 +198,7 @@ def refined(
         if reached and state.fresh:
             break
         if reached or state.passes == max_passes - 1:
-            passes, vectors = state.passes, np.ascontiguousarray(state.vectors)
+            passes, vectors = state.passes, concatenated([state.vectors])
             del state  # its arrays are the largest there are
             renewed = initial_state(vectors, trivial, apply, vectors.shape[1], over)
             state = replace(renewed, passes=passes + renewed.passes)

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.kernels.large_arrays import empty
+
 PANEL = 65536
 TILE = 4096  # a tile of 64 columns of float32 is 1 MB: it stays in the second-level cache
 Mapper = Callable[[Callable[[slice], Any], list[slice]], Iterable[Any]]
@@ -98,7 +100,7 @@ def subtract_projections(vectors: np.ndarray, directions: Sequence[np.ndarray], 
 def without_direction(vectors: np.ndarray, direction: np.ndarray, over: Mapper = map) -> np.ndarray:
     """Return vectors (N, m) minus their projections on the unit vector `direction` (N,)."""
     shares = gram(direction[:, None], vectors, over).astype(vectors.dtype)
-    out = np.empty_like(vectors)
+    out = empty(vectors.shape, vectors.dtype)
 
     def part(panel: slice) -> None:
         for tile in _tiles(panel):

@@ -4,28 +4,34 @@ from typing import Any
 
 from scalemani.chunked.graph import coarse_levels
 from scalemani.chunked.work import Dimensions, MemoryNeed, StageWork
+from scalemani.kernels.large_arrays import large_arrays_from
 from scalemani.kernels.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
 from scalemani.kernels.refinement import n_start_columns
 from scalemani.params import Parameters
 
 COPIES_OF_VECTORS = 14  # of float32: a block of four times as many vectors, its products, and what a V-cycle works in
 
+KEPT_BYTES_PER_POINT = 24  # always in memory: what transfers between graphs and degrees take while they are made
+
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the coarse graphs and of the vectors on the first of them."""
     width = n_start_columns(params.n_components, dimensions.n_points)
     vectors = COPIES_OF_VECTORS * 4 * int(NODES_PER_POINT * dimensions.n_points) * width
-    return MemoryNeed(hierarchy_bytes(dimensions.n_points, params.n_neighbors) + vectors, 0)
+    least = hierarchy_bytes(0, params.n_neighbors) + KEPT_BYTES_PER_POINT * dimensions.n_points
+    growing = hierarchy_bytes(dimensions.n_points, params.n_neighbors) + vectors - least
+    return MemoryNeed(least, 0, growing=growing)
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up."""
     task, wanted = work.task, work.task.params.n_components
-    levels = coarse_levels(task.inputs["coarse_graphs"])
-    width = n_start_columns(wanted, task.dimensions.n_points)
-    work.executor.progress.start(task.stage, len(levels))
-    found = Multilevel(levels, work.executor.over).eigenvectors(
-        width, wanted, task.params.embedding.residual, task.params.seed
-    )
-    task.output.write_whole({"vectors": found})
+    with large_arrays_from(task.empty):
+        levels = coarse_levels(task.inputs["coarse_graphs"])
+        width = n_start_columns(wanted, task.dimensions.n_points)
+        work.executor.progress.start(task.stage, len(levels))
+        found = Multilevel(levels, work.executor.over).eigenvectors(
+            width, wanted, task.params.embedding.residual, task.params.seed
+        )
+        task.output.write_whole({"vectors": found})
     return {"vectors": found.shape[1]}

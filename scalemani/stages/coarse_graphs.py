@@ -1,10 +1,11 @@
 """The hierarchy of coarse graphs of W: small aggregates of points, aggregates of these, and so on."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.graph import level_arrays, level_folder, symmetric_rows_of
+from scalemani.chunked.graph import degrees_of, level_arrays, level_folder, symmetric_rows_of
 from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.coarsening import (
     Rows,
@@ -16,29 +17,33 @@ from scalemani.kernels.coarsening import (
     joined,
     no_aggregates,
 )
+from scalemani.kernels.large_arrays import as_here, large_arrays_from
 from scalemani.params import Parameters
 
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
 BYTES_PER_SUM = 12  # float64 and int32
 COPIES_OF_SUMS = 2.5  # parts, the same joined, and what becomes of them
 BYTES_PER_POINT = 80
+KEPT_BYTES_PER_POINT = 64  # of these, always in memory: labels and sizes while a block is added, room for row sums
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the sums of rows on their way to the first coarse graph, the largest, and of a block of W."""
     edges = EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_SUM
-    fixed = dimensions.n_points * (COPIES_OF_SUMS * edges + BYTES_PER_POINT)
-    return MemoryNeed(int(fixed), int(3 * dimensions.block_rows * edges))
+    kept = dimensions.n_points * KEPT_BYTES_PER_POINT
+    growing = int(dimensions.n_points * (COPIES_OF_SUMS * edges + BYTES_PER_POINT)) - kept
+    return MemoryNeed(kept, int(3 * dimensions.block_rows * edges), growing=growing)
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Join points into aggregates, sum the graph between them, coarsen that in memory, and write all levels."""
-    labels, rows = first_coarse_graph(work)
-    work.task.output.write_whole({"labels": labels})
     nodes = []
-    for number, level in enumerate(coarser(rows, work.executor.over), 1):
-        nodes.append(len(level.degrees))
-        work.task.output.write_whole(level_arrays(level), f"level-{number}", level_folder(number))
+    with large_arrays_from(work.task.empty):
+        labels, rows = first_coarse_graph(work)
+        work.task.output.write_whole({"labels": labels})
+        for number, level in enumerate(coarser(rows, work.executor.over), 1):
+            nodes.append(len(level.degrees))
+            work.task.output.write_whole(level_arrays(level), f"level-{number}", level_folder(number))
     return {"levels": len(nodes), "nodes": nodes}
 
 
@@ -46,16 +51,16 @@ def first_coarse_graph(work: StageWork) -> tuple[np.ndarray, Rows]:
     """Return the aggregate of each point, and the graph between aggregates: two passes over W."""
     task, blocks = work.task, range(work.task.dimensions.n_blocks)
     group = task.inputs["symmetric_affinities"]
-    inverse_roots = 1 / np.sqrt(np.concatenate([group.read_part("degrees", block) for block in blocks]))
+    inverse_roots = degrees_of(group, task.dimensions.n_points)
+    np.divide(1, np.sqrt(inverse_roots, out=inverse_roots), out=inverse_roots)
     aggregates = no_aggregates(task.dimensions.n_points)
     work.executor.progress.start(task.stage, 2 * len(blocks))
     for block in blocks:
         rows = symmetric_rows_of(group, block)
         aggregates = aggregated(aggregates, rows, inverse_roots, task.dimensions.rows(block)[0])
         work.executor.progress.advance()
-    parts = work.executor.map_locally(
-        lambda block: part_of_block(task, aggregates.labels, aggregates.count, block), blocks
-    )
+    part = as_here(functools.partial(part_of_block, task, aggregates.labels, aggregates.count))
+    parts = work.executor.map_locally(part, blocks)
     return aggregates.labels, coarse_graph(joined(parts), aggregates.count, work.executor.over)
 
 

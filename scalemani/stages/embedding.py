@@ -13,14 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.embedding import write_embedding
-from scalemani.chunked.graph import coarse_levels, symmetric_block, symmetric_rows_of, weights_matrix
-from scalemani.chunked.resident import kept
+from scalemani.chunked.graph import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
+from scalemani.chunked.resident import kept, read_large
 from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.baselines import exact_eigenmaps
 from scalemani.kernels.graph_product import normalized_product
+from scalemani.kernels.large_arrays import empty, large_arrays_from, placed
 from scalemani.kernels.multilevel import Multilevel, Transfer, hierarchy_bytes
 from scalemani.kernels.refinement import initial_state, n_columns, n_start_columns, refined, refined_embedding
-from scalemani.kernels.tall import gram, residuals_into, unit_roots
+from scalemani.kernels.tall import gram, panels, residuals_into, unit_roots
 from scalemani.params import Parameters
 
 FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64
@@ -29,6 +30,7 @@ BYTES_PER_EDGE = 8
 COPIES_OF_VECTORS = 9  # vectors, directions, residuals and corrections, their products, and what a correction makes
 COPIES_AT_START = 3  # start vectors, the same without the trivial one, and their products
 BYTES_PER_POINT = 40  # degrees, their roots, the trivial vector, and row numbers
+KEPT_BYTES_PER_POINT, KEPT_COPIES = 32, 3  # always in memory: one of these on its way, and the vectors wanted
 
 
 def vector_dtype(params: Parameters) -> type:
@@ -51,11 +53,19 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     elif params.embedding.solver == "exact":
         vectors += n_points * (4 * edges + 8 * 3 * (2 * width + 20))
     vectors += BYTES_PER_POINT * n_points
-    return MemoryNeed(vectors, 3 * dimensions.block_rows * edges, n_points * edges)
+    kept = n_points * (KEPT_BYTES_PER_POINT + KEPT_COPIES * 4 * width)
+    kept += hierarchy_bytes(0, params.n_neighbors) if params.embedding.solver == "lll+refine" else 0
+    return MemoryNeed(kept, 3 * dimensions.block_rows * edges, n_points * edges, growing=max(0, vectors - kept))
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify the residual on the full problem."""
+    with large_arrays_from(work.task.empty):
+        return solved_and_written(work)
+
+
+def solved_and_written(work: StageWork) -> dict[str, Any]:
+    """Solve and write with large arrays from wherever they are taken."""
     graph = StreamedGraph(work)
     vectors, values, certificates = SOLVERS[work.task.params.embedding.solver](work, graph)
     residual = certificates["residual"]
@@ -75,16 +85,15 @@ class StreamedGraph:
     def __init__(self, work: StageWork) -> None:
         self._work = work
         self._group = work.task.inputs["symmetric_affinities"]
-        blocks = range(work.task.dimensions.n_blocks)
-        self.degrees = np.concatenate([self._group.read_part("degrees", block) for block in blocks])
-        self._inverse_roots = 1 / np.sqrt(self.degrees)
-        self.trivial = unit_roots(self.degrees)
+        self.degrees = degrees_of(self._group, work.task.dimensions.n_points)
+        self._inverse_roots = placed(1 / np.sqrt(self.degrees))
+        self.trivial = placed(unit_roots(self.degrees))
         per_block = EDGES_PER_NEIGHBOR * work.task.params.n_neighbors * BYTES_PER_EDGE * work.task.dimensions.block_rows
         self._kept_blocks = int(work.task.cache_bytes // per_block)
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (N, m)."""
-        out = np.empty_like(vectors)
+        out = empty(vectors.shape, vectors.dtype)
         blocks = list(range(self._work.task.dimensions.n_blocks))
         self._work.executor.over(functools.partial(self._block_product, vectors, out), blocks)
         self._work.executor.progress.advance()
@@ -106,8 +115,12 @@ Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 
 def landmark_vectors(task: StageTask) -> np.ndarray:
     """Return Z times the coordinates of the landmarks: (N, d) float64, in work order."""
-    weights = weights_matrix(task.inputs["landmark_weights"], task.params.landmarks.n_landmarks)
-    return np.asarray(weights @ task.inputs["landmark_embedding"].read("vectors"))
+    group, coordinates = task.inputs["landmark_weights"], task.inputs["landmark_embedding"].read("vectors")
+    vectors = empty((task.dimensions.n_points, coordinates.shape[1]), np.float64)
+    for block in range(task.dimensions.n_blocks):
+        weights = weights_block(group, block, len(coordinates))
+        vectors[slice(*task.dimensions.rows(block))] = weights @ coordinates
+    return vectors
 
 
 def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
@@ -133,7 +146,7 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     wanted = task.params.n_components
     levels = coarse_levels(task.inputs["coarse_graphs"])
     coarse = Multilevel(levels, over)
-    transfer = Transfer(task.inputs["coarse_graphs"].read("labels"), graph.degrees, levels[0].degrees, over)
+    transfer = Transfer(read_large(task.inputs["coarse_graphs"], "labels"), graph.degrees, levels[0].degrees, over)
 
     def correct(residuals: np.ndarray, out: np.ndarray) -> None:
         transfer.prolong(coarse.corrected(transfer.restricted(residuals)), out)
@@ -149,10 +162,12 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
 
 def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:
     """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of the landmarks."""
-    coarse, wanted = task.inputs["coarse_embedding"].read("vectors"), task.params.n_components
-    start: np.ndarray = np.empty((len(graph.degrees), coarse.shape[1] + wanted), vector_dtype(task.params))
+    coarse, wanted = read_large(task.inputs["coarse_embedding"], "vectors"), task.params.n_components
+    start = empty((len(graph.degrees), coarse.shape[1] + wanted), vector_dtype(task.params))
     transfer.prolong(coarse, start[:, : coarse.shape[1]])
-    start[:, coarse.shape[1] :] = landmark_vectors(task) * graph.trivial[:, np.newaxis]
+    of_landmarks = landmark_vectors(task)
+    for panel in panels(len(start)):
+        start[panel, coarse.shape[1] :] = of_landmarks[panel] * graph.trivial[panel, np.newaxis]
     return start
 
 

@@ -1,0 +1,92 @@
+"""Arrays in mapped files: they hold what was written, and the process holds few of their pages."""
+
+import gc
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from scalemani import plan
+from scalemani.chunked import mapped
+from scalemani.chunked.executor import Executor
+from scalemani.chunked.mapped import MAPPED_BYTES, TOUCHED_BYTES, file_pages_bytes, mapped_arrays, mapped_file
+from scalemani.errors import StoreError
+from scalemani.params import Parameters
+from scalemani.plan import fit
+from scalemani.run import run
+from scalemani.sources import open_points
+
+
+def test_they_hold_what_was_written_when_their_pages_were_let_go(tmp_path):
+    empty, rng = mapped_arrays(tmp_path), np.random.default_rng(0)
+    written = [rng.random((rows, 7)) for rows in (3, 5_000, 30_000, 400_000)]
+    held = [empty(values.shape, values.dtype) for values in written]
+    assert all(not array.any() for array in held)
+    for array, values in zip(held, written, strict=True):
+        array[...] = values
+    mapped.let_go()
+    for array, values in zip(held, written, strict=True):
+        np.testing.assert_array_equal(array, values)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_process_holds_few_of_their_pages(tmp_path):
+    array = mapped_arrays(tmp_path)((8 * MAPPED_BYTES // 8,), np.float64)
+    before, most, done = file_pages_bytes(), [0], threading.Event()
+
+    def look():
+        while not done.wait(0.01):
+            most[0] = max(most[0], file_pages_bytes())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for start in range(0, array.size, 2**17):
+        array[start : start + 2**17] = start
+    assert all((array[start : start + 2**17] == start).all() for start in range(0, array.size, 2**17))
+    done.set()
+    looking.join()
+    assert MAPPED_BYTES // 2 < most[0] - before < TOUCHED_BYTES
+
+
+def test_their_space_is_given_back(tmp_path):
+    files = len(os.listdir("/proc/self/fd"))
+    empty = mapped_arrays(tmp_path)
+    arrays = [empty((200_000,), np.float64) for _ in range(50)]
+    assert len(os.listdir("/proc/self/fd")) - files < 10
+    del empty, arrays
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= files
+    for _ in range(200):  # nothing is watched when nothing is mapped
+        if not any(thread.name == "mapped pages" for thread in threading.enumerate()):
+            return
+        time.sleep(0.05)
+    pytest.fail("pages of nothing are still watched")
+
+
+def test_a_folder_that_is_not_there_is_told_of(tmp_path):
+    with pytest.raises(StoreError, match="cannot write"):
+        mapped_arrays(tmp_path / "no")((10**6,), np.float64)
+
+
+@pytest.mark.parametrize("residual", [1e-3, 1e-6])
+def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path, monkeypatch, residual):
+    values = {
+        "neighbors": {"n_neighbors": 12, "method": "partition"},
+        "affinities": {"perplexity": 4},
+        "landmarks": {"n_landmarks": 200},
+        "partition": {"cell_points": 200, "sample_points": 2000},
+        "embedding": {"residual": residual},
+    }
+    params = Parameters().with_values(values)
+    runs = [run(open_points(roll), tmp_path / "held", "laplacian-eigenmaps", params, Executor(), 1024)]
+    monkeypatch.setattr(plan, "fit", lambda *given: fit(*given)._replace(in_memory=False))
+    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
+    made = []
+    monkeypatch.setattr(mapped, "mapped_file", lambda *given: made.append(given) or mapped_file(*given))
+    runs.append(run(open_points(roll), tmp_path / "mapped", "laplacian-eigenmaps", params, Executor(), 1024))
+    assert made
+    for stage in ("neighbors", "reduced", "coarse_graphs", "coarse_embedding", "embedding"):
+        groups = [each.group(stage) for each in runs]
+        assert groups[0].content_digest == groups[1].content_digest, stage
