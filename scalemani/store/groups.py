@@ -22,6 +22,7 @@ from scalemani.store.verified import Digests, VerifiedStore
 
 SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
+WHOLE_CHUNK_BYTES = 2**25  # each chunk is copied and compressed in memory
 
 
 def block_unit(block: int, step: str = "") -> str:
@@ -107,12 +108,17 @@ class StageGroup:
         )
 
     def write_whole(self, arrays: Mapping[str, np.ndarray], unit: str = WHOLE_UNIT, folder: str = "") -> None:
-        """Write small or ragged arrays, each as one chunk, then mark them as the unit `unit`."""
+        """Write arrays of any shape, in chunks of rows that memory always holds, then mark them as the unit `unit`."""
         names = [f"{folder}{name}" for name in arrays]
         for name, values in zip(names, map(np.asarray, arrays.values()), strict=True):
             refuse_non_finite(values, f"{self.path}/{name}")
-            self._create(name, values.shape, values.dtype, tuple(max(length, 1) for length in values.shape), {})
-            self._array(name)[...] = values
+            chunks = whole_chunks(values)
+            self._create(name, values.shape, values.dtype, chunks, {})
+            target = self._array(name)
+            if values.ndim == 0:
+                target[...] = values
+            for start in range(0, len(values) if values.ndim else 0, chunks[0] if chunks else 1):
+                target[start : start + chunks[0]] = values[start : start + chunks[0]]
         self._commit(unit, [f"{name}/" for name in names])
 
     def write_parts(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
@@ -245,6 +251,14 @@ class StageGroup:
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:
     """Return a group that came from another process."""
     return StageGroup(root, path, block_rows)
+
+
+def whole_chunks(values: np.ndarray) -> tuple[int, ...]:
+    """Return the chunks of an array that is no row array: all columns of as many rows as WHOLE_CHUNK_BYTES hold."""
+    if values.ndim == 0:
+        return ()
+    rows = WHOLE_CHUNK_BYTES // max(values[:1].nbytes, 1)
+    return (max(1, min(rows, len(values))), *(max(length, 1) for length in values.shape[1:]))
 
 
 def digests_of(mark: Mapping[str, Sequence[Any]]) -> Digests:
