@@ -15,6 +15,7 @@ from scalemani.store.objects import digest
 from scalemani.validation import check_finite_block, check_magnitude
 
 BLOCK_BYTES = 16 * 2**20
+BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its block takes some ten times as much
 COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
 LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
@@ -30,9 +31,13 @@ class Survey:
     constant_features: int
 
 
-def default_block_rows(n_points: int, row_bytes: int) -> int:
-    """Return the rows a block: a multiple of the tile, some 16 MiB of points, and some blocks for every core."""
-    rows = min(BLOCK_BYTES // max(row_bytes, 1), -(-n_points // LEAST_BLOCKS), MOST_BLOCK_ROWS)
+def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
+    """Return the rows a block: a multiple of the tile, some 16 MiB of points or less where a process has little memory.
+
+    There are some blocks for every core.
+    """
+    block_bytes = BLOCK_BYTES if memory is None else min(BLOCK_BYTES, memory // BLOCKS_IN_MEMORY)
+    rows = min(block_bytes // max(row_bytes, 1), -(-n_points // LEAST_BLOCKS), MOST_BLOCK_ROWS)
     return max(ROWS_PER_TILE, rows // ROWS_PER_TILE * ROWS_PER_TILE)
 
 
@@ -52,7 +57,8 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     n_points, n_features = source.shape
     dtype = np.dtype(source.dtype)
     if block_rows is None:
-        rows = default_block_rows(n_points, n_features * dtype.itemsize)
+        least = min((memory for _, memory in executor.processes if memory), default=None)
+        rows = default_block_rows(n_points, n_features * dtype.itemsize, least)
     else:
         rows = checked_block_rows(block_rows, n_points)
     dimensions = Dimensions(n_points, n_features, dtype.name, rows)
