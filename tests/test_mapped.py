@@ -7,16 +7,20 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scalemani import plan
 from scalemani.chunked import mapped
 from scalemani.chunked.executor import Executor
 from scalemani.chunked.mapped import MAPPED_BYTES, TOUCHED_BYTES, file_pages_bytes, mapped_arrays, mapped_file
-from scalemani.errors import StoreError
+from scalemani.chunked.work import ROWS_PER_TILE, Dimensions, MemoryNeed
+from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.params import Parameters
-from scalemani.plan import fit
+from scalemani.plan import PROCESS_BYTES, fit
 from scalemani.run import run
 from scalemani.sources import open_points
+from scalemani.survey import BLOCKS_IN_MEMORY, default_block_rows
 
 
 def test_they_hold_what_was_written_when_their_pages_were_let_go(tmp_path):
@@ -90,3 +94,24 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
     for stage in ("neighbors", "reduced", "coarse_graphs", "coarse_embedding", "embedding"):
         groups = [each.group(stage) for each in runs]
         assert groups[0].content_digest == groups[1].content_digest, stage
+
+
+def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_within_it():
+    need = MemoryNeed(fixed=10**7, per_task=10**8, cache=10**12, growing=2 * 10**9)
+    dimensions = Dimensions(10**6, 100, "uint8", 1024)
+    totals = []
+    for budget in (1_000_000_000, 2_500_000_000, 4_000_000_000):
+        chosen = fit("neighbors", need, [(2, budget)], dimensions)
+        assert chosen.in_memory == (budget == 4_000_000_000)
+        totals.append(chosen.held + chosen.cache_bytes + chosen.at_once * need.per_task)
+        assert budget - need.per_task < totals[-1] <= budget
+    with pytest.raises(MemoryBudgetError, match="with one task at a time"):
+        fit("neighbors", need, [(2, PROCESS_BYTES + need.fixed + need.per_task)], dimensions)
+
+
+@given(st.integers(1, 10**7), st.integers(1, 4096), st.integers(4 * 10**8, 10**10))
+def test_blocks_fit_the_memory_and_are_whole_tiles(n_points, row_bytes, memory):
+    rows = default_block_rows(n_points, row_bytes, memory)
+    assert rows % ROWS_PER_TILE == 0
+    assert rows <= default_block_rows(n_points, row_bytes)
+    assert rows == ROWS_PER_TILE or rows * row_bytes <= memory // BLOCKS_IN_MEMORY
