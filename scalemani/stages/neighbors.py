@@ -59,7 +59,8 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     pools = rows * (8 * (3 * n_candidates(k, 0) + 128) + 60 * k)
     gathered = min(rows * (4 + k // 4), n_points) * dimensions.row_bytes
     per_task = pools + gathered + STAMP_BYTES * n_points
-    return MemoryNeed(0, per_task, everything, growing=4 * width * n_points)
+    queries = min(params.neighbors.sampled_queries, n_points) * (dimensions.row_bytes + 4 * width)
+    return MemoryNeed(queries, per_task, everything, growing=4 * width * n_points)
 
 
 def arrays(task: StageTask) -> list[RowArray]:
@@ -157,19 +158,27 @@ def exact_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block by looking at every point."""
     start, stop = task.dimensions.rows(block)
     rows = np.arange(start, stop)
-    found = no_known(task, block)
+    found, queries = no_known(task, block), sketched_rows(task, rows)
     for other in range(task.dimensions.n_blocks):
-        found = nearest_of_block(task, rows, found, np.full(stop - start, np.inf), other)
+        found = nearest_of_block(task, queries, rows, found, np.full(stop - start, np.inf), other)
     return {**found._asdict(), "fresh": np.ones(found.indices.shape, np.uint8)}
 
 
-def nearest_of_block(task: StageTask, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int) -> Neighbors:
-    """Return the nearest of what is known and a block of points, for the points at ascending work rows `rows`."""
-    points, sketches = task.inputs["work_points"], task.whole(task.inputs["work_points"], "sketch")
-    scale = sketch_basis(task.inputs["partition"]).scale
-    queries = SketchedRows(gather_rows(points, "points", rows, task.cache_bytes), sketches[rows], scale)
+def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
+    """Return the points at ascending work rows `rows`, with their sketches."""
+    group, scale = task.inputs["work_points"], sketch_basis(task.inputs["partition"]).scale
+    points = gather_rows(group, "points", rows, task.cache_bytes)
+    return SketchedRows(points, task.whole(group, "sketch")[rows], scale)
+
+
+def nearest_of_block(
+    task: StageTask, queries: SketchedRows, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
+) -> Neighbors:
+    """Return the nearest of what is known and a block of points, for the points `queries` at work rows `rows`."""
+    group = task.inputs["work_points"]
     start, stop = task.dimensions.rows(block)
-    candidates = SketchedRows(points.read_block("points", block), sketches[start:stop], scale)
+    sketches = task.whole(group, "sketch")[start:stop]
+    candidates = SketchedRows(group.read_block("points", block), sketches, queries.scale)
     return exact_neighbors(queries, rows, candidates, start, known, limits)
 
 
@@ -194,8 +203,11 @@ def measured_recall(work: StageWork, number: int) -> float:
 def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     """Return the nearest of a block of points to the sampled queries."""
     rows = resident(task.output, "query_rows")
+    # They lie in all blocks: gathered for every block anew, they would be read as often as there are blocks.
+    key = (task.output.root, task.output.path, "query points")
+    queries = kept(key, functools.partial(sketched_rows, task, rows))
     empty = no_neighbors(len(rows), task.params.n_neighbors)
-    return nearest_of_block(task, rows, empty, resident(task.output, "query_limits"), block)
+    return nearest_of_block(task, queries, rows, empty, resident(task.output, "query_limits"), block)
 
 
 def descent_block(task: StageTask, block: int) -> Arrays:
