@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from scalemani.chunked.clients import capacities, check_address, check_reach, connected, local_processes
 from scalemani.chunked.cluster import ClusterMap, Needs
+from scalemani.chunked.resident import share_freed_memory
 from scalemani.errors import ConfigError
 
 LEDGER_VARIABLE = "SCALEMANI_LEDGER"
@@ -79,6 +80,8 @@ class Executor:
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Start what the tasks need, and stop it again: BLAS at one thread, a local cluster where one is asked for."""
+        if self.memory is not None:
+            share_freed_memory()
         with threadpool_limits(1), contextlib.ExitStack() as stack:
             if self.scheduler == "processes":
                 self._client, self._restore = stack.enter_context(local_processes(self.workers))

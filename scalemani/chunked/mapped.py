@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
+from io import FileIO
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ TOUCHED_BYTES = 128 * 2**20  # at most, with what all cores touch between two lo
 LEAST_BYTES = 2**16  # smaller arrays stay in memory
 SHARED_FILE_BYTES = 2**25  # of a file for arrays of up to a quarter of it: each file takes a descriptor
 CACHE_LINE = 64
-SECONDS_BETWEEN_LOOKS = 0.002
+SECONDS_BETWEEN_LOOKS = 0.0005  # a core that reads here and there maps some 30 MB in the meantime
 
 Empty = Callable[[tuple[int, ...], DTypeLike], np.ndarray]
 
@@ -70,22 +71,27 @@ def mapped_file(folder: Path, n_bytes: int) -> mmap.mmap:
         _maps.add(made)
         if not _watching[0]:
             _watching[0] = True
-            threading.Thread(target=watch, name="mapped pages", daemon=True).start()
+            statm = open("/proc/self/statm", "rb", buffering=0)  # noqa: SIM115 - the thread closes it
+            arguments = statm, file_pages_bytes(statm)
+            threading.Thread(target=watch, args=arguments, name="mapped pages", daemon=True).start()
     return made
 
 
-def watch() -> None:
-    """Let go of all mapped pages whenever there are too many of them, until nothing is mapped."""
-    others = file_pages_bytes()
-    while True:
-        with _lock:
-            if not _maps:
-                _watching[0] = False
-                return
-        if file_pages_bytes() - others > MAPPED_BYTES:
-            let_go()
-            others = file_pages_bytes()
-        time.sleep(SECONDS_BETWEEN_LOOKS)
+def watch(statm: FileIO, others: int) -> None:
+    """Let go of all mapped pages whenever there are too many of them, until nothing is mapped.
+
+    Parameters: `statm`, of `file_pages_bytes`, closed at the end; `others`, bytes of files before anything was touched.
+    """
+    with statm:
+        while True:
+            with _lock:
+                if not _maps:
+                    _watching[0] = False
+                    return
+            if file_pages_bytes(statm) - others > MAPPED_BYTES:
+                let_go()
+                others = file_pages_bytes(statm)
+            time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
 def let_go() -> None:
@@ -96,7 +102,10 @@ def let_go() -> None:
         each.madvise(mmap.MADV_DONTNEED)
 
 
-def file_pages_bytes() -> int:
-    """Return the bytes of files that this process holds in memory: mapped arrays, and the code of libraries."""
-    with open("/proc/self/statm", encoding="ascii") as statm:
-        return int(statm.read().split()[2]) * mmap.PAGESIZE
+def file_pages_bytes(statm: FileIO) -> int:
+    """Return the bytes of files that this process holds in memory: mapped arrays, and the code of libraries.
+
+    Parameters: `statm`, /proc/self/statm, opened once: it is read anew each time.
+    """
+    statm.seek(0)
+    return int(statm.read().split()[2]) * mmap.PAGESIZE

@@ -16,6 +16,8 @@ from scalemani.kernels.large_arrays import empty, large_arrays_from, large_array
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import LocalObjects
 
+M_ARENA_MAX, ARENAS = -8, 2  # of mallopt(3)
+
 Made = TypeVar("Made")
 
 _lock = threading.Lock()
@@ -135,6 +137,12 @@ def release() -> None:
     _cache.clear()
     with contextlib.suppress(OSError, AttributeError):  # glibc keeps what threads have freed until it is told not to
         ctypes.CDLL("libc.so.6").malloc_trim(0)
+
+
+def share_freed_memory() -> None:
+    """Have glibc's allocator keep freed memory for all threads and not for each: called before threads are started."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, ARENAS)
 
 
 def enter(scope: str) -> None:

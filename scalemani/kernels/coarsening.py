@@ -15,12 +15,13 @@ import numpy as np
 from scalemani.kernels.compile import compiled
 from scalemani.kernels.large_arrays import as_here, concatenated, placed
 from scalemani.kernels.symmetrize import row_sums
-from scalemani.kernels.tall import PANEL, Mapper, panels
+from scalemani.kernels.tall import Mapper, panels
 
 MOST_MEMBERS = 8
 DENSE_NODES = 2000  # solved densely: about half a second
 LEAST_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this ends the coarsening
 ROWS_PER_SUM = 1024  # rows are summed in tiles of this many, of which blocks are multiples: blocks leave no trace
+NODES_AT_ONCE = 16384  # of a coarse graph, whose parts are merged: some 30 MB
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # (indptr, indices, values) of consecutive rows in CSR form
 
@@ -192,7 +193,7 @@ def joined(parts: Iterable[SummedRows]) -> SummedRows:
 def coarse_graph(parts: SummedRows, n_aggregates: int, over: Mapper = map) -> Rows:
     """Return the rows of W_c = Q^T W Q, float32, from the parts of all blocks in row order."""
     order = np.argsort(parts.nodes, kind="stable")
-    edges = np.arange(0, n_aggregates + PANEL, PANEL)
+    edges = np.arange(0, n_aggregates + NODES_AT_ONCE, NODES_AT_ONCE)
     bounds = np.searchsorted(parts.nodes[order], edges)
 
     def merged(panel: slice) -> SummedRows:
