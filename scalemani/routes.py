@@ -62,7 +62,7 @@ EMBEDDING = Stage(
     also_reads=("landmark_embedding",),
     version=2,
 )
-CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True)
+CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, version=2)
 
 LAYOUT = Stage(
     "layout",

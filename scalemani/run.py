@@ -132,7 +132,7 @@ def prepared(
     if only is not None:
         first.planned(only)
     store = RunStore.create(root)
-    with store.locked() as held:
+    with store.locked(executor.wait, executor.progress.note) as held:
         store.objects.sweep()
         executor.check_reach(store.root)
         plan = make_plan(store, method, params, found, executor)

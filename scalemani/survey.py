@@ -19,6 +19,7 @@ BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its bloc
 COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
 LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
+Seen = tuple[list[str], np.ndarray, np.ndarray]  # digests of tiles, least and largest value of each feature
 
 
 @dataclass(frozen=True)
@@ -66,15 +67,13 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
     if reachable(source):
         needs = Needs("reading", "reading", each=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
-        found = executor.map(look, blocks, needs=needs)
+        tiles, minima, maxima = executor.fold(look, seen_together, blocks, needs=needs)
     else:
-        found = executor.map_locally(look, blocks, source.sequential)
-    minima = np.min([block[1] for block in found], axis=0)
-    maxima = np.max([block[2] for block in found], axis=0)
+        tiles, minima, maxima = executor.fold_locally(look, seen_together, blocks, source.sequential)
     constant = check_magnitude(minima, maxima, dtype)
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
-    digests = tuple(tile for block in found for tile in block[0])
+    digests = tuple(tiles)
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(digests)}".encode())
     return Survey(dimensions, content, digests, constant)
 
@@ -84,12 +83,18 @@ def reachable(source: PointsSource) -> bool:
     return bool(getattr(source, "remote", False))
 
 
-def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> Seen:
     """Return the digests of a block's tiles and the extremes of its features."""
     start, stop = dimensions.rows(block)
     rows = source.read(start, stop)
     check_finite_block(rows, start)
     return tile_digests(rows), rows.min(axis=0), rows.max(axis=0)
+
+
+def seen_together(one: Seen, other: Seen) -> Seen:
+    """Return what was seen of consecutive blocks; the list of the first is lengthened."""
+    one[0].extend(other[0])
+    return one[0], np.minimum(one[1], other[1]), np.maximum(one[2], other[2])
 
 
 def tile_digests(rows: np.ndarray) -> list[str]:

@@ -46,14 +46,16 @@ PARAMS: dict[str, dict[str, Any]] = {
         "pattern": "^[0-9]+([.][0-9]+)? ?([kKMGT]i?)?B$",
         "description": "budget for all memory of a stage, such as 4GB",
     },
+    "wait": {"type": "integer", "minimum": 0, "description": "seconds to wait for a run that another command works on"},
     "block_rows": {"type": ["null", "integer"], "minimum": 1024, "multipleOf": 1024, "description": "rows a block"},
 }
-DEFAULTS = {"config": None, "set": [], "scheduler": "threads", "workers": None, "memory": None, "block_rows": None}
+DEFAULTS: dict[str, Any] = {"config": None, "set": [], "scheduler": "threads", "workers": None, "memory": None}
+DEFAULTS |= {"wait": 3600, "block_rows": None}
 
 
 def stage_command(stage: str, method: str, params: Mapping[str, Any]) -> list[str]:
     """Return the arguments that run one stage; a value is one argument, whatever it holds, and no shell reads it."""
-    options = [f"--method={method}", f"--scheduler={params['scheduler']}"]
+    options = [f"--method={method}", f"--scheduler={params['scheduler']}", f"--wait={params['wait']}"]
     given = [name for name in ("config", "workers", "memory", "block_rows") if params[name] is not None]
     options += [f"--{name.replace('_', '-')}={params[name]}" for name in given]
     options += [f"--set={assignment}" for assignment in params["set"]]

@@ -6,8 +6,10 @@ python pipelines/benchmarks/cluster.py speed WORK_FOLDER --points 200000
 """
 
 import argparse
+import contextlib
 import itertools
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +27,10 @@ BIT_EQUAL = {
     "landmarks": ("landmarks", ("rows", "points")),
 }
 MOST_TASKS = 20_000
+# Nearly all the time of their tasks is kernels on rows at hand. The others copy and project the points (partition,
+# work_points), or read the whole graph once for each worker (symmetric_affinities).
 COMPUTE_BOUND = ("neighbors", "affinities", "landmark_weights", "reduced")
+WARMING_POINTS, REPEATS = 20_000, 2
 
 
 def same(points: Path, folder: Path, workers: list[int]) -> None:
@@ -101,28 +106,52 @@ def idle_seconds(tasks: list[Task]) -> float:
 
 
 def speed(points: Path, folder: Path, workers: list[int]) -> None:
-    """Show the seconds of every stage on one worker process of one thread and on two, and their ratio."""
-    taken = {}
-    for count in workers:
-        run, ledger = fresh(folder / f"speed-{count}"), fresh(folder / f"speed-{count}.ledger")
-        with running_cluster(count, {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
-            succeeded(command(points, run, "--scheduler", cluster.address, "--workers", "1", "--block-rows", "4096"))
-        found: dict[str, float] = {}
-        for step, members in spans(read_ledger(ledger)).items():
-            stage = step.partition(" ")[0]
-            span = max(task.end for task in members) - min(task.begin for task in members)
-            found[stage] = found.get(stage, 0.0) + span
-        taken[count] = found
+    """Show the seconds of every stage on one worker process of one thread and on two, and their ratio.
+
+    Beside them, what the machine has to give: how much more is done by two runs of one worker each, side by side, that
+    know nothing of each other, than by one.
+    """
+    warm = million_digits(folder, WARMING_POINTS)
+    timed_runs(warm, [(fresh(folder / "warm"), 1)])  # compiles kernels
     few, many = workers[0], workers[-1]
-    rows = [
-        {"stage": stage, f"{few} workers": seconds, f"{many} workers": taken[many][stage]}
-        for stage, seconds in taken[few].items()
-    ]
-    bound = {count: sum(taken[count].get(stage, 0.0) for stage in COMPUTE_BOUND) for count in (few, many)}
-    rows.append({"stage": "compute-bound", f"{few} workers": bound[few], f"{many} workers": bound[many]})
-    for row in rows:
-        row["times faster"] = row[f"{few} workers"] / max(row[f"{many} workers"], 1e-9)
-    show(rows)
+    for _ in range(REPEATS):
+        one, *_ = timed_runs(points, [(folder / f"speed-{few}", few)])
+        more, *_ = timed_runs(points, [(folder / f"speed-{many}", many)])
+        both = timed_runs(points, [(folder / f"side-{number}", few) for number in range(many // few)])
+        rows = []
+        for stage in [*one, "compute-bound"]:
+            alone, beside = seconds_of(one, stage), sum(seconds_of(found, stage) for found in both) / len(both)
+            rows.append({"stage": stage, f"{few} workers": alone, f"{many} workers": seconds_of(more, stage)})
+            rows[-1] |= {"times faster": alone / seconds_of(more, stage)}
+            rows[-1] |= {"runs side by side": len(both) * alone / beside}
+        show(rows)
+
+
+def timed_runs(points: Path, runs: list[tuple[Path, int]]) -> list[dict[str, float]]:
+    """Return the seconds of every stage of runs that start at one moment, each on a cluster of so many workers."""
+    with contextlib.ExitStack() as stack, ThreadPoolExecutor(len(runs)) as pool:
+        ledgers, commands = [fresh(run.with_suffix(".ledger")) for run, _ in runs], []
+        for (run, count), ledger in zip(runs, ledgers, strict=True):
+            cluster = stack.enter_context(running_cluster(count, {"SCALEMANI_LEDGER": str(ledger)}))
+            size = ["--workers", "1", "--block-rows", "4096", "--set=neighbors.method=partition"]
+            commands.append(command(points, fresh(run), "--scheduler", cluster.address, *size))
+        list(pool.map(succeeded, commands))
+    return [stage_seconds(ledger) for ledger in ledgers]
+
+
+def stage_seconds(ledger: Path) -> dict[str, float]:
+    """Return the seconds in which tasks of each stage were at work."""
+    found: dict[str, float] = {}
+    for step, members in spans(read_ledger(ledger)).items():
+        stage = step.partition(" ")[0]
+        span = max(task.end for task in members) - min(task.begin for task in members)
+        found[stage] = found.get(stage, 0.0) + span
+    return found
+
+
+def seconds_of(found: dict[str, float], stage: str) -> float:
+    """Return the seconds of a stage, or of all that are compute-bound."""
+    return sum(found[name] for name in (COMPUTE_BOUND if stage == "compute-bound" else [stage]))
 
 
 COMMANDS: dict[str, Callable[[Path, Path, list[int]], None]] = {"same": same, "overhead": overhead, "speed": speed}

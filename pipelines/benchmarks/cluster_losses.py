@@ -1,6 +1,6 @@
 """What a run outlives: workers killed one after the other, everything gone, a failing object store, a full disk.
 
-python pipelines/benchmarks/cluster_losses.py kills WORK_FOLDER --points 200000 --seeds 10
+python pipelines/benchmarks/cluster_losses.py kills WORK_FOLDER --points 200000 --seeds 10 [--first-seed 0]
 python pipelines/benchmarks/cluster_losses.py gone WORK_FOLDER --points 20000
 python pipelines/benchmarks/cluster_losses.py faults WORK_FOLDER --points 20000
 python pipelines/benchmarks/cluster_losses.py full WORK_FOLDER --points 20000       (as root: mounts a small disk)
@@ -49,11 +49,15 @@ FOLDER = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.
 SLOWEST = 20  # times as long as undisturbed counts as a hang
 
 
-def kills(points: Path, folder: Path, seeds: int) -> list[dict]:
+def kills(points: Path, folder: Path, seeds: range) -> list[dict]:
     """Kill a worker of four every five seconds."""
-    size = [*BLOCKS, "--scheduler", "processes", "--workers", str(WORKERS)]
-    whole, rows = succeeded(command(points, fresh(folder / "undisturbed"), *size)), []
-    for seed in range(seeds):
+    size, rows = [*BLOCKS, "--scheduler", "processes", "--workers", str(WORKERS)], []
+    reference = folder / f"undisturbed-{points.stem}"
+    taken = reference.with_suffix(".seconds")  # left by a call with other seeds
+    if not taken.exists():
+        taken.write_text(str(succeeded(command(points, fresh(reference), *size))))
+    whole = float(taken.read_text())
+    for seed in seeds:
         run, ledger, draws, count = fresh(folder / "killed"), fresh(folder / "ledger"), random.Random(seed), 0
         environment, started = {**os.environ, "SCALEMANI_LEDGER": str(ledger)}, time.perf_counter()
         errors = (folder / "errors").open("w")
@@ -69,17 +73,21 @@ def kills(points: Path, folder: Path, seeds: int) -> list[dict]:
                         count += 1
             end_tree(driver)
         seconds = time.perf_counter() - started
-        rows.append({"seed": seed, "kills": count, "status": driver.returncode, "times as long": seconds / whole})
-        rows[-1] |= {"computed again": recomputed(ledger)}
-        rows[-1] |= {"equal stages": equal_stages(folder / "undisturbed", run) if driver.returncode == 0 else "-"}
+        row = {"seed": seed, "kills": count, "status": driver.returncode, "seconds": seconds}
+        row |= {"times as long": seconds / whole, "computed again": recomputed(ledger)}
+        row |= {"equal stages": equal_stages(reference, run) if driver.returncode == 0 else "-"}
+        rows.append(row)
+        print(json.dumps(row), flush=True)
     return rows
 
 
-def gone(points: Path, folder: Path, seeds: int) -> list[dict]:
+def gone(points: Path, folder: Path, seeds: range) -> list[dict]:
     """End all workers, the scheduler, the driver, and all of them, half-way; then give the same command again."""
-    with running_cluster(2) as cluster:
-        reference = fresh(folder / "undisturbed")
-        whole = succeeded(command(points, reference, *BLOCKS, "--scheduler", cluster.address))
+    reference, ledger = fresh(folder / "undisturbed"), fresh(folder / "ledger")
+    environment = {"SCALEMANI_LEDGER": str(ledger)}
+    with running_cluster(2, environment) as cluster:
+        succeeded(command(points, reference, *BLOCKS, "--scheduler", cluster.address), environment)
+    whole = finished(ledger)
     victims: dict[str, Callable[[Cluster, subprocess.Popen], None]] = {
         "all workers": lambda cluster, driver: [end_tree(process) for process in cluster.processes[1:]],  # type: ignore
         "scheduler": lambda cluster, driver: cluster.scheduler.kill(),
@@ -88,23 +96,30 @@ def gone(points: Path, folder: Path, seeds: int) -> list[dict]:
     }
     rows = []
     for name, end in victims.items():
-        run, ledger = fresh(folder / "gone"), fresh(folder / "ledger")
-        environment = {"SCALEMANI_LEDGER": str(ledger)}
+        run, ledger = fresh(folder / "gone"), fresh(ledger)
         with running_cluster(2, environment) as cluster:
             words = command(points, run, *BLOCKS, "--scheduler", cluster.address)
             with subprocess.Popen(
                 words, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True
             ) as driver:
-                time.sleep(0.7 * whole)
+                while driver.poll() is None and finished(ledger) < whole / 2:
+                    time.sleep(0.02)
                 end(cluster, driver)
+                there = finished(ledger)
                 started = time.perf_counter()
                 said = driver.communicate(timeout=300)[1].strip().splitlines()[-1:]
                 seconds = time.perf_counter() - started
         with running_cluster(2, environment) as cluster:
             succeeded(command(points, run, *BLOCKS, "--scheduler", cluster.address), environment)
-        rows.append({"gone": name, "status": driver.returncode, "seconds until": seconds})
+        rows.append({"gone": name, "blocks by then": f"{there} of {whole}", "status": driver.returncode})
+        rows[-1] |= {"seconds until": seconds, "blocks after": finished(ledger) - there}
         rows[-1] |= {"computed again": recomputed(ledger), "equal stages": equal_stages(reference, run), "said": said}
     return rows
+
+
+def finished(ledger: Path) -> int:
+    """Return how many blocks were finished by the workers so far."""
+    return ledger.read_text().count("\n") if ledger.exists() else 0
 
 
 def python(program: str, environment: Mapping[str, str], *arguments: object) -> str:
@@ -115,7 +130,7 @@ def python(program: str, environment: Mapping[str, str], *arguments: object) -> 
     ).stdout
 
 
-def faults(points: Path, folder: Path, seeds: int) -> list[dict]:
+def faults(points: Path, folder: Path, seeds: range) -> list[dict]:
     """Points and run in an object store that fails one request in ten, and one that stops for twenty seconds."""
     reference = fresh(folder / "undisturbed")
     succeeded(command(points, reference, *BLOCKS))
@@ -146,7 +161,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def full(points: Path, folder: Path, seeds: int) -> list[dict]:
+def full(points: Path, folder: Path, seeds: range) -> list[dict]:
     """Let a disk fill up at several moments; make space, and give the same command again."""
     reference = fresh(folder / "undisturbed")
     succeeded(command(points, reference, *BLOCKS))
@@ -164,7 +179,7 @@ def full(points: Path, folder: Path, seeds: int) -> list[dict]:
     return rows
 
 
-def twice(points: Path, folder: Path, seeds: int) -> list[dict]:
+def twice(points: Path, folder: Path, seeds: range) -> list[dict]:
     """Start two runs on one store at one moment, in a folder and in an object store."""
     rows = []
     with object_store("--failing", "0") as environment:
@@ -185,10 +200,12 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--points", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first-seed", type=int, default=0)
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     points = million_digits(arguments.folder, arguments.points)
-    show(COMMANDS[arguments.what](points, arguments.folder, arguments.seeds))
+    seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+    show(COMMANDS[arguments.what](points, arguments.folder, seeds))
 
 
 if __name__ == "__main__":

@@ -28,6 +28,11 @@ SETTINGS = {
     "distributed.deploy.lost-worker-timeout": "1 hour",
     "distributed.worker.daemon": True,
 }
+# Metrics and health; not Dask's proxy to other hosts, nor pages that show code and data.
+ROUTES = {
+    "distributed.scheduler.http.routes": ["distributed.http.scheduler.prometheus", "distributed.http.health"],
+    "distributed.worker.http.routes": ["distributed.http.worker.prometheus", "distributed.http.health"],
+}
 
 
 def check_address(address: str) -> None:
@@ -42,7 +47,7 @@ def check_address(address: str) -> None:
 @contextlib.contextmanager
 def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
     """Start worker processes of one thread on this machine; yield a client, and what brings lost ones back."""
-    with quiet(), dask.config.set(SETTINGS):
+    with quiet(), dask.config.set({**SETTINGS, **ROUTES}):
         cluster = LocalCluster(
             n_workers=0,
             threads_per_worker=1,

@@ -1,17 +1,16 @@
 """One task a unit on the workers of a Dask cluster, by a driver that outlives them.
 
-The driver says which worker runs which unit, so that it knows how many run side by side in the memory of each, how
-often a unit was tried, and which units went with a worker that died. A task is a few kilobytes: what to do, as bytes
-that each worker unpacks once, and the unit. No result is kept on the cluster once it was seen.
+The driver says which worker runs which unit, so that it knows how many run side by side in the memory of each, and
+which units went with a worker that died. One that went twice is tried in a process of its own below a worker, which
+tells units that end processes from workers that are killed from outside. A task is a few kilobytes: what to do, as
+bytes that each worker unpacks once, and the unit. No result is kept on the cluster once it was seen.
 """
 
 import collections
-import functools
-import pickle
 import queue
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,8 +18,9 @@ import cloudpickle
 from distributed import Client, Future, KilledWorker
 from threadpoolctl import threadpool_limits
 
+from scalemani.chunked.apart import EndedApartError, poison_error, run_apart, unlucky_error, unpacked
 from scalemani.chunked.resident import enter
-from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
+from scalemani.errors import ScalemaniError, SchedulerLostError, WorkersLostError
 
 TASKS_AT_HAND = 2  # for each thread: one at work, one waiting, so that no thread waits for the driver
 LOOKS_APART_SECONDS = 1.0
@@ -28,9 +28,10 @@ ANSWER_SECONDS = 10.0
 SCHEDULER_LOST_SECONDS = 30.0
 WORKERS_LOST_SECONDS = 75.0
 MOST_ATTEMPTS = 4
-MOST_UNLUCKY_ATTEMPTS = 12  # of a unit whose workers died beside others that died as well
 SETTLED_SECONDS = 4.0
-SUSPECT_AFTER = 2  # attempts; from then on a unit has a worker to itself, so that no other unit is blamed with it
+APART_AFTER = 2  # workers that went with a unit; from then on it has a process of its own
+MOST_APART = 2  # processes that a unit may end
+MOST_LOST = 12  # workers that may go with a unit that ends no process of its own
 
 
 @dataclass(frozen=True)
@@ -50,10 +51,11 @@ def slots(threads: int, memory: int | None, needs: Needs) -> int:
 
 @dataclass
 class Worker:
-    """A worker as the driver knows it: how many tasks it runs side by side, how many it may have, and which it has."""
+    """A worker as the driver knows it: tasks side by side, how many it may have, bytes (0: no limit), what it has."""
 
     at_once: int
     most: int
+    memory: int
     units: set[int] = field(default_factory=set)
     since: float = field(default_factory=time.monotonic)
 
@@ -67,8 +69,8 @@ class Worker:
 class ClusterMap:
     """A function on every unit, on the workers that there are at any moment.
 
-    `restore` is called while workers are looked at: it may bring lost workers back. Without `wanted`, results are not
-    fetched.
+    `restore` is called while workers are looked at: it may bring lost workers back. `keep` is given the number of each
+    unit and its result, in the order in which they come; without it, results are not fetched.
     """
 
     client: Client
@@ -77,28 +79,29 @@ class ClusterMap:
     needs: Needs
     advance: Callable[[], None]
     restore: Callable[[], None]
-    wanted: bool = True
+    keep: Callable[[int, Any], Any] | None = None
 
     def __post_init__(self) -> None:
         self._content = cloudpickle.dumps(self.function)
         self._name = f"{self.needs.stage}-{uuid.uuid4().hex[:12]}"
         self._waiting = collections.deque(range(len(self.units)))
+        self._again: set[int] = set()  # units whose workers went
         self._workers: dict[str, Worker] = {}
         self._flying: dict[str, tuple[int, str, Future]] = {}
         self._landed: queue.SimpleQueue[str] = queue.SimpleQueue()
-        self._results: dict[int, Any] = {}
+        self._done = 0
         self._tries = 0
         self._failures: collections.Counter[int] = collections.Counter()
-        self._blamed: dict[int, list[int]] = {}  # unit -> how many units were done at each death of its worker
-        self._streaks: dict[int, int] = {}
+        self._lost: collections.Counter[int] = collections.Counter()  # workers that went with a unit
+        self._ended: collections.Counter[int] = collections.Counter()  # processes of its own that a unit has ended
         self._knock: Future | None = None
         self._answered = self._peopled = time.monotonic()
         self._looked = -LOOKS_APART_SECONDS
 
-    def run(self) -> list[Any]:
-        """Return function(unit) of every unit, in order."""
+    def run(self) -> None:
+        """Have function(unit) of every unit done."""
         try:
-            while len(self._results) < len(self.units):
+            while self._done < len(self.units):
                 if time.monotonic() - self._looked >= LOOKS_APART_SECONDS:
                     self._look()
                     self._looked = time.monotonic()
@@ -108,7 +111,6 @@ class ClusterMap:
             if self.client.status == "running":
                 for _, _, future in self._flying.values():
                     future.cancel()
-        return [self._results[index] for index in range(len(self.units))]
 
     # Workers
 
@@ -127,7 +129,7 @@ class ClusterMap:
             limit = described[address].get("memory_limit")
             at_once = slots(threads[address], limit, self.needs)
             most = at_once * TASKS_AT_HAND if at_once == threads[address] else at_once
-            self._workers[address] = Worker(at_once, most)
+            self._workers[address] = Worker(at_once, most, limit or 0)
         self._refuse_emptiness(bool(threads))
 
     def _asked(self, operation: str, **arguments: Any) -> Any:
@@ -159,28 +161,15 @@ class ClusterMap:
                 "enough memory), the same command goes on where this one ended"
             )
 
-    def _bury(self, units: Iterable[int]) -> None:
-        """Note the death of a worker with the units it had, and hand these out anew."""
-        units = set(units)
-        for index in [index for index in self._streaks if index not in units]:
-            del self._streaks[index]  # workers die without it as well
-        for index in units:
-            self._streaks[index] = self._streaks.get(index, 0) + 1
-            self._blamed.setdefault(index, []).append(len(self._results))
+    def _bury(self, units: set[int]) -> None:
+        """Note that a worker went with the units it had, and hand these out anew."""
         for key in [key for key, flight in self._flying.items() if flight[0] in units]:
             self._flying.pop(key)[2].release()
-        self._waiting.extendleft(sorted(units, reverse=True))
-        for index in units:
-            if self._poisonous(index):
-                raise poison_error(self.needs.stage, self.units[index], len(self._blamed[index]))
-
-    def _poisonous(self, index: int) -> bool:
-        """Return whether a unit ends its workers: each death of late was one of its own, or nothing else got done."""
-        deaths = self._blamed[index]
-        if len(deaths) < MOST_ATTEMPTS:
-            return False
-        stuck = deaths[-MOST_ATTEMPTS] == len(self._results)
-        return self._streaks[index] >= MOST_ATTEMPTS or stuck or len(deaths) >= MOST_UNLUCKY_ATTEMPTS
+        self._lost.update(units)
+        self._again |= units
+        for index in sorted(units):
+            if self._lost[index] >= MOST_LOST:
+                raise unlucky_error(self.needs.stage, self.units[index], self._lost[index])
 
     # Tasks
 
@@ -188,65 +177,82 @@ class ClusterMap:
         """Give waiting units to the workers that have least to do."""
         if self.client.status != "running":
             return
-        for index in [index for index in self._waiting if len(self._blamed.get(index, ())) >= SUSPECT_AFTER]:
-            idle = [address for address, worker in self._workers.items() if worker.at_once and not worker.units]
-            free = [address for address in idle if self._workers[address].settled]
-            if not free:
+        for index in sorted(self._again):
+            apart = self._lost[index] >= APART_AFTER
+            free = [
+                address
+                for address, worker in self._workers.items()
+                if worker.at_once and (not worker.units if apart else worker.settled and self._open(worker, False))
+            ]
+            if free:
+                self._again.remove(index)
+                self._send(index, free[0])
+            elif apart:
                 return  # until a worker has nothing else
-            self._waiting.remove(index)
-            self._send(index, free[0])
         # With as few left as there are threads, nothing waits behind another task.
         at_hand = len(self._waiting) > sum(worker.at_once for worker in self._workers.values())
         while self._waiting:
             open_to = [
                 (len(worker.units) / worker.at_once, address)
                 for address, worker in self._workers.items()
-                if len(worker.units) < (worker.most if at_hand else worker.at_once) and not self._holds_suspect(worker)
+                if self._open(worker, at_hand)
             ]
             if not open_to:
                 return
             self._send(self._waiting.popleft(), min(open_to)[1])
 
-    def _holds_suspect(self, worker: Worker) -> bool:
-        return any(len(self._blamed.get(index, ())) >= SUSPECT_AFTER for index in worker.units)
+    def _open(self, worker: Worker, at_hand: bool) -> bool:
+        """Return whether a worker may have one more unit: not beside one that has a process of its own."""
+        return len(worker.units) < (worker.most if at_hand else worker.at_once) and not any(
+            self._lost[index] >= APART_AFTER for index in worker.units
+        )
 
     def _send(self, index: int, address: str) -> None:
         self._tries += 1
-        key = f"{self._name}-{self._tries}"
-        arguments = (self._content, self.needs.scope, self.units[index])
-        future = self.client.submit(run_unit, *arguments, key=key, workers=[address], pure=False)
-        self._workers[address].units.add(index)
+        key, worker = f"{self._name}-{self._tries}", self._workers[address]
+        submitted: tuple[Any, ...]
+        if self._lost[index] >= APART_AFTER:
+            submitted = (run_apart, self._content, self.units[index], worker.memory)
+        else:
+            submitted = (run_unit, self._content, self.needs.scope, self.units[index])
+        future = self.client.submit(*submitted, key=key, workers=[address], pure=False)
+        worker.units.add(index)
         self._flying[key] = (index, address, future)
         future.add_done_callback(lambda landed: self._landed.put(landed.key))
 
+    def _put_back(self, index: int) -> None:
+        """Hand out a unit anew."""
+        if self._lost[index]:
+            self._again.add(index)
+        else:
+            self._waiting.appendleft(index)
+
     def _collect(self) -> None:
         """Wait for tasks to end, at most until it is time to look at the workers."""
-        keys = set()
+        keys, finished = set(), []
         try:
             keys.add(self._landed.get(timeout=max(0.0, self._looked + LOOKS_APART_SECONDS - time.monotonic())))
             while True:
                 keys.add(self._landed.get_nowait())
         except queue.Empty:
             pass
-        finished = []
         for key in keys & self._flying.keys():
             index, _, future = self._flying[key]
-            status = future.status
-            if status == "finished":
+            if future.status == "finished":
                 finished.append(key)
-            elif status == "error":
+            elif future.status == "error":
                 error = future.exception(timeout=ANSWER_SECONDS)
                 self._take(key)
                 self._failed(index, error)
-            elif status in ("cancelled", "lost"):  # with the connection to the scheduler
+            elif future.status in ("cancelled", "lost"):  # with the connection to the scheduler
                 self._take(key)
-                self._waiting.appendleft(index)
+                self._put_back(index)
         self._finish(finished)
 
     def _finish(self, keys: Sequence[str]) -> None:
         futures = [self._flying[key][2] for key in keys]
         results: Sequence[Any] = [None] * len(keys)
-        if self.wanted and keys:
+        if self.keep is not None and keys:
             try:
                 results = self.client.sync(self.client._gather, futures, callback_timeout=ANSWER_SECONDS)
             except (OSError, TimeoutError):
@@ -254,7 +260,10 @@ class ClusterMap:
                     self._landed.put(key)
                 return
         for key, result in zip(keys, results, strict=True):
-            self._results[self._take(key)] = result
+            index = self._take(key)
+            if self.keep is not None:
+                self.keep(index, result)
+            self._done += 1
             self.advance()
 
     def _take(self, key: str) -> int:
@@ -267,28 +276,19 @@ class ClusterMap:
     def _failed(self, index: int, error: BaseException) -> None:
         """Try a unit again after what may pass; raise everything else."""
         if isinstance(error, KilledWorker):  # counted by a scheduler that was started with a limit of its own
-            raise poison_error(self.needs.stage, self.units[index], error.allowed_failures + 1) from error
-        self._failures[index] += 1
-        passing = isinstance(error, OSError) and not isinstance(error, ScalemaniError)
-        if not passing or self._failures[index] >= MOST_ATTEMPTS:
-            raise error
-        self._waiting.appendleft(index)
-
-
-def poison_error(stage: str, unit: Any, deaths: int) -> PoisonTaskError:
-    """Return the error of a unit that ends its workers."""
-    blocks = ", ".join(map(str, unit)) if isinstance(unit, list) else str(unit)
-    return PoisonTaskError(
-        f"stage {stage}, block {blocks}: {deaths} workers ended while they worked on it: it needs more memory than "
-        "they have, or compiled code crashed (their logs say which); give workers more memory, or start a new run with "
-        "smaller blocks (--block-rows)"
-    )
-
-
-@functools.lru_cache(maxsize=4)
-def unpacked(content: bytes) -> Callable[[Any], Any]:
-    """Return the function of a map, unpacked once a process."""
-    return pickle.loads(content)
+            self._bury({index})
+            return
+        if isinstance(error, EndedApartError):
+            self._ended[index] += 1
+            if self._ended[index] >= MOST_APART:
+                ended = self._lost[index] + self._ended[index]
+                raise poison_error(self.needs.stage, self.units[index], ended, str(error)) from error
+        else:
+            self._failures[index] += 1
+            passing = isinstance(error, OSError) and not isinstance(error, ScalemaniError)
+            if not passing or self._failures[index] >= MOST_ATTEMPTS:
+                raise error
+        self._put_back(index)
 
 
 def run_unit(content: bytes, scope: str, unit: Any) -> Any:

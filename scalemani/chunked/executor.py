@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_limits
 
 from scalemani.chunked.clients import capacities, check_address, check_reach, connected, local_processes
 from scalemani.chunked.cluster import ClusterMap, Needs
+from scalemani.chunked.folds import OrderedFold
 from scalemani.chunked.resident import share_freed_memory
 from scalemani.errors import ConfigError
 
@@ -57,7 +58,8 @@ class Executor:
     `workers` are threads, or local processes of one thread; with the address of a cluster, which has workers of its
     own, the threads of what the driver computes itself. `memory` is the budget of threads, or of all local processes;
     workers of a cluster have limits of their own.
-    `tls` is a folder made by `scalemani certificates`.
+    `tls` is a folder made by `scalemani certificates`; `wait` are the seconds to wait for a run that another command
+    works on.
     """
 
     scheduler: str | Client | None = None
@@ -65,6 +67,7 @@ class Executor:
     memory: int | None = None
     progress: Progress = field(default_factory=Silent)
     tls: str | None = None
+    wait: float = 0.0
 
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
@@ -73,6 +76,8 @@ class Executor:
             check_address(self.scheduler)
         if self.memory is not None and self.memory <= 0:
             raise ConfigError(f"memory must be above zero, such as 4GB, got {format_bytes(self.memory)}")
+        if not self.wait >= 0:
+            raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
         self._lock = threading.Lock()
         self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None
         self._restore: Callable[[], None] = nothing
@@ -108,31 +113,51 @@ class Executor:
         if self._client is not None and self.scheduler != "processes":
             check_reach(self._client, root)
 
-    def map(
-        self,
-        function: Callable[[Any], Any],
-        units: Sequence[Any],
-        at_once: int | None = None,
-        needs: Needs = NEEDS_OF_NOTHING,
-    ) -> list[Any]:
-        """Return function(unit) of every unit, in order.
+    def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, needs: Needs) -> None:
+        """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.
 
         On threads, `at_once` tasks run at the same moment; on a cluster as many as its workers have threads and memory
         for, by what the tasks need.
         """
         if self._client is not None:
-            return ClusterMap(self._client, function, units, needs, self._advance, self._restore).run()
-        return self._map_threads(function, units, min(at_once or self.workers, self.workers))
-
-    def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, needs: Needs) -> None:
-        """As `map`, for functions that write what they compute into the store and return nothing."""
-        if self._client is not None:
-            ClusterMap(self._client, function, units, needs, self._advance, self._restore, wanted=False).run()
+            ClusterMap(self._client, function, units, needs, self._advance, self._restore).run()
         else:
             self._map_threads(function, units, min(at_once, self.workers))
 
+    def fold(
+        self,
+        function: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+        units: Sequence[Any],
+        at_once: int | None = None,
+        needs: Needs = NEEDS_OF_NOTHING,
+    ) -> Any:
+        """As `each`; return what function(unit) returns, combined in the order of the units: few parts are held."""
+        total = OrderedFold(combine)
+        if self._client is not None:
+            ClusterMap(self._client, function, units, needs, self._advance, self._restore, total.add).run()
+        else:
+            numbered, add = list(enumerate(units)), lambda pair: total.add(pair[0], function(pair[1]))
+            self._map_threads(add, numbered, min(at_once or self.workers, self.workers))
+        return total.total
+
+    def fold_locally(
+        self,
+        function: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+        units: Sequence[Any],
+        sequential: bool = False,
+    ) -> Any:
+        """As `fold`, in this process. `sequential` does the units in their order."""
+        total = OrderedFold(combine)
+        self.map_locally(lambda pair: total.add(pair[0], function(pair[1])), list(enumerate(units)), sequential)
+        return total.total
+
     def map_locally(self, function: Callable[[Any], Any], units: Sequence[Any], sequential: bool = False) -> list[Any]:
-        """As `map`, in this process: for what only this process holds. `sequential` keeps to the order of the units."""
+        """Return function(unit) of every unit, in this process: for what only this process holds.
+
+        `sequential` does them in their order.
+        """
         if sequential:
             return [self._counted(function, unit) for unit in units]
         return self._map_threads(function, units, self.workers)

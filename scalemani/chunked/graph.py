@@ -94,10 +94,10 @@ def matrix_arrays(name: str, matrix: sp.csr_matrix) -> dict[str, np.ndarray]:
     return {f"{name}_indptr": matrix.indptr, f"{name}_indices": matrix.indices, f"{name}_values": matrix.data}
 
 
-def read_matrix(group: StageGroup, name: str, size: int, block: int | None = None) -> sp.csr_matrix:
+def read_matrix(group: StageGroup, name: str, size: int, block: int | None = None, step: str = "") -> sp.csr_matrix:
     """Return a stored sparse matrix (size, size), a block's or the group's."""
     parts = [f"{name}_{part}" for part in ("values", "indices", "indptr")]
-    arrays = [group.read(part) if block is None else group.read_part(part, block) for part in parts]
+    arrays = [group.read(part) if block is None else group.read_part(part, block, step) for part in parts]
     return sp.csr_matrix(tuple(arrays), shape=(size, size))
 
 

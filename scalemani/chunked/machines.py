@@ -6,14 +6,9 @@ import sys
 from collections.abc import Mapping
 
 from scalemani.chunked.certificates import certificate_paths
-from scalemani.chunked.clients import SETTINGS, check_address
+from scalemani.chunked.clients import ROUTES, SETTINGS, check_address
 from scalemani.errors import ConfigError
 
-# Metrics and health; not Dask's proxy to other hosts, nor pages that show code and data.
-ROUTES = {
-    "distributed.scheduler.http.routes": ["distributed.http.scheduler.prometheus", "distributed.http.health"],
-    "distributed.worker.http.routes": ["distributed.http.worker.prometheus", "distributed.http.health"],
-}
 NO_DASHBOARD = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
 
 

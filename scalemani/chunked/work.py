@@ -9,6 +9,7 @@ import numpy as np
 
 from scalemani.chunked.cluster import Needs
 from scalemani.chunked.executor import Executor, timed
+from scalemani.chunked.folds import folded, runs_of
 from scalemani.chunked.mapped import Empty, mapped_arrays
 from scalemani.chunked.resident import mapped, resident, scratch_folder
 from scalemani.params import Parameters
@@ -81,6 +82,8 @@ class StageTask:
 
 BlockFunction = Callable[[StageTask, int], Arrays]
 RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
+FoldFunction = Callable[[StageTask, range], Any]
+Combine = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,10 @@ class StageWork:
             functools.partial(write_one, function, step), [[b] for b in range(self.task.dimensions.n_blocks)], step
         )
 
-    def map_parts(self, function: BlockFunction) -> None:
-        """As `map_blocks`, for ragged arrays."""
-        self._map(functools.partial(write_part, function), [[b] for b in range(self.task.dimensions.n_blocks)])
+    def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
+        """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
+        parts = range(self.task.dimensions.n_blocks if count is None else count)
+        self._map(functools.partial(write_part, function, step), [[part] for part in parts], step)
 
     def map_runs(self, function: RunFunction, blocks: int) -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
@@ -111,9 +115,15 @@ class StageWork:
         """As `map_runs`, for ragged arrays."""
         self._map(functools.partial(write_run_parts, function), self._runs(blocks))
 
-    def map(self, function: Callable[[int], Any], units: Sequence[int]) -> list[Any]:
-        """Return function(unit) of every unit, in order, for what is small and not stored."""
-        return self.executor.map(function, units, self.at_once, self.needs)
+    def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range]) -> Any:
+        """Return function(task, run) of all runs, combined in order, for what is not stored: see `folds.runs_of`."""
+        return self.executor.fold(functools.partial(function, self.task), combine, runs, self.at_once, self.needs)
+
+    def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
+        """Return function(task, block) of all blocks, combined in order, most of it where it is computed."""
+        runs = runs_of(self.task.dimensions.n_blocks)
+        self.executor.progress.start(shown or self.task.stage, len(runs))
+        return self.fold(functools.partial(folded, function, combine), combine, runs)
 
     def run_blocks(self, bytes_per_block: int) -> int:
         """Return how many blocks a run has: what the cache of a process holds of them, and a run for every task."""
@@ -145,12 +155,12 @@ def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Seque
             task.output.write_block(blocks[0], function(task, blocks[0]), step)
 
 
-def write_part(function: BlockFunction, task: StageTask, blocks: Sequence[int]) -> None:
+def write_part(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute the ragged arrays of one block and commit them."""
-    unit = block_unit(blocks[0])
+    unit = block_unit(blocks[0], step)
     if not task.output.marked(unit):
         with timed(task.stage, f"{task.output.path}/{unit}"):
-            task.output.write_parts(blocks[0], function(task, blocks[0]))
+            task.output.write_parts(blocks[0], function(task, blocks[0]), step)
 
 
 def write_run(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:

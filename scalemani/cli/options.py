@@ -46,6 +46,7 @@ Labels = Annotated[
         "and its nearest neighbour in the embedding agree, and embeds the same without them"
     ),
 ]
+Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 
 
@@ -64,6 +65,7 @@ class Options:
     labels: Labels = None
     block_rows: BlockRows = None
     tls: Tls = None
+    wait: Wait = 0.0
     debug: Debug = False
 
     def parameters(self) -> Any:
@@ -88,6 +90,7 @@ class Options:
         from scalemani.chunked.executor import Executor
 
         arguments: dict[str, Any] = {"scheduler": self.scheduler, "progress": progress, "tls": self.tls}
+        arguments["wait"] = self.wait
         if self.workers is not None:
             arguments["workers"] = self.workers
         if self.memory is not None:

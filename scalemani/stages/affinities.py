@@ -1,6 +1,7 @@
 """The weight of every edge of the neighbour graph, row by row."""
 
-from typing import Any
+import functools
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,21 +45,42 @@ def run(work: StageWork) -> dict[str, Any]:
     work.map_blocks(affinities_block)
     if task.params.affinities.kind != "entropic":
         return {}
-    saturated = task.output.read("saturated").astype(bool)
-    residuals = np.abs(task.output.read("residuals"))[~saturated]
-    n_saturated = int(np.count_nonzero(saturated))
-    if n_saturated:
+    found = work.fold_blocks(block_certificates, added_certificates)
+    if found.saturated:
         work.executor.progress.note(
-            f"{n_saturated} of {len(saturated)} points have at least as many equally near neighbours (duplicates, say) "
-            f"as the perplexity {task.params.affinities.perplexity:g}, which is out of their reach: their affinities "
-            "are uniform over those; merge duplicated points or raise affinities.perplexity"
+            f"{found.saturated} of {task.dimensions.n_points} points have at least as many equally near neighbours "
+            f"(duplicates, say) as the perplexity {task.params.affinities.perplexity:g}, which is out of their reach: "
+            "their affinities are uniform over those; merge duplicated points or raise affinities.perplexity"
         )
     return {
-        "largest_entropy_residual": float(residuals.max(initial=0.0)),
-        "mean_iterations": float(task.output.read("iterations").mean()),
-        "saturated_points": n_saturated,
-        "duplicated_points": int(task.output.read("duplicated").sum(dtype=np.int64)),
+        "largest_entropy_residual": found.residual,
+        "mean_iterations": found.iterations / task.dimensions.n_points,
+        "saturated_points": found.saturated,
+        "duplicated_points": found.duplicated,
     }
+
+
+class Certificates(NamedTuple):
+    """What rows add to the certificates: largest residual, steps in all, rows that are saturated and duplicated."""
+
+    residual: float
+    iterations: int
+    saturated: int
+    duplicated: int
+
+
+def block_certificates(task: StageTask, block: int) -> Certificates:
+    """Return the certificates of a block."""
+    read = functools.partial(task.output.read_block, block=block)
+    saturated = read("saturated").astype(bool)
+    residuals = np.abs(read("residuals"))[~saturated]
+    counts = (values.sum(dtype=np.int64) for values in (read("iterations"), saturated, read("duplicated")))
+    return Certificates(float(residuals.max(initial=0.0)), *map(int, counts))
+
+
+def added_certificates(one: Certificates, other: Certificates) -> Certificates:
+    """Return the certificates of two sets of rows together."""
+    return Certificates(max(one.residual, other.residual), *(a + b for a, b in zip(one[1:], other[1:], strict=True)))
 
 
 def affinities_block(task: StageTask, block: int) -> Arrays:

@@ -4,10 +4,12 @@ Rows of the embedding are taken at unit length, so that k-means compares directi
 """
 
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from scalemani.chunked.folds import runs_of
 from scalemani.chunked.resident import gather_rows, resident
 from scalemani.chunked.work import ROWS_PER_TILE, Arrays, Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
@@ -15,6 +17,7 @@ from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 
 MOST_PASSES = 100
+TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
 SETTLED = 1e-6  # movement of a centre, among rows of unit length
 BYTES_PER_VALUE = 8
 COPIES_OF_BLOCK = 4  # as stored, its squares, at unit length, and a chunk on its way
@@ -53,22 +56,31 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
-    blocks, moved, passes = range(work.task.dimensions.n_blocks), np.inf, 0
+    runs = runs_of(-(-work.task.dimensions.n_points // ROWS_PER_TILE), TILES_TOGETHER)
+    moved, passes = np.inf, 0
     while passes < MOST_PASSES and moved > SETTLED:
-        work.executor.progress.start(work.task.stage, len(blocks))
+        work.executor.progress.start(work.task.stage, len(runs))
         name = f"pass_{passes:03d}"
         work.task.output.write_whole({name: centers}, name)
-        parts = work.map(functools.partial(tile_parts, work.task, name), blocks)
-        following = moved_centers(centers, functools.reduce(added, (part for block in parts for part in block)))
+        following = moved_centers(centers, work.fold(functools.partial(tiles_part, name), added, runs))
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved
 
 
-def tile_parts(task: StageTask, centers_name: str, block: int) -> list[LloydPart]:
-    """Return what each tile of a block adds: sums over tiles have the same bits for any size of blocks."""
-    centers = resident(task.output, centers_name)
-    rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
-    return [lloyd_part(rows[start : start + ROWS_PER_TILE], centers) for start in range(0, len(rows), ROWS_PER_TILE)]
+def tiles_part(centers_name: str, task: StageTask, tiles: range) -> LloydPart:
+    """Return what consecutive tiles add: summed tile by tile, so that the bits are the same for any size of blocks."""
+    return functools.reduce(added, tile_parts(centers_name, task, tiles))
+
+
+def tile_parts(centers_name: str, task: StageTask, tiles: range) -> Iterator[LloydPart]:
+    """Yield what each tile adds; every block that holds some of them is read once."""
+    centers, block_rows = resident(task.output, centers_name), task.dimensions.block_rows
+    first, last = tiles.start * ROWS_PER_TILE, min(tiles.stop * ROWS_PER_TILE, task.dimensions.n_points)
+    for block in range(first // block_rows, -(-last // block_rows)):
+        start, stop = task.dimensions.rows(block)
+        rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
+        for tile in range(max(first, start) - start, min(last, stop) - start, ROWS_PER_TILE):
+            yield lloyd_part(rows[tile : tile + ROWS_PER_TILE], centers)
 
 
 def added(one: LloydPart, other: LloydPart) -> LloydPart:

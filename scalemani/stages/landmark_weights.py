@@ -46,20 +46,22 @@ def run(work: StageWork) -> dict[str, Any]:
         ],
     )
     work.map_blocks(weights_block)
-    errors = task.output.read("errors")
+    total, largest, used = work.fold_blocks(
+        block_errors, lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] | other[2])
+    )
     return {
-        "mean_reconstruction_error": float(errors.mean(dtype=np.float64)),
-        "largest_reconstruction_error": float(errors.max()),
-        "unused_landmarks": task.params.landmarks.n_landmarks - used_landmarks(task),
+        "mean_reconstruction_error": total / task.dimensions.n_points,
+        "largest_reconstruction_error": largest,
+        "unused_landmarks": int(np.count_nonzero(~used)),
     }
 
 
-def used_landmarks(task: StageTask) -> int:
-    """Return how many landmarks some point uses."""
+def block_errors(task: StageTask, block: int) -> tuple[float, float, np.ndarray]:
+    """Return the sum of a block's reconstruction errors, the largest, and which landmarks (L,) it uses."""
+    errors = task.output.read_block("errors", block)
     used = np.zeros(task.params.landmarks.n_landmarks, dtype=bool)
-    for block in range(task.dimensions.n_blocks):
-        used[task.output.read_block("indices", block)] = True
-    return int(np.count_nonzero(used))
+    used[task.output.read_block("indices", block)] = True
+    return float(errors.sum(dtype=np.float64)), float(errors.max()), used
 
 
 def weights_block(task: StageTask, block: int) -> Arrays:

@@ -192,10 +192,8 @@ def measured_recall(work: StageWork, number: int) -> float:
     if not task.output.has("truth"):
         limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
         task.output.write_whole({"query_rows": rows, "query_limits": limits}, "queries")
-        work.executor.progress.start("recall", task.dimensions.n_blocks)
-        parts = work.map(functools.partial(nearest_to_queries, task), range(task.dimensions.n_blocks))
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
-        truth = functools.reduce(merge, parts)
+        truth = work.fold_blocks(nearest_to_queries, merge, "recall")
         task.output.write_whole({"true_distances": truth.distances}, "truth")
     return recall_at_k(found, task.output.read("true_distances"))
 

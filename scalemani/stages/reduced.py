@@ -1,5 +1,7 @@
 """The reduced problem Z^T (D - W) Z and Z^T D Z, summed over blocks in a fixed order."""
 
+import functools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from scalemani.kernels.reduced import TreeSum, diagonal_product, reduced_laplaci
 from scalemani.params import Parameters
 
 BYTES_PER_ENTRY = 12  # float64 and int32
+PARTS = ("affinity", "mass")
+SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other
 ROWS_REACHED = 3  # rows of Z that the neighbours of a block are, for each row of the block
 
@@ -35,20 +39,43 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Compute every block's part, then their sum."""
+    """Compute every block's part, sums of parts while there are many, and the sum of these."""
     task = work.task
     work.map_parts(reduced_part)
-    reduced = reduced_laplacian([summed_parts(task, "affinity")], [summed_parts(task, "mass")])
+    needs = replace(work.needs, shared=0, each=work.needs.shared + work.needs.each)
+    alone, level = replace(work, at_once=1, needs=needs), 0  # a sum takes what is planned once a process
+    while n_parts(task, level) > SUMMED_TOGETHER:
+        level += 1
+        alone.map_parts(functools.partial(summed_part, level), step_of(level), n_parts(task, level))
+    sums = {name: summed(task, level, name, range(n_parts(task, level))) for name in PARTS}
+    reduced = reduced_laplacian([sums["affinity"]], [sums["mass"]])
     task.output.write_whole({**matrix_arrays("laplacian", reduced.laplacian), **matrix_arrays("mass", reduced.mass)})
     return {"nonzeros": int(reduced.laplacian.nnz), "density": reduced.laplacian.nnz / reduced.laplacian.shape[0] ** 2}
 
 
-def summed_parts(task: StageTask, name: str) -> sp.csr_matrix:
-    """Return the sum of the blocks' parts of one of the two matrices (L, L)."""
+def n_parts(task: StageTask, level: int) -> int:
+    """Return the number of parts after so many rounds of summing."""
+    return -(-task.dimensions.n_blocks // SUMMED_TOGETHER**level)
+
+
+def step_of(level: int) -> str:
+    """Return the name of a round of summing; the parts of blocks have none."""
+    return f"sum_{level}" if level else ""
+
+
+def summed(task: StageTask, level: int, name: str, parts: range) -> sp.csr_matrix:
+    """Return the sum of parts of a round."""
     total = TreeSum()
-    for block in range(task.dimensions.n_blocks):
-        total.add(read_matrix(task.output, name, task.params.landmarks.n_landmarks, block))
+    for part in parts:
+        total.add(read_matrix(task.output, name, task.params.landmarks.n_landmarks, part, step_of(level)))
     return total.total()
+
+
+def summed_part(level: int, task: StageTask, part: int) -> Arrays:
+    """Return a part of a round of summing: consecutive parts of the round before."""
+    before = range(part * SUMMED_TOGETHER, min((part + 1) * SUMMED_TOGETHER, n_parts(task, level - 1)))
+    affinity, mass = (summed(task, level - 1, name, before) for name in PARTS)
+    return {**matrix_arrays("affinity", affinity), **matrix_arrays("mass", mass)}
 
 
 def reduced_part(task: StageTask, block: int) -> Arrays:

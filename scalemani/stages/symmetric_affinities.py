@@ -30,12 +30,16 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     per_block = BYTES_PER_INCOMING_EDGE * task.dimensions.block_rows * task.params.n_neighbors
     work.map_run_parts(symmetric_blocks, work.run_blocks(per_block))
-    edges, least, largest = 0, np.inf, 0.0
-    for block in range(task.dimensions.n_blocks):
-        degrees = task.output.read_part("degrees", block)
-        edges += int(task.output.read_part("indptr", block)[-1])
-        least, largest = min(least, float(degrees.min())), max(largest, float(degrees.max()))
-    return {"nonzeros": edges, "least_degree": least, "largest_degree": largest}
+    nonzeros, least, largest = work.fold_blocks(
+        block_extremes, lambda one, other: (one[0] + other[0], min(one[1], other[1]), max(one[2], other[2]))
+    )
+    return {"nonzeros": nonzeros, "least_degree": least, "largest_degree": largest}
+
+
+def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
+    """Return the nonzeros of a block and the extremes of its degrees."""
+    degrees = task.output.read_part("degrees", block)
+    return int(task.output.read_part("indptr", block)[-1]), float(degrees.min()), float(degrees.max())
 
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:

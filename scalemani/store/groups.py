@@ -121,9 +121,9 @@ class StageGroup:
                 target[start : start + chunks[0]] = values[start : start + chunks[0]]
         self._commit(unit, [f"{name}/" for name in names])
 
-    def write_parts(self, block: int, arrays: Mapping[str, np.ndarray]) -> None:
+    def write_parts(self, block: int, arrays: Mapping[str, np.ndarray], step: str = "") -> None:
         """Write the ragged arrays of one block (a part of a sparse matrix), then mark the block as done."""
-        self.write_whole(arrays, block_unit(block), f"{block_unit(block)}/")
+        self.write_whole(arrays, block_unit(block, step), f"{block_unit(block, step)}/")
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Mark the whole group as complete, with the stage's record: key, parameters, certificates, seconds, memory."""
@@ -186,9 +186,9 @@ class StageGroup:
         """Return a whole array."""
         return np.asarray(self._array(name)[...])
 
-    def read_part(self, name: str, block: int) -> np.ndarray:
+    def read_part(self, name: str, block: int, step: str = "") -> np.ndarray:
         """Return one ragged array of a block."""
-        return np.asarray(self._array(f"{block_unit(block)}/{name}")[...])
+        return np.asarray(self._array(f"{block_unit(block, step)}/{name}")[...])
 
     # Damage
 

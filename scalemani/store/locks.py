@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from scalemani.store.buckets import BucketObjects, ConflictError
 from scalemani.store.objects import LocalObjects, Objects
 
 LOCK = "lock"
+TRIED_EVERY_SECONDS = 1.0
 RENEWED_EVERY_SECONDS = 5.0
 LEASE_SECONDS = 60.0  # without a renewal; longer than the outages and pauses that a run survives
 
@@ -80,6 +81,21 @@ def locked(objects: Objects) -> contextlib.AbstractContextManager[Held]:
         return leased(objects)
     assert isinstance(objects, LocalObjects)
     return file_locked(objects.root)
+
+
+def entered(stack: contextlib.ExitStack, objects: Objects, wait: float, told: Callable[[str], None] | None) -> Held:
+    """Hold the lock of a run within a stack; where another run has it, say so and try again for `wait` seconds."""
+    end = time.monotonic() + wait
+    while True:
+        try:
+            return stack.enter_context(locked(objects))
+        except StoreLockedError as error:
+            if time.monotonic() >= end:
+                raise
+            if told is not None:
+                told(f"waiting up to {wait:g} s: {error}")
+                told = None
+            time.sleep(TRIED_EVERY_SECONDS)
 
 
 @contextlib.contextmanager

@@ -2,13 +2,13 @@
 
 import contextlib
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 from scalemani.errors import StoreError, StoreVersionError
 from scalemani.store.groups import StageGroup
-from scalemani.store.locks import Held, locked
+from scalemani.store.locks import Held, entered
 from scalemani.store.places import open_objects
 from scalemani.store.schema import FORMAT, FORMAT_VERSION
 
@@ -75,7 +75,7 @@ class RunStore:
         return plan
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[Held]:
-        """Hold the run for writing; a second run on the same place is told who holds it."""
-        with locked(self.objects) as held:
-            yield held
+    def locked(self, wait: float = 0.0, told: Callable[[str], None] | None = None) -> Iterator[Held]:
+        """Hold the run for writing; a second run on the same place is told who holds it, after `wait` seconds."""
+        with contextlib.ExitStack() as stack:
+            yield entered(stack, self.objects, wait, told)

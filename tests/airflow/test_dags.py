@@ -5,6 +5,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 from scalemani.chunked.executor import LEDGER_VARIABLE
 from scalemani.routes import ROUTES
 from scalemani.run import open_run
+from scalemani.store.run_store import RunStore
 
 pytestmark = pytest.mark.timeout(900)  # the first time includes the installation of Airflow
 
@@ -154,6 +156,7 @@ def test_the_dags_are_the_routes_and_load_nothing_heavy(airflow, tmp_path):
         "stage",
         "--method=knn-graph",
         "--scheduler=threads",
+        "--wait=3600",
         "--set=seed=$(touch x)",
         "--set=seed=--debug",
         "--",
@@ -201,8 +204,17 @@ def test_a_refusal_is_not_tried_again_and_no_shell_reads_a_param(airflow, points
     assert airflow.query(statement) == [("failed", 1)]
 
 
-def test_the_dag_of_another_method(airflow, points, tmp_path):
+def test_the_dag_of_another_method_waits_for_a_run_that_is_held(airflow, points, tmp_path):
     params = {"points": str(points), "run": str(tmp_path / "run"), "config": str(points.with_suffix(".toml"))}
-    done = airflow.test_dag("scalemani-knn-graph", params)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    command = [airflow.bin / "airflow", "dags", "test", "scalemani-knn-graph", "--conf", json.dumps(params)]
+    said, store = tmp_path / "said", RunStore.create(tmp_path / "run")
+    with (
+        said.open("w") as log,
+        subprocess.Popen(command, env=airflow.variables, stdout=log, stderr=log) as process,
+    ):
+        with store.locked():
+            while "waiting up to 3600 s: another run is working on" not in said.read_text():
+                assert process.poll() is None, said.read_text()[-3000:]
+                time.sleep(0.2)
+        assert process.wait() == 0, said.read_text()[-3000:]
     assert open_run(tmp_path / "run").group("graph").read("indices").shape == (5000, 10)

@@ -1,6 +1,7 @@
 """Real schedulers and workers, in processes of their own."""
 
 import contextlib
+import operator
 import os
 import signal
 import socket
@@ -11,6 +12,8 @@ from collections.abc import Iterator
 
 import psutil
 import pytest
+
+from scalemani.chunked.cluster import Needs
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},
@@ -94,3 +97,13 @@ def start_cluster() -> Iterator:
 def values():
     """Parameters of a small run with all stages."""
     return VALUES
+
+
+@pytest.fixture
+def mapped():
+    """A function on every unit, by an executor."""
+
+    def mapped(executor, function, units):
+        return executor.fold(lambda unit: [function(unit)], operator.add, units, needs=Needs("demo", "scope"))
+
+    return mapped

@@ -1,6 +1,7 @@
 """What is lost while a run is at work: workers, all of them, the scheduler; and blocks that end their workers."""
 
 import collections
+import contextlib
 import ctypes
 import functools
 import os
@@ -21,8 +22,6 @@ from scalemani.params import Parameters
 from scalemani.run import run
 from scalemani.sources import open_points
 
-NEEDS = Needs("demo", "scope")
-
 
 def embed(points, root, values, **resources):
     params = Parameters().with_values(values)
@@ -42,6 +41,12 @@ def crash(folder, unit):
     return unit
 
 
+def noted_square(folder, number):
+    with open(os.path.join(folder, f"{number}-{os.getpid()}"), "w"):
+        pass
+    return slow_square(number)
+
+
 def end_process(unit):
     os._exit(3)
 
@@ -51,43 +56,44 @@ def refuse(unit):
 
 
 class Killer(threading.Thread):
-    """Ends a worker at random every so often."""
+    """Ends a worker at random whenever so many more blocks are finished: a run gets on, however slow the machine is."""
 
-    def __init__(self, processes, seed, every, least_age=0.0):
+    def __init__(self, processes, seed, ledger, blocks):
         super().__init__(daemon=True)
-        self.least_age = least_age
-        self.processes, self.draws, self.every = processes, random.Random(seed), every
+        self.processes, self.draws, self.ledger, self.blocks = processes, random.Random(seed), ledger, blocks
         self.stop = threading.Event()
         self.kills = 0
 
     def run(self):
-        while not self.stop.wait(self.every):
-            # On a machine under load workers take their time to start; ended before they work, none would ever get far.
-            found = [process for process in self.processes() if time.time() - process.create_time() > self.least_age]
-            if found:
-                victim = self.draws.choice(found)
-                try:
-                    victim.send_signal(signal.SIGKILL)
+        at = self.blocks
+        while not self.stop.wait(0.05):
+            finished = self.ledger.read_text().count("\n") if self.ledger.exists() else 0
+            found = self.processes()
+            if finished >= at and found:
+                with contextlib.suppress(psutil.Error):
+                    self.draws.choice(found).kill()
                     self.kills += 1
-                except Exception:
-                    continue
+                at = finished + self.blocks
 
 
 def own_workers():
     """Return the processes of workers that this one has started."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if "spawn_main" in " ".join(child.cmdline())]
+    found = []
+    for child in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.Error):
+            found += [child] if "spawn_main" in " ".join(child.cmdline()) else []
+    return found
 
 
 def test_a_run_outlives_its_workers_and_does_nothing_twice(roll, values, tmp_path, monkeypatch):
     points = np.concatenate([roll + 40 * number for number in range(4)])
     reference = embed(points, tmp_path / "reference", values)
     monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
-    killer = Killer(own_workers, 1, 1.0, least_age=6.0)
+    killer = Killer(own_workers, 1, tmp_path / "ledger", 30)
     killer.start()
     found = embed(points, tmp_path / "run", values, scheduler="processes", workers=2)
     killer.stop.set()
-    assert killer.kills >= 1
+    assert killer.kills >= 3
     for stage in reference.keys:
         assert found.group(stage).content_digest == reference.group(stage).content_digest, stage
     done = collections.Counter(line.rpartition(" ")[0] for line in (tmp_path / "ledger").read_text().splitlines())
@@ -96,7 +102,7 @@ def test_a_run_outlives_its_workers_and_does_nothing_twice(roll, values, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_map_outlives_all_its_workers_at_once():
+def test_a_map_outlives_all_its_workers_at_once(mapped):
     executor = Executor(scheduler="processes", workers=2)
     with executor.started():
 
@@ -106,66 +112,106 @@ def test_a_map_outlives_all_its_workers_at_once():
 
         for delay in (0.5, 1.0, 6.0):
             threading.Timer(delay, end_all).start()
-        assert executor.map(slow_square, range(60), needs=NEEDS) == [number**2 for number in range(60)]
+        assert mapped(executor, slow_square, range(60)) == [number**2 for number in range(60)]
     assert not own_workers()
 
 
-def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cluster, tmp_path):
+def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cluster, tmp_path, mapped):
     cluster = start_cluster(2)
     executor = Executor(scheduler=cluster.address)
     started = time.monotonic()
-    with executor.started(), pytest.raises(PoisonTaskError, match="stage demo, block 5: 4 workers ended"):
-        executor.map(functools.partial(crash, str(tmp_path)), range(12), needs=NEEDS)
+    with executor.started(), pytest.raises(PoisonTaskError, match=r"demo, block 5: 4 processes ended .*SIGSEGV"):
+        mapped(executor, functools.partial(crash, str(tmp_path)), range(12))
     assert time.monotonic() - started < 60
     tried = collections.Counter(name.partition("-")[0] for name in os.listdir(tmp_path))
     assert tried["5"] <= 4
 
 
+@contextlib.contextmanager
+def workers_killed_as_they_begin(folder, most):
+    """Kill the workers of this process whenever one of them notes a unit in a folder, `most` times."""
+    stop = threading.Event()
+
+    def watch():
+        seen = set()
+        while len(seen) < most and not stop.wait(0.02):
+            begun = set(os.listdir(folder))
+            for worker in own_workers() if begun - seen else []:
+                worker.kill()
+            seen |= begun
+
+    killer = threading.Thread(target=watch)
+    killer.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        killer.join()
+
+
+def test_a_block_whose_workers_are_killed_each_time_is_not_at_fault(tmp_path, mapped):
+    executor, kills = Executor(scheduler="processes", workers=1), 4
+    with executor.started(), workers_killed_as_they_begin(tmp_path, kills):
+        assert mapped(executor, functools.partial(noted_square, str(tmp_path)), [7]) == [49]
+    assert len(os.listdir(tmp_path)) > kills
+
+
+def test_workers_that_never_last_are_an_error_that_blames_no_block(tmp_path, monkeypatch, mapped):
+    monkeypatch.setattr(cluster_module, "MOST_LOST", 3)
+    executor = Executor(scheduler="processes", workers=1)
+    with (
+        executor.started(),
+        workers_killed_as_they_begin(tmp_path, 100),
+        pytest.raises(WorkersLostError, match="block 7: 3 workers went while they had it"),
+    ):
+        mapped(executor, functools.partial(noted_square, str(tmp_path)), [7])
+
+
 @pytest.mark.slow
-def test_blocks_that_all_end_their_workers_do_not_go_on_for_ever():
+def test_blocks_that_all_end_their_workers_do_not_go_on_for_ever(mapped):
     executor = Executor(scheduler="processes", workers=2)
-    with executor.started(), pytest.raises(PoisonTaskError, match="workers ended"):
-        executor.map(end_process, range(6), needs=NEEDS)
+    with executor.started(), pytest.raises(PoisonTaskError, match=r"4 processes ended .* with status 3"):
+        mapped(executor, end_process, range(6))
 
 
-def test_an_error_of_a_task_is_raised_as_it_is(start_cluster):
-    executor = Executor(scheduler=start_cluster(1).address)
+def test_an_error_of_a_task_is_raised_as_it_is(mapped):
+    executor = Executor(scheduler="processes", workers=1)
     with executor.started(), pytest.raises(StoreError, match="is not to be had"):
-        executor.map(refuse, range(6), needs=NEEDS)
+        mapped(executor, refuse, range(6))
 
 
-def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster, monkeypatch):
+def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster, monkeypatch, mapped):
     cluster = start_cluster(0)
     nanny = cluster.add_workers(2)
     executor = Executor(scheduler=cluster.address)
     with executor.started():
-        assert executor.map(slow_square, range(3), needs=NEEDS) == [0, 1, 4]
+        assert mapped(executor, slow_square, range(3)) == [0, 1, 4]
 
         def end_all():
             for process in [nanny, *cluster.worker_processes()]:
                 process.send_signal(signal.SIGKILL)
 
-        monkeypatch.setattr(cluster_module, "WORKERS_LOST_SECONDS", 4.0)
-        threading.Timer(1.0, end_all).start()
+        monkeypatch.setattr(cluster_module, "WORKERS_LOST_SECONDS", 2.0)
+        threading.Timer(0.5, end_all).start()
         started = time.monotonic()
         with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there") as lost:
-            executor.map(slow_square, range(100), needs=NEEDS)
+            mapped(executor, slow_square, range(100))
         assert time.monotonic() - started < 30
         assert lost.value.exit_status == 1
-        threading.Timer(1.0, cluster.add_workers, [1]).start()
+        threading.Timer(0.5, cluster.add_workers, [1]).start()
         monkeypatch.setattr(cluster_module, "WORKERS_LOST_SECONDS", 60.0)
-        assert executor.map(slow_square, range(3), needs=NEEDS) == [0, 1, 4]
+        assert mapped(executor, slow_square, range(3)) == [0, 1, 4]
 
 
-def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch):
-    monkeypatch.setattr(cluster_module, "SCHEDULER_LOST_SECONDS", 5.0)
+def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch, mapped):
+    monkeypatch.setattr(cluster_module, "SCHEDULER_LOST_SECONDS", 2.0)
     cluster = start_cluster(1)
     executor = Executor(scheduler=cluster.address)
     started = time.monotonic()
     with executor.started():
-        threading.Timer(1.0, cluster.scheduler.kill).start()
+        threading.Timer(0.5, cluster.scheduler.kill).start()
         with pytest.raises(SchedulerLostError, match="goes on where this one ended") as lost:
-            executor.map(slow_square, range(200), needs=NEEDS)
+            mapped(executor, slow_square, range(200))
     assert time.monotonic() - started < 60
     assert lost.value.exit_status == 1
 
@@ -182,7 +228,7 @@ def test_as_many_tasks_run_side_by_side_as_fit_into_a_worker():
     assert slots(4, 120, Needs(shared=100, each=50)) == 0
 
 
-def test_workers_that_die_while_they_start_are_started_anew():
+def test_workers_that_die_while_they_start_are_started_anew(mapped):
     executor, stop = Executor(scheduler="processes", workers=2), threading.Event()
 
     def end_first():
@@ -196,4 +242,4 @@ def test_workers_that_die_while_they_start_are_started_anew():
     with executor.started():
         stop.set()
         killer.join()
-        assert executor.map(slow_square, range(4), needs=NEEDS) == [0, 1, 4, 9]
+        assert mapped(executor, slow_square, range(4)) == [0, 1, 4, 9]

@@ -1,6 +1,7 @@
 """Who may connect, what listens where, and what is written down: secrets are not."""
 
 import contextlib
+import http.client
 import os
 import stat
 from pathlib import Path
@@ -14,6 +15,14 @@ from scalemani.chunked.certificates import make_certificates
 from scalemani.chunked.executor import Executor
 from scalemani.errors import ConfigError, SchedulerLostError
 
+PAGES = (
+    "/health",
+    "/status",
+    "/workers",
+    "/info/main/workers.html",
+    "/json/counts.json",
+    "/proxy/8787/127.0.0.1/status",
+)
 PLANTED = ("AKIAPLANTEDBYTESTS00", "planted/secret+of/the+tests")
 
 
@@ -31,13 +40,33 @@ def process_of(unit):
 
 
 def listening(processes):
-    """Return the addresses on which processes and their children listen."""
+    """Return the addresses and ports on which processes and their children listen."""
     found = set()
     for process in processes:
         for member in (process, *process.children(recursive=True)):
             with contextlib.suppress(psutil.Error):
-                found |= {c.laddr.ip for c in member.net_connections("inet") if c.status == psutil.CONN_LISTEN}
+                found |= {(*c.laddr,) for c in member.net_connections("inet") if c.status == psutil.CONN_LISTEN}
     return found
+
+
+def assert_loopback_without_pages(places):
+    """Check that all is on the loopback interface, and that what speaks HTTP shows metrics and health alone."""
+    assert {host for host, _ in places} == {"127.0.0.1"}
+    answers = {page: [answer(*place, page) for place in places] for page in PAGES}
+    assert 200 in answers.pop("/health")
+    assert all(status in (None, 404) for statuses in answers.values() for status in statuses), answers
+
+
+def answer(host, port, page):
+    """Return the status with which a page is answered; None where that port does not speak HTTP."""
+    connection = http.client.HTTPConnection(host, port, timeout=1)
+    try:
+        connection.request("GET", page)
+        return connection.getresponse().status
+    except (OSError, http.client.HTTPException):
+        return None
+    finally:
+        connection.close()
 
 
 def test_certificates_are_for_their_owner_alone_and_are_not_overwritten(scalemani, tmp_path):
@@ -53,12 +82,12 @@ def test_certificates_are_for_their_owner_alone_and_are_not_overwritten(scaleman
     assert (tmp_path / "made" / "key.pem").read_bytes() == key
 
 
-def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certificates, monkeypatch):
+def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certificates, monkeypatch, mapped):
     monkeypatch.setattr(clients, "CONNECT_SECONDS", 5)
     cluster = start_cluster(1, options=("--tls", str(certificates / "ours")), protocol="tls")
     executor = Executor(scheduler=cluster.address, tls=str(certificates / "ours"))
     with executor.started():
-        assert executor.map(process_of, [1])[0] != os.getpid()
+        assert mapped(executor, process_of, [1])[0] != os.getpid()
     with (
         pytest.raises(SchedulerLostError),
         Executor(scheduler=cluster.address, tls=str(certificates / "theirs")).started(),
@@ -69,7 +98,7 @@ def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certif
     plain = cluster.address.replace("tls://", "tcp://")
     with pytest.raises(SchedulerLostError), Executor(scheduler=plain).started():
         pass
-    assert listening([psutil.Process(process.pid) for process in cluster.processes]) == {"127.0.0.1"}
+    assert_loopback_without_pages(listening([psutil.Process(process.pid) for process in cluster.processes]))
 
 
 def test_a_key_that_others_can_read_is_refused(certificates, tmp_path):
@@ -92,16 +121,16 @@ def test_without_certificates_nothing_listens_or_connects_beyond_this_machine(sc
     assert "scalemani certificates FOLDER" in errors
 
 
-def test_everything_listens_on_the_loopback_interface_only(start_cluster):
+def test_everything_listens_on_the_loopback_interface_only(start_cluster, mapped):
     cluster = start_cluster(1)
     executor = Executor(scheduler=cluster.address)
     with executor.started():
-        executor.map(process_of, [1])
-        assert listening([psutil.Process(process.pid) for process in cluster.processes]) == {"127.0.0.1"}
-    own = Executor(scheduler="processes", workers=1)
+        mapped(executor, process_of, [1])
+        assert_loopback_without_pages(listening([psutil.Process(process.pid) for process in cluster.processes]))
+    own, before = Executor(scheduler="processes", workers=1), listening([psutil.Process()])
     with own.started():
-        own.map(process_of, [1])
-        assert listening([psutil.Process()]) <= {"127.0.0.1"}
+        mapped(own, process_of, [1])
+        assert_loopback_without_pages(listening([psutil.Process()]) - before)
 
 
 def test_credentials_are_nowhere_in_what_a_run_writes_and_says(

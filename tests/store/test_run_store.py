@@ -1,11 +1,13 @@
 """A run's folder: only ours is touched, one run at a time, one format version."""
 
+import contextlib
 import json
 import os
 import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -53,6 +55,19 @@ def test_a_second_run_is_told_who_holds_the_store(tmp_path):
         pass
     with store.locked():
         pass
+
+
+def test_a_run_that_is_held_is_waited_for_as_long_as_was_asked(tmp_path):
+    store, said = RunStore.create(tmp_path), []
+    with contextlib.ExitStack() as first:
+        first.enter_context(store.locked())
+        with pytest.raises(StoreLockedError), store.locked(0.5, said.append):
+            pass
+        freed = threading.Timer(1.5, first.close)
+        freed.start()
+        with store.locked(60, said.append):
+            assert not freed.is_alive()
+    assert [line.partition(":")[0] for line in said] == ["waiting up to 0.5 s", "waiting up to 60 s"]
 
 
 def test_the_lock_goes_with_the_process_that_held_it(tmp_path):
