@@ -1,16 +1,21 @@
 """How long 100 million and a billion points would take on 1 to 256 workers, from the task times of measured runs.
 
-    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 50000 200000
+    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 200000 400000 [--beside RUN]
 
 Runs two sizes on a cluster of one worker, and the larger on two. Each stage has tasks, of which the seconds of every
 block are measured, and a part that the driver does alone. How they grow with the points is taken from the two sizes:
 tasks as a power of at least one, the driver's part as a constant and a share in proportion. A pass that every run of
 blocks makes over all points or over the whole graph is taken from one worker against two. The tasks are then given to
 workers in the order of the driver, each when a worker is free. Two workers are predicted from one, and compared with
-what was measured. Bandwidth of the store is taken to grow with the workers.
+what was measured; so are the points of a finished RUN. Bandwidth of the store is taken to grow with the workers. Both
+sizes lie above those at which the search for neighbours changes its numbers (`neighbors.FEW_POINTS`).
+
+The memory of a stage is what its plan projects for one process with one task: sketches of all points, say. A process
+that has less cannot take part, however many there are.
 """
 
 import argparse
+import dataclasses
 import heapq
 import math
 from dataclasses import dataclass
@@ -21,7 +26,8 @@ from digits import million_digits
 from ledger import Task, read_ledger, spans
 from measuring import show
 
-from scalemani.run import open_run
+from scalemani.run import Run, open_run
+from scalemani.stages.registry import STAGE_MODULES
 
 SECONDS_PER_DISPATCH = 0.002  # of driver and scheduler, for one task: processor time with empty tasks
 WORKER_BYTES = 8e9
@@ -66,7 +72,14 @@ class Stage:
     alone: float
     alone_rising: float
     pass_seconds: float
+    run: Run
     shapes: list[list[float]]  # of each step, the seconds of its blocks relative to the mean of the stage
+
+    def gigabytes(self, n_points: int) -> float:
+        """Return the projected memory of a process with one task of the stage."""
+        dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=ROWS_PER_BLOCK)
+        need = STAGE_MODULES[self.name].memory(dimensions, self.run.params)
+        return float(need.fixed + need.per_task) / 1e9
 
     def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:
         """Return the seconds of the stage, and what most of them go to."""
@@ -100,14 +113,14 @@ def makespan(mean: float, shape: list[float], blocks: int, workers: int) -> floa
 def measured_run(folder: Path, n_points: int, workers: int) -> Measured:
     """Run, or read what an earlier call has left."""
     points, run = million_digits(folder, n_points), folder / f"simulate-{n_points}-{workers}"
-    ledger = run.with_suffix(".ledger")
+    ledger, parts = run.with_suffix(".ledger"), run.with_suffix(".ledger.parts")
     if not ledger.exists() or not (run / "plan.json").exists():
-        fresh(run), fresh(ledger)
+        fresh(run), fresh(ledger), fresh(parts)
         with running_cluster(workers, {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
             size = ["--block-rows", "4096", "--workers", "1"]
             succeeded(command(points, run, "--scheduler", cluster.address, *size))
     tasks: dict[str, dict[str, list[Task]]] = {}
-    for step, members in spans(read_ledger(ledger)).items():
+    for step, members in spans(read_ledger(ledger) + read_ledger(parts)).items():
         tasks.setdefault(members[0].stage, {})[step] = members
     seconds = {stage: record["seconds"] for stage, record in open_run(run).records().items()}
     return Measured(n_points, workers, tasks, seconds)
@@ -126,7 +139,7 @@ def rising(small: Measured, large: Measured, stage: str) -> float:
     return min(max(more * large.n_points / max(large.alone(stage), 1e-9), 0.0), 1.0)
 
 
-def scaling(small: Measured, large: Measured, double: Measured) -> list[Stage]:
+def scaling(small: Measured, large: Measured, double: Measured, run: Run) -> list[Stage]:
     """Return how every stage scales."""
     growth, stages = large.n_points / small.n_points, []
     for stage in large.seconds:
@@ -146,6 +159,7 @@ def scaling(small: Measured, large: Measured, double: Measured) -> list[Stage]:
                 large.alone(stage),
                 rising(small, large, stage),
                 max(0.0, double.busy(stage) - large.busy(stage)) if stage in STREAMING else 0.0,
+                run,
                 shapes,
             )
         )
@@ -155,32 +169,52 @@ def scaling(small: Measured, large: Measured, double: Measured) -> list[Stage]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--points", type=int, nargs=2, default=[50_000, 200_000])
+    parser.add_argument("--points", type=int, nargs=2, default=[200_000, 400_000])
+    parser.add_argument("--beside", type=Path, help="a finished run of other size, on two threads")
     arguments = parser.parse_args()
     small, large = (measured_run(arguments.folder, n_points, 1) for n_points in arguments.points)
     double = measured_run(arguments.folder, arguments.points[1], 2)
-    stages = scaling(small, large, double)
+    stages = scaling(small, large, double, open_run(arguments.folder / f"simulate-{large.n_points}-1"))
+    show_checks(stages, large, double, arguments.beside)
+    for n_points in SIZES:
+        show_prediction(stages, n_points)
+
+
+def show_checks(stages: list[Stage], large: Measured, double: Measured, beside: Path | None) -> None:
+    """Show predictions beside what was measured."""
     rows, blocks = [], -(-large.n_points // 4096)
+    other = None if beside is None else open_run(beside)
     for stage in stages:
         row: dict[str, object] = {"stage": stage.name}
         for run in (large, double):
             row[f"{run.workers} measured"] = run.seconds[stage.name]
             row[f"{run.workers} predicted"] = stage.predicted(large.n_points, run.workers, blocks)[0]
+        if other is not None and stage.name in other.keys:
+            n_points = other.dimensions.n_points
+            row[f"{n_points}: measured"] = other.records()[stage.name]["seconds"]
+            row[f"{n_points}: 2 predicted"] = stage.predicted(n_points, 2, other.dimensions.n_blocks)[0]
         rows.append(row)
     total = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name != "stage"}
     show([*rows, {"stage": "whole", **total}])
-    for n_points in SIZES:
-        rows = []
-        for stage in stages:
-            row = {"stage": stage.name, "tasks grow as N^": round(stage.busy_power, 2)}
-            row["of the driver grows"] = round(stage.alone_rising, 2)
-            row |= {f"{count} workers, h": stage.predicted(n_points, count)[0] / 3600 for count in WORKERS}
-            row["limited by"] = stage.predicted(n_points, WORKERS[-1])[1]
-            rows.append(row)
-        whole = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name.endswith(", h")}
-        slowest = max(rows, key=lambda row: float(str(row[f"{WORKERS[-1]} workers, h"])))
-        print(f"{n_points} points; bottleneck at {WORKERS[-1]} workers: {slowest['stage']} ({slowest['limited by']})")
-        show([*rows, {"stage": "whole", **whole}])
+
+
+def show_prediction(stages: list[Stage], n_points: int) -> None:
+    """Show the hours of every stage on several numbers of workers, and the bottleneck: in time, and in memory."""
+    rows: list[dict[str, object]] = []
+    for stage in stages:
+        row: dict[str, object] = {"stage": stage.name, "tasks grow as N^": round(stage.busy_power, 2)}
+        row["of the driver grows"] = round(stage.alone_rising, 2)
+        row |= {f"{count} workers, h": stage.predicted(n_points, count)[0] / 3600 for count in WORKERS}
+        row |= {"limited by": stage.predicted(n_points, WORKERS[-1])[1], "GB a process": stage.gigabytes(n_points)}
+        rows.append(row)
+    whole = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name.endswith(", h")}
+    slowest = max(rows, key=lambda row: float(str(row[f"{WORKERS[-1]} workers, h"])))
+    largest = max(rows, key=lambda row: float(str(row["GB a process"])))
+    print(
+        f"{n_points} points; bottleneck at {WORKERS[-1]} workers: {slowest['stage']} ({slowest['limited by']}); "
+        f"in memory: {largest['stage']}, {largest['GB a process']:.0f} GB a process"
+    )
+    show([*rows, {"stage": "whole", **whole}])
 
 
 if __name__ == "__main__":

@@ -33,10 +33,26 @@ class EndedApartError(Exception):
     """A process that had one unit to do ended before it was done; the message says how."""
 
 
+_modules = 0
+
+
 @functools.lru_cache(maxsize=4)
 def unpacked(content: bytes) -> Callable[[Any], Any]:
     """Return the function of a map, unpacked once a process."""
     return pickle.loads(content)
+
+
+def run_alone(content: bytes, unit: Any) -> Any:
+    """Return function(unit), with BLAS at one thread for good: products do not depend on the machine's cores.
+
+    To look for the libraries takes as long as a small task: it is done again only once more modules were imported.
+    """
+    global _modules
+    function = unpacked(content)
+    if len(sys.modules) != _modules:
+        threadpool_limits(1)
+        _modules = len(sys.modules)
+    return function(unit)
 
 
 def run_apart(content: bytes, unit: Any, memory: int | None) -> Any:
@@ -109,8 +125,7 @@ def serve() -> None:
     outcome: tuple[bool, Any]
     try:
         content, unit = pickle.loads(call)
-        with threadpool_limits(1):
-            outcome = True, unpacked(content)(unit)
+        outcome = True, run_alone(content, unit)
     except Exception as error:
         outcome = False, error
     answers.write(cloudpickle.dumps(outcome))

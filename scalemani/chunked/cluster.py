@@ -16,9 +16,8 @@ from typing import Any
 
 import cloudpickle
 from distributed import Client, Future, KilledWorker
-from threadpoolctl import threadpool_limits
 
-from scalemani.chunked.apart import EndedApartError, poison_error, run_apart, unlucky_error, unpacked
+from scalemani.chunked.apart import EndedApartError, poison_error, run_alone, run_apart, unlucky_error
 from scalemani.chunked.resident import enter
 from scalemani.errors import ScalemaniError, SchedulerLostError, WorkersLostError
 
@@ -292,8 +291,6 @@ class ClusterMap:
 
 
 def run_unit(content: bytes, scope: str, unit: Any) -> Any:
-    """Run a task on a worker, with BLAS at one thread for good: products do not depend on the machine's cores."""
+    """Run a task on a worker."""
     enter(scope)
-    function = unpacked(content)
-    threadpool_limits(1)
-    return function(unit)
+    return run_alone(content, unit)

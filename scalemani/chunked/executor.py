@@ -186,13 +186,16 @@ def nothing() -> None:
 
 
 @contextlib.contextmanager
-def timed(stage: str, unit: str) -> Iterator[None]:
-    """Append a line to the ledger of finished units, where the environment names one: process, begin and seconds."""
+def timed(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
+    """Append a line to the ledger of finished units, where the environment names one: process, begin and seconds.
+
+    What is not stored, and is done anew when a run goes on, has a ledger of its own, which a suffix tells.
+    """
     started = time.time()
     yield
     path = os.environ.get(LEDGER_VARIABLE)
     if path:
-        descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        descriptor = os.open(path + suffix, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             seconds = time.time() - started
             os.write(descriptor, f"{stage} {unit} {os.getpid()}:{started:.3f}:{seconds:.3f}\n".encode())

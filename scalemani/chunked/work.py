@@ -16,6 +16,7 @@ from scalemani.params import Parameters
 from scalemani.store.groups import StageGroup, block_unit
 
 ROWS_PER_TILE = 1024  # BLAS results change with the matrix shape: products are cut at multiples of this, blocks too
+PARTS_LEDGER = ".parts"
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -115,15 +116,16 @@ class StageWork:
         """As `map_runs`, for ragged arrays."""
         self._map(functools.partial(write_run_parts, function), self._runs(blocks))
 
-    def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range]) -> Any:
+    def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str = "") -> Any:
         """Return function(task, run) of all runs, combined in order, for what is not stored: see `folds.runs_of`."""
-        return self.executor.fold(functools.partial(function, self.task), combine, runs, self.at_once, self.needs)
+        self.executor.progress.start(shown or self.task.stage, len(runs))
+        part = functools.partial(part_of_fold, function, shown or "part", self.task)
+        return self.executor.fold(part, combine, runs, self.at_once, self.needs)
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
         """Return function(task, block) of all blocks, combined in order, most of it where it is computed."""
         runs = runs_of(self.task.dimensions.n_blocks)
-        self.executor.progress.start(shown or self.task.stage, len(runs))
-        return self.fold(functools.partial(folded, function, combine), combine, runs)
+        return self.fold(functools.partial(folded, function, combine), combine, runs, shown)
 
     def run_blocks(self, bytes_per_block: int) -> int:
         """Return how many blocks a run has: what the cache of a process holds of them, and a run for every task."""
@@ -142,6 +144,12 @@ class StageWork:
         self.executor.progress.start(self.task.stage, len(missing))
         self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.needs)
         self.task.output.refresh()
+
+
+def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range) -> Any:
+    """Compute what a run adds to a fold."""
+    with timed(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
+        return function(task, run)
 
 
 # A task may be given twice: when its worker died after the commit, or was taken for dead. What is marked is left alone.

@@ -59,7 +59,6 @@ def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, fl
     runs = runs_of(-(-work.task.dimensions.n_points // ROWS_PER_TILE), TILES_TOGETHER)
     moved, passes = np.inf, 0
     while passes < MOST_PASSES and moved > SETTLED:
-        work.executor.progress.start(work.task.stage, len(runs))
         name = f"pass_{passes:03d}"
         work.task.output.write_whole({name: centers}, name)
         following = moved_centers(centers, work.fold(functools.partial(tiles_part, name), added, runs))

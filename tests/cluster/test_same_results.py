@@ -91,15 +91,17 @@ def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
 def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path, monkeypatch, method):
     sizes: dict[str, list[int]] = {}
 
-    def measured(self, function, units, at_once=None, needs=None):
-        if self.scheduler is None:  # what a stage does on the driver by design
-            return self._map_threads(function, units, 2)
-        sizes.setdefault(needs.stage, []).append(len(units))
-        assert len(cloudpickle.dumps(function)) < MOST_TASK_BYTES, needs.stage
+    def each(self, function, units, at_once, needs):
+        if self.scheduler is not None:  # else: what a stage does on the driver by design
+            sizes.setdefault(needs.stage, []).append(len(units))
+            assert len(cloudpickle.dumps(function)) < MOST_TASK_BYTES, needs.stage
         return self._map_threads(function, units, 2)
 
-    monkeypatch.setattr(Executor, "map", measured)
-    monkeypatch.setattr(Executor, "each", measured)
+    def fold(self, function, combine, units, at_once, needs):
+        return functools.reduce(combine, each(self, function, units, at_once, needs))
+
+    monkeypatch.setattr(Executor, "fold", fold)
+    monkeypatch.setattr(Executor, "each", each)
     found = embed(roll, tmp_path / "run", module_values, method, scheduler="threads")
     for stage, counts in sizes.items():
         assert max(counts) <= found.dimensions.n_blocks, stage
