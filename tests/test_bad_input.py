@@ -140,6 +140,8 @@ def test_a_perplexity_that_the_neighbours_do_not_reach(refused, points):
         (["--memory", "0"], ["above zero, such as 4GB"]),
         (["--memory", "100MB"], ["raise --memory to", "--block-rows"]),
         (["--workers", "0"], ["workers must be an integer >= 1, got 0"]),
+        (["--wait", "-1"], ["wait must be seconds, zero or more, got -1"]),
+        (["--wait", "nan"], ["wait must be seconds, zero or more, got nan"]),
         (["--workers=-2"], [">= 1, got -2"]),
         (["--workers", "two"], ["'--workers'", "integer"]),
         (["--block-rows", "0"], ["multiple of 1024", "got 0"]),

@@ -181,7 +181,7 @@ class ClusterMap:
             free = [
                 address
                 for address, worker in self._workers.items()
-                if worker.at_once and (not worker.units if apart else worker.settled and self._open(worker, False))
+                if worker.at_once and (not worker.units if apart else worker.settled and self._open(worker, True))
             ]
             if free:
                 self._again.remove(index)

@@ -41,6 +41,13 @@ def crash(folder, unit):
     return unit
 
 
+def grow(unit):
+    held = []
+    while unit == 3:
+        held.append(np.ones(2**20))
+        time.sleep(0.01)
+
+
 def noted_square(folder, number):
     with open(os.path.join(folder, f"{number}-{os.getpid()}"), "w"):
         pass
@@ -125,6 +132,15 @@ def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cl
     assert time.monotonic() - started < 60
     tried = collections.Counter(name.partition("-")[0] for name in os.listdir(tmp_path))
     assert tried["5"] <= 4
+
+
+@pytest.mark.slow
+def test_a_block_that_takes_more_memory_than_workers_have_is_named_with_the_memory(start_cluster, mapped):
+    cluster = start_cluster(0)
+    cluster.add_workers(1, "--memory", "1GB")
+    executor = Executor(scheduler=cluster.address)
+    with executor.started(), pytest.raises(PoisonTaskError, match=r"block 3: 4 processes ended .* of its worker"):
+        mapped(executor, grow, range(2, 4))
 
 
 @contextlib.contextmanager
