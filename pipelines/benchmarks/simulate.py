@@ -184,14 +184,15 @@ def show_checks(stages: list[Stage], large: Measured, double: Measured, beside: 
     """Show predictions beside what was measured."""
     rows, blocks = [], -(-large.n_points // 4096)
     other = None if beside is None else open_run(beside)
+    records = {} if other is None else other.records()
     for stage in stages:
         row: dict[str, object] = {"stage": stage.name}
         for run in (large, double):
             row[f"{run.workers} measured"] = run.seconds[stage.name]
             row[f"{run.workers} predicted"] = stage.predicted(large.n_points, run.workers, blocks)[0]
-        if other is not None and stage.name in other.keys:
+        if other is not None and stage.name in records:
             n_points = other.dimensions.n_points
-            row[f"{n_points}: measured"] = other.records()[stage.name]["seconds"]
+            row[f"{n_points}: measured"] = records[stage.name]["seconds"]
             row[f"{n_points}: 2 predicted"] = stage.predicted(n_points, 2, other.dimensions.n_blocks)[0]
         rows.append(row)
     total = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name != "stage"}

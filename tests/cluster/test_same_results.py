@@ -82,7 +82,7 @@ def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
     assert os.environ["AWS_SECRET_ACCESS_KEY"].encode() not in cloudpickle.dumps(source)
     monkeypatch.setattr(type(source), "rows", None)  # of the driver: workers read the points themselves
     cluster = start_cluster(2)
-    found = embed(f"{bucket}/points.zarr", f"{bucket}/run", module_values, scheduler=cluster.address)
+    found = embed(f"{bucket}/points.zarr", f"{bucket}/run", module_values, block_rows=3072, scheduler=cluster.address)
     assert_same(reference("laplacian-eigenmaps"), found)
     assert_same(found, open_run(f"{bucket}/run"))
 

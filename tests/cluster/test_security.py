@@ -141,6 +141,7 @@ def test_credentials_are_nowhere_in_what_a_run_writes_and_says(
     np.save(tmp_path / "roll.npy", roll)
     cluster = start_cluster(1)
     settings = [f"--set={stage}.{name}={value}" for stage, group in values.items() for name, value in group.items()]
+    settings += ["--block-rows=3072"]
     said = ""
     commands = [
         ["embed", tmp_path / "roll.npy", f"{bucket}/run", "--scheduler", cluster.address, *settings],
