@@ -1,9 +1,9 @@
 """The embedding in input order: Z times the landmarks' coordinates, refined by passes over the graph where asked.
 
-The vectors, N rows of a few columns, are held in memory; the graph is streamed by blocks, as many of which are kept as
-memory allows. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the landmarks
-see the large scale, the coarse graph the tight small clusters between them. The coarse graphs also tell each step where
-to go.
+The vectors, N rows of a few columns, are held in memory or mapped; the graph is streamed by blocks, as many of which
+are kept as memory allows. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the
+landmarks see the large scale, the coarse graph the tight small clusters between them. The coarse graphs also tell each
+step where to go.
 """
 
 import functools
@@ -34,8 +34,9 @@ KEPT_BYTES_PER_POINT, KEPT_COPIES = 32, 3  # always in memory: one of these on i
 
 
 def vector_dtype(params: Parameters) -> type:
-    """Return the type of the vectors while they are refined."""
-    return np.float32 if params.embedding.residual >= FLOAT32_REACHES else np.float64
+    """Return the type of the vectors while they are refined, or where they are not."""
+    refined_roughly = params.embedding.solver == "lll+refine" and params.embedding.residual >= FLOAT32_REACHES
+    return np.float32 if refined_roughly else np.float64
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
@@ -53,9 +54,12 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     elif params.embedding.solver == "exact":
         vectors += n_points * (4 * edges + 8 * 3 * (2 * width + 20))
     vectors += BYTES_PER_POINT * n_points
-    kept = n_points * (KEPT_BYTES_PER_POINT + KEPT_COPIES * 4 * width)
-    kept += hierarchy_bytes(0, params.n_neighbors) if params.embedding.solver == "lll+refine" else 0
-    return MemoryNeed(kept, 3 * dimensions.block_rows * edges, n_points * edges, growing=max(0, vectors - kept))
+    block, cache = 3 * dimensions.block_rows * edges, n_points * edges
+    if params.embedding.solver == "exact":
+        return MemoryNeed(vectors, block, cache)  # its matrices are in memory whatever there is of it
+    least = n_points * (KEPT_BYTES_PER_POINT + KEPT_COPIES * np.dtype(vector_dtype(params)).itemsize * width)
+    least += hierarchy_bytes(0, params.n_neighbors) if params.embedding.solver == "lll+refine" else 0
+    return MemoryNeed(least, block, cache, growing=max(0, vectors - least))
 
 
 def run(work: StageWork) -> dict[str, Any]:
