@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.resident import gather_rows, read_large, resident
+from scalemani.chunked.resident import read_large, resident
 from scalemani.kernels.attraction import AffinityRows
 from scalemani.kernels.coarsening import Level
 from scalemani.kernels.large_arrays import empty
@@ -75,12 +75,6 @@ def affinity_rows(group: StageGroup, n_blocks: int) -> AffinityRows:
 def weights_block(group: StageGroup, block: int, n_landmarks: int) -> sp.csr_matrix:
     """Return one block's rows of Z (n, L)."""
     return weights_rows(group.read_block("indices", block), group.read_block("values", block), n_landmarks)
-
-
-def gathered_weights(group: StageGroup, rows: np.ndarray, n_landmarks: int, cache_bytes: int) -> sp.csr_matrix:
-    """Return the rows of Z at given row numbers (n,): (n, L)."""
-    indices, values = (gather_rows(group, name, rows, cache_bytes) for name in ("indices", "values"))
-    return weights_rows(indices, values, n_landmarks)
 
 
 def weights_rows(indices: np.ndarray, values: np.ndarray, n_landmarks: int) -> sp.csr_matrix:

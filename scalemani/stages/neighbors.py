@@ -147,11 +147,20 @@ def joined_block(number: int, task: StageTask, block: int) -> Arrays:
 def settled(task: StageTask, block: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
     """Return the arrays of a block: the nearest of what is known and the candidates, by exact distance."""
     labels, places = compact_rows(candidates, task.dimensions.n_points)
-    points = task.inputs["work_points"]
-    rows = gather_rows(points, "points", labels, task.cache_bytes)
-    labels = labels.astype(np.int32)
-    found, fresh = refine_neighbors(points.read_block("points", block), rows, labels, places, known)
+    own, rows = task.inputs["work_points"].read_block("points", block), points_at(task, labels)
+    found, fresh = refine_neighbors(own, rows, labels.astype(np.int32), places, known)
     return {"indices": found.indices, "distances": found.distances, "fresh": fresh.astype(np.uint8)}
+
+
+def points_at(task: StageTask, rows: np.ndarray) -> np.ndarray:
+    """Return the points at ascending work rows.
+
+    They lie in many blocks: where memory keeps few of those, they are taken from a copy of all points that is mapped.
+    """
+    group = task.inputs["work_points"]
+    if task.in_memory:
+        return gather_rows(group, "points", rows, task.cache_bytes)
+    return np.asarray(task.whole(group, "points")[rows])
 
 
 def exact_block(task: StageTask, block: int) -> Arrays:
@@ -167,8 +176,7 @@ def exact_block(task: StageTask, block: int) -> Arrays:
 def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
     group, scale = task.inputs["work_points"], sketch_basis(task.inputs["partition"]).scale
-    points = gather_rows(group, "points", rows, task.cache_bytes)
-    return SketchedRows(points, task.whole(group, "sketch")[rows], scale)
+    return SketchedRows(points_at(task, rows), task.whole(group, "sketch")[rows], scale)
 
 
 def nearest_of_block(

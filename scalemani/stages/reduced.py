@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.graph import gathered_weights, matrix_arrays, read_matrix, symmetric_block, weights_block
+from scalemani.chunked.graph import matrix_arrays, read_matrix, symmetric_block, weights_block, weights_rows
 from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.reduced import TreeSum, diagonal_product, reduced_laplacian, weighted_product
 from scalemani.params import Parameters
@@ -20,7 +20,7 @@ ROWS_REACHED = 3  # rows of Z that the neighbours of a block are, for each row o
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the sums, of a block's products, and of Z, of which blocks are kept where they fit."""
+    """Return the bytes of the sums, of a block's products, and of Z."""
     width, n_landmarks = params.landmark_weights.n_neighbors, params.landmarks.n_landmarks
     full = n_landmarks * n_landmarks
     total = min(full, dimensions.n_points * width * width)
@@ -34,7 +34,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     return MemoryNeed(
         PARTS_IN_MEMORY * total * BYTES_PER_ENTRY // 2,
         block * BYTES_PER_ENTRY,
-        dimensions.n_points * width * BYTES_PER_ENTRY,
+        growing=dimensions.n_points * width * BYTES_PER_ENTRY,
     )
 
 
@@ -85,5 +85,6 @@ def reduced_part(task: StageTask, block: int) -> Arrays:
     reached, places = np.unique(affinities.indices, return_inverse=True)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))
     own = weights_block(group, block, n_landmarks)
-    affinity = weighted_product(own, renumbered, gathered_weights(group, reached, n_landmarks, task.cache_bytes))
+    others = weights_rows(task.whole(group, "indices")[reached], task.whole(group, "values")[reached], n_landmarks)
+    affinity = weighted_product(own, renumbered, others)
     return {**matrix_arrays("affinity", affinity), **matrix_arrays("mass", diagonal_product(own, degrees))}
