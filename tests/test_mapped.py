@@ -38,7 +38,7 @@ def test_they_hold_what_was_written_when_their_pages_were_let_go(tmp_path):
 
 
 def test_the_process_holds_few_of_their_pages(tmp_path):
-    array = mapped_arrays(tmp_path)((8 * MAPPED_BYTES // 8,), np.float64)
+    array = mapped_arrays(tmp_path)((16 * MAPPED_BYTES // 8,), np.float64)
     process, most, done = psutil.Process(), [0], threading.Event()
     before = process.memory_info().shared
 

@@ -20,8 +20,8 @@ from numpy.typing import DTypeLike
 
 from scalemani.store.objects import as_store_error
 
-MAPPED_BYTES = 32 * 2**20  # of mapped pages that a process holds before it lets go of all
-TOUCHED_BYTES = 128 * 2**20  # at most, with what all cores touch between two looks
+MAPPED_BYTES = 16 * 2**20  # of mapped pages that a process holds before it lets go of all
+TOUCHED_BYTES = 112 * 2**20  # at most, with what all cores touch between two looks
 LEAST_BYTES = 2**16  # smaller arrays stay in memory
 SHARED_FILE_BYTES = 2**25  # of a file for arrays of up to a quarter of it: each file takes a descriptor
 CACHE_LINE = 64
