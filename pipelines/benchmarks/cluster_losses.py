@@ -114,6 +114,7 @@ def gone(points: Path, folder: Path, seeds: range) -> list[dict]:
         rows.append({"gone": name, "blocks by then": f"{there} of {whole}", "status": driver.returncode})
         rows[-1] |= {"seconds until": seconds, "blocks after": finished(ledger) - there}
         rows[-1] |= {"computed again": recomputed(ledger), "equal stages": equal_stages(reference, run), "said": said}
+        print(json.dumps(rows[-1]), flush=True)
     return rows
 
 
