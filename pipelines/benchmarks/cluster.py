@@ -131,6 +131,8 @@ def timed_runs(points: Path, runs: list[tuple[Path, int]]) -> list[dict[str, flo
     """Return the seconds of every stage of runs that start at one moment, each on a cluster of so many workers."""
     with contextlib.ExitStack() as stack, ThreadPoolExecutor(len(runs)) as pool:
         ledgers, commands = [fresh(run.with_suffix(".ledger")) for run, _ in runs], []
+        for ledger in ledgers:
+            fresh(ledger.with_name(ledger.name + ".parts"))
         for (run, count), ledger in zip(runs, ledgers, strict=True):
             cluster = stack.enter_context(running_cluster(count, {"SCALEMANI_LEDGER": str(ledger)}))
             size = ["--workers", "1", "--block-rows", "4096", "--set=neighbors.method=partition"]

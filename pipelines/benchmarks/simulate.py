@@ -75,6 +75,10 @@ class Stage:
     run: Run
     shapes: list[list[float]]  # of each step, the seconds of its blocks relative to the mean of the stage
 
+    def of_driver(self, n_points: int) -> float:
+        """Return the seconds that the driver is on its own, whatever the number of workers."""
+        return self.alone * (1 + (n_points / self.n_points - 1) * self.alone_rising)
+
     def gigabytes(self, n_points: int) -> float:
         """Return the projected memory of a process with one task of the stage."""
         dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=ROWS_PER_BLOCK)
@@ -83,8 +87,7 @@ class Stage:
 
     def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:
         """Return the seconds of the stage, and what most of them go to."""
-        growth = n_points / self.n_points
-        alone = self.alone * (1 + (growth - 1) * self.alone_rising)
+        growth, alone = n_points / self.n_points, self.of_driver(n_points)
         blocks = blocks or -(-n_points // ROWS_PER_BLOCK)
         if not self.shapes:
             return alone, "driver"
@@ -211,10 +214,10 @@ def show_prediction(stages: list[Stage], n_points: int) -> None:
     whole = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name.endswith(", h")}
     slowest = max(rows, key=lambda row: float(str(row[f"{WORKERS[-1]} workers, h"])))
     largest = max(rows, key=lambda row: float(str(row["GB a process"])))
-    print(
-        f"{n_points} points; bottleneck at {WORKERS[-1]} workers: {slowest['stage']} ({slowest['limited by']}); "
-        f"in memory: {largest['stage']}, {largest['GB a process']:.0f} GB a process"
-    )
+    alone = sum(stage.of_driver(n_points) for stage in stages) / 3600
+    print(f"{n_points} points; the driver alone: {alone:.2f} h")
+    print(f"bottleneck at {WORKERS[-1]} workers: {slowest['stage']} ({slowest['limited by']})")
+    print(f"in memory: {largest['stage']}, {largest['GB a process']:.0f} GB a process")
     show([*rows, {"stage": "whole", **whole}])
 
 
