@@ -1,6 +1,7 @@
 """Manifold learning on millions of points, out of core, with a certificate for every approximation."""
 
 import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,6 +70,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return importlib.metadata.version("scalemani")
     if name not in PUBLIC_NAMES:
         raise AttributeError(f"module 'scalemani' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(f"scalemani.{PUBLIC_NAMES[name]}"), name)

@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from scalemani.kernels import entropic
 from scalemani.kernels.affinity_orders import GRAPH_ORDERS, ORDERS, TILE_ROWS
 from scalemani.kernels.entropy import LARGEST, SMALLEST
 from scalemani.kernels.root_finders import SOLVERS
+from scalemani.validation import check_seed, refuse_masked
 
 LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
 SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse
@@ -42,7 +44,7 @@ def entropic_affinities(
     order: str = "density",
     tol: float = 1e-10,
     indices: np.ndarray | None = None,
-    random_state: int = 0,
+    random_state: Any = 0,
 ) -> Affinities:
     """Return Gaussian affinities whose every row has the perplexity asked.
 
@@ -63,7 +65,7 @@ def entropic_affinities(
     indices
         (n, k) rows of the neighbours.
     random_state
-        Seed of "random" and "path".
+        Seed of "random" and "path"; None or a generator to draw one.
 
     Raises
     ------
@@ -78,6 +80,7 @@ def entropic_affinities(
     n_rows, n_neighbors = table.shape
     check_perplexity(perplexity, n_neighbors)
     check_search(solver, order, tol)
+    seed = check_seed(random_state)
     if order in GRAPH_ORDERS:
         indices = checked_indices(indices, table.shape, order)
     scale = power_of_two_scale(table)
@@ -92,7 +95,7 @@ def entropic_affinities(
             tol=tol,
             indices=None if indices is None else indices[tile],
             first_row=start,
-            seed=random_state,
+            seed=seed,
         )
         for whole, part in zip(rows, found, strict=True):
             whole[tile] = part
@@ -113,6 +116,7 @@ def power_of_two_scale(distances: np.ndarray) -> float:
 
 def checked_distances(distances: np.ndarray) -> np.ndarray:
     """Return the distances as a float array, or say what is wrong with them and where."""
+    refuse_masked(distances, "distances")
     table = np.asarray(distances)
     if table.dtype.kind not in "fiu":
         raise DataError(f"distances must be real numbers, got dtype {table.dtype}: give float32 or float64")
@@ -164,8 +168,8 @@ def check_perplexity(perplexity: float, n_neighbors: int) -> None:
 def check_search(solver: str, order: str, tol: float) -> None:
     """Refuse an unknown solver or order, or a tolerance that rounding cannot reach."""
     if solver not in SOLVERS:
-        raise ConfigError(f"unknown solver {solver!r}: {nearest_name(str(solver), SOLVERS)}")
+        raise ConfigError(f"unknown solver {solver!r}: {nearest_name(solver, SOLVERS)}")
     if order not in ORDERS:
-        raise ConfigError(f"unknown order {order!r}: {nearest_name(str(order), ORDERS)}")
+        raise ConfigError(f"unknown order {order!r}: {nearest_name(order, ORDERS)}")
     if isinstance(tol, bool) or not isinstance(tol, Real) or not LEAST_TOLERANCE <= tol < 1.0:
         raise ConfigError(f"tol must be a number in [{LEAST_TOLERANCE:g}, 1), got {tol!r}: the default is 1e-10")

@@ -103,10 +103,10 @@ class RankError(NumericalError):
     """A matrix without the rank that the method needs."""
 
 
-def nearest_name(name: str, allowed: Iterable[str]) -> str:
+def nearest_name(name: object, allowed: Iterable[str]) -> str:
     """Return the part of a message that offers the nearest allowed name, and lists them all."""
     names = sorted(allowed)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     offer = f"did you mean {close[0]!r}? " if close else ""
     return f"{offer}allowed: {', '.join(names)}"
 

@@ -25,7 +25,8 @@ from scalemani.kernels.landmarks import (
     spread_landmarks,
 )
 from scalemani.kernels.nearest_landmarks import nearest_landmarks
-from scalemani.validation import check_count, check_magnitude, check_points, check_seed
+from scalemani.sources import points_in_memory
+from scalemani.validation import check_count, check_magnitude, check_seed
 
 KMEANS_PASSES = 3  # over the points, or fewer when each centroid has seen enough of them
 POINTS_PER_CENTROID = 300
@@ -45,7 +46,7 @@ def select_landmarks(points: Any, n_landmarks: int, method: str = "random", rand
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers
+    points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
     n_landmarks : L, from 1 to N
     method : "random": uniformly without replacement; "spread": L + L/2 at random, less one of each closest pair;
         "kmeans" and "kmeans++": mini-batch k-means from random or k-means++ seeds, each centroid then replaced by the
@@ -74,9 +75,9 @@ def select_landmarks(points: Any, n_landmarks: int, method: str = "random", rand
     (3,)
     """
     if not isinstance(method, str) or method not in LANDMARK_METHODS:
-        raise ConfigError(f"method {method!r} is unknown; {nearest_name(str(method), LANDMARK_METHODS)}")
+        raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
     seed = check_seed(random_state)
-    table = check_points(points)
+    table = points_in_memory(points)
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(table), "the number of points")
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
@@ -89,7 +90,7 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
 
     Parameters
     ----------
-    points : (N, D) array-like, the data or new points
+    points : (N, D) array-like, the data or new points, or whatever else `open_points` takes: they are read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`
     n_neighbors : K_Z, landmarks per point, from 1 to L
 
@@ -110,8 +111,8 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     >>> landmark_weights(np.array([[0.25]]), np.array([[0.0], [1.0]]), n_neighbors=2).toarray().round(3)
     array([[0.75, 0.25]])
     """
-    table = check_points(points)
-    selected = check_points(landmarks.points if isinstance(landmarks, Landmarks) else landmarks, "landmarks")
+    table = points_in_memory(points)
+    selected = points_in_memory(landmarks.points if isinstance(landmarks, Landmarks) else landmarks, "landmarks")
     if table.shape[1] != selected.shape[1]:
         raise DataError(f"points have {table.shape[1]} columns, landmarks {selected.shape[1]}; they must have the same")
     n_used = check_count(n_neighbors, "n_neighbors", 1, len(selected), "the number of landmarks")

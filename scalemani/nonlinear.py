@@ -1,5 +1,7 @@
 """The nonlinear route on arrays in memory: `repulsion` and `objective`."""
 
+import math
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -50,7 +52,7 @@ def repulsion(
 
 def check_tolerance(tolerance: Any) -> float:
     """Return a tolerance in (0, 1), or raise ConfigError."""
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.floating) or not 0 < tolerance < 1:
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
         raise ConfigError(f"tolerance must be a number above 0 and below 1, got {tolerance!r}")
     return float(tolerance)
 
@@ -112,7 +114,7 @@ def objective(
     if affinities.shape != (len(positions), len(positions)):
         raise DataError(f"W must be (N, N) with N = {len(positions)} rows of the embedding, got {affinities.shape}")
     check_affinities(affinities)
-    if isinstance(strength, bool) or not np.isfinite(strength) or not strength > 0:
+    if isinstance(strength, bool) or not isinstance(strength, Real) or not 0 < float(strength) < math.inf:
         raise ConfigError(f"strength must be a number above zero, got {strength!r}: without repulsion points collapse")
     asked = objective_of(method)
     chosen = chosen_method(repulsion, asked.kernel, *positions.shape)

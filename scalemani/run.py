@@ -60,7 +60,13 @@ class Run:
     @property
     def last_stage(self) -> str:
         """The stage that holds the embedding: the descent of nonlinear methods, else the spectral embedding."""
-        return "layout" if "layout" in self.keys else "embedding"
+        for stage in ("layout", "embedding"):
+            if stage in self.keys:
+                return stage
+        raise StoreError(
+            f"{self.store.root} was last run with method {self.method}, which has no embedding: run it with another "
+            "method, which goes on from the same graph"
+        )
 
     @property
     def eigenvalues(self) -> np.ndarray:

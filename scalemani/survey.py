@@ -12,7 +12,7 @@ from scalemani.chunked.work import ROWS_PER_TILE, Dimensions
 from scalemani.errors import ConfigError, DataError
 from scalemani.sources import PointsSource
 from scalemani.store.objects import digest
-from scalemani.validation import check_finite_block, check_magnitude
+from scalemani.validation import check_finite_block, check_magnitude, check_shape
 
 BLOCK_BYTES = 16 * 2**20
 BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its block takes some ten times as much
@@ -55,6 +55,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     Raises DataError for NaN, infinity, equal points and values whose squared distances overflow or vanish, before
     anything is written.
     """
+    check_shape(source.shape, source.description)
     n_points, n_features = source.shape
     dtype = np.dtype(source.dtype)
     if block_rows is None:

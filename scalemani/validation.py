@@ -12,7 +12,7 @@ KEPT_DTYPES = ("uint8", "int8", "uint16", "int16", "float32", "float64")
 CAST_DTYPES = {"bool": "uint8", "float16": "float32"}
 
 N_REPORTED_ROWS = 5
-LARGEST_SEED = 2**64 - 1
+LARGEST_SEED = 2**63 - 1  # the largest integer that TOML has
 
 
 def check_count(value: Any, name: str, minimum: int = 1, maximum: int | None = None, limit: str = "") -> int:
@@ -34,7 +34,7 @@ def check_count(value: Any, name: str, minimum: int = 1, maximum: int | None = N
 
 
 def check_seed(random_state: Any) -> int:
-    """Return the seed of a run: an integer in [0, 2**64) as it is, None or a NumPy generator by drawing one.
+    """Return the seed of a run: an integer in [0, 2**63) as it is, None or a NumPy generator by drawing one.
 
     Raises
     ------
@@ -47,7 +47,7 @@ def check_seed(random_state: Any) -> int:
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
-    return check_count(random_state, "random_state", 0, LARGEST_SEED, "64 bits")
+    return check_count(random_state, "random_state", 0, LARGEST_SEED, "63 bits")
 
 
 def check_dtype(dtype: Any, name: str = "points") -> np.dtype:
@@ -158,6 +158,15 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
     return int(np.count_nonzero(spans == 0))
 
 
+def refuse_masked(values: Any, name: str) -> None:
+    """Refuse a masked array with a value that is masked: what it holds there means nothing."""
+    n_masked = int(np.count_nonzero(np.ma.getmaskarray(values))) if np.ma.isMaskedArray(values) else 0
+    if n_masked:
+        raise DataError(
+            f"{name} has {n_masked} masked values; fill them with {name}.filled(value) or remove their rows"
+        )
+
+
 def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_objects: bool = False) -> np.ndarray:
     """Return `points` as a finite, native, real (N, D) array, without a copy where none is needed.
 
@@ -182,16 +191,13 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
             f"{name} is a sparse {type(points).__name__}, which is not supported: pass {name}.toarray() if it fits "
             "in memory, or reduce it first, for example with sklearn.decomposition.TruncatedSVD"
         )
-    if np.ma.isMaskedArray(points) and np.ma.getmaskarray(points).any():
-        n_masked = int(np.ma.getmaskarray(points).sum())
-        raise DataError(
-            f"{name} has {n_masked} masked values; fill them with {name}.filled(value) or remove their rows"
-        )
+    refuse_masked(points, name)
     try:
         table = np.asarray(points)
     except ValueError as error:
         raise DataError(f"{name} is not a table: its rows differ in length ({error})") from error
     if table.dtype == object and convert_objects:
+        check_shape(table.shape, name, min_rows)
         try:
             table = table.astype(np.float64)
         except ValueError as error:

@@ -87,6 +87,9 @@ def test_perplexity_is_checked(perplexity, message):
         ({"order": "mst"}, "give indices"),
         ({"tol": 0.0}, "tol must be"),
         ({"tol": "small"}, "tol must be"),
+        ({"solver": None}, "unknown solver None"),
+        ({"random_state": -1}, "random_state must be >= 0"),
+        ({"random_state": 1.5}, "random_state must be an integer"),
     ],
 )
 def test_search_is_checked(search, message):
@@ -111,6 +114,11 @@ def test_bad_distances_are_refused_with_their_row(column, value, message):
 def test_other_tables_are_refused(given):
     with pytest.raises(DataError, match="distances must be"):
         door.entropic_affinities(given, perplexity=2)
+
+
+def test_masked_distances_are_refused():
+    with pytest.raises(DataError, match="distances has 1 masked values"):
+        door.entropic_affinities(np.ma.masked_equal(distances(5), distances(5)[1, 7]), perplexity=5)
 
 
 def test_indices_must_fit():

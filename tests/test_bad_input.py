@@ -147,8 +147,8 @@ def test_a_perplexity_that_the_neighbours_do_not_reach(refused, points):
         (["--block-rows", "0"], ["multiple of 1024", "got 0"]),
         (["--block-rows", "100"], ["multiple of 1024", "got 100"]),
         (["--block-rows", "many"], ["'--block-rows'", "integer"]),
-        (["--scheduler", "tcp://host"], ["threads, processes, or an address such as tcp://host:8786"]),
-        (["--scheduler", "slurm"], ["threads, processes, or an address"]),
+        (["--scheduler", "tcp://host"], ["or an address such as tcp://host:8786", "got 'tcp://host'"]),
+        (["--scheduler", "slurm"], ["threads, processes, a Dask client, or an address", "got 'slurm'"]),
         (["--labels", "nowhere.npy"], ["no file of labels nowhere.npy"]),
         (["--config", "nowhere.toml"], ["nowhere.toml", "No such file"]),
         (["--config", "."], ["cannot be read", "Is a directory"]),
@@ -305,6 +305,21 @@ def test_tables_that_do_not_match(refused, tmp_path, other):
     for number, content in enumerate(({"x": [1.0], "y": [2.0]}, other)):
         parquet.write_table(pyarrow.table(content), tmp_path / "table" / f"part.{number}.parquet")
     refused(tmp_path / "table", ["all files must have the same columns", "part.1.parquet", "part.0.parquet"])
+
+
+def test_a_graph_has_no_embedding(scalemani, points, tmp_path):
+    assert scalemani("embed", points, tmp_path / "run", "--method=knn-graph", *SMALL)[0] == 0
+    for arguments in (["export", "out.npy"], ["plot", "out.png"], ["transform", points, "out.npy"]):
+        status, _, errors = scalemani(arguments[0], tmp_path / "run", *arguments[1:])
+        one_error(errors, ["method knn-graph, which has no embedding", "another method"])
+        assert status == 2
+
+
+def test_labels_with_a_header(scalemani, finished, points, tmp_path):
+    (tmp_path / "labels.csv").write_text("label\n" + "1\n" * 2000)
+    status, _, errors = scalemani("plot", finished, tmp_path / "out.png", "--labels", tmp_path / "labels.csv")
+    one_error(errors, ["2001 labels for 2000 points", "is the first a header?"])
+    assert status == 2
 
 
 def test_the_output_is_not_the_input(scalemani, finished, tmp_path, points):
@@ -476,7 +491,6 @@ def test_places_that_cannot_be_written(finished, points):
         (np.ones((5, 4)), ["4 features", "3 features", "same columns"]),
         (np.ones((5, 3), complex), ["Complex data not supported"]),
         (np.full((5, 3), np.nan), ["finite", "row 0, column 0"]),
-        (np.zeros((0, 3)), ["0 sample(s)"]),
     ],
 )
 def test_new_points(scalemani, finished, tmp_path, table, words):
@@ -487,11 +501,23 @@ def test_new_points(scalemani, finished, tmp_path, table, words):
     assert [path.name for path in tmp_path.iterdir()] == ["new.npy"]
 
 
-def test_new_points_far_away_and_of_other_types(scalemani, finished, points, tmp_path):
-    for table in (np.load(points)[:10], np.full((5, 3), 1e6), np.ones((5, 3), np.uint8)):
-        np.save(tmp_path / "new.npy", table)
-        assert scalemani("transform", finished, tmp_path / "new.npy", tmp_path / "out.npy")[0] == 0
-        assert np.isfinite(np.load(tmp_path / "out.npy")).all()
+@pytest.mark.parametrize(
+    ("table", "told"),
+    [
+        (np.ones((5, 3), np.uint8), ""),
+        (np.zeros((0, 3)), ""),
+        (np.array([[1.0, 2, 3], [1e6, 0, 0], [0, 0, 0], [0, 1e200, 0]]), "2 of 4 new points lie more than 2 times as"),
+    ],
+)
+def test_new_points_far_away_none_and_of_other_types(scalemani, finished, tmp_path, table, told):
+    np.save(tmp_path / "new.npy", table)
+    status, _, errors = scalemani("transform", finished, tmp_path / "new.npy", tmp_path / "out.npy")
+    assert status == 0
+    assert errors.startswith(told) if told else not errors
+    assert not told or "first rows 1, 3:" in errors
+    placed = np.load(tmp_path / "out.npy")
+    assert placed.shape == (len(table), 2)
+    assert np.isfinite(placed).all()
 
 
 @pytest.mark.parametrize(
@@ -507,6 +533,10 @@ def test_new_points_far_away_and_of_other_types(scalemani, finished, points, tmp
         (["generate", "swiss-roll", "out.txt"], ["allowed: .npy"]),
         (["generate", "swiss-roll", "out.npy", "--n-points", "0"], ["n_points", ">= 1", "got 0"]),
         (["generate", "swiss-roll", "out.npy", "--seed=-1"], ["seed", "got -1"]),
+        (["generate", "swiss-roll", "out.npy", f"--seed={2**70}"], ["seed", "63 bits"]),
+        (["embed", "POINTS", "x" * 300], ["File name too long"]),
+        (["embed", "POINTS", ""], ["a run is a folder or at s3://bucket/name"]),
+        (["embed", "gs://bucket/points.zarr", "RUN"], ["gs://bucket/points.zarr needs another package", "gcsfs"]),
         (["generate", "infinite-digits", "out.npy"], ["source"]),
         (["generate", "swiss-roll", "no/where/out.npy"], ["no/where/out.npy"]),
         (["embd", "POINTS", "RUN"], ["No such command 'embd'", "embed"]),

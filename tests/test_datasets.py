@@ -234,7 +234,7 @@ def test_mnist_has_sixteen_deformations_of_each_training_digit():
     ("arguments", "message"),
     [
         ({"name": "swiss-rol"}, "did you mean 'swiss-roll'"),
-        ({"name": "spiral", "n_points": 0}, "n_points of spiral must be an integer >= 1"),
+        ({"name": "spiral", "n_points": 0}, "n_points of spiral must be >= 1, got 0"),
         ({"name": "spiral", "n_points": 10.5}, "integer"),
         ({"name": "spiral", "n_points": True}, "integer"),
         ({"name": "spiral", "seed": -1}, "seed"),

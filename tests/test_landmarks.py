@@ -1,6 +1,8 @@
+import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import zarr
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.landmarks import Landmarks, landmark_weights, select_landmarks
@@ -105,6 +107,22 @@ def test_new_points_get_the_rows_that_the_whole_gets():
 def test_selection_refuses(arguments, error, message):
     with pytest.raises(error, match=message):
         select_landmarks(*arguments)
+
+
+@pytest.mark.parametrize("kind", ["path", "zarr", "dask", "sparse"])
+def test_points_may_come_from_anywhere(tmp_path, kind):
+    points = drawn()
+    np.save(tmp_path / "points.npy", points)
+    given = {
+        "path": tmp_path / "points.npy",
+        "zarr": zarr.array(points),
+        "dask": da.from_array(points, chunks=(77, 2)),
+        "sparse": sp.csr_array(points),
+    }[kind]
+    selected = select_landmarks(given, 20, random_state=1)
+    np.testing.assert_array_equal(selected.indices, select_landmarks(points, 20, random_state=1).indices)
+    weights = landmark_weights(given, selected.points).toarray()
+    np.testing.assert_array_equal(weights, landmark_weights(points, selected.points).toarray())
 
 
 def test_weights_refuse():

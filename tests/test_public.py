@@ -1,5 +1,7 @@
 """The names users import, the page of examples run as it is written, and steps by hand beside the pipeline's own."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,12 @@ def test_every_public_name_is_there(name):
 def test_an_unknown_name_is_told_of_the_known_ones():
     with pytest.raises(AttributeError, match="knn_graph"):
         sm.knn_graf  # noqa: B018
+
+
+def test_the_version_is_said(scalemani):
+    status, output, _ = scalemani("--version")
+    assert (status, output) == (0, f"{sm.__version__}\n")
+    assert re.fullmatch(r"\d+\.\d+\.\d+\S*", sm.__version__)
 
 
 def test_the_page_of_examples_runs_as_written(points):

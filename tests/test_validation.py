@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse
 
 from scalemani.errors import ConfigError, DataError
+from scalemani.params import Parameters
 from scalemani.validation import (
     check_count,
     check_dtype,
@@ -106,6 +107,8 @@ def test_objects_that_are_numbers_pass_on_request():
     assert check_points(points, convert_objects=True).dtype == np.float64
     with pytest.raises(DataError, match="numeric dtype"):
         check_points(np.array([["a"]], dtype=object), convert_objects=True)
+    with pytest.raises(DataError, match="Expected 2D array, got 0D"):
+        check_points({"x": 1}, convert_objects=True)
 
 
 def test_magnitude():
@@ -143,10 +146,10 @@ def test_counts(value, message):
 
 def test_seeds():
     assert check_seed(3) == 3
-    assert check_seed(2**64 - 1) == 2**64 - 1
+    assert check_seed(2**63 - 1) == 2**63 - 1 == Parameters().with_values({"seed": 2**63 - 1}).seed
     assert check_seed(None) != check_seed(None)
     assert check_seed(np.random.RandomState(0)) == check_seed(np.random.RandomState(0))
     assert check_seed(np.random.default_rng(0)) == check_seed(np.random.default_rng(0))
-    for bad in (-1, 2**70, 1.5, "0", True):
+    for bad in (-1, 2**63, 2**70, 1.5, "0", True):
         with pytest.raises(ConfigError, match="random_state must be"):
             check_seed(bad)

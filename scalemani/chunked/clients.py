@@ -2,8 +2,10 @@
 
 import contextlib
 import logging
+import sys
 import time
 from collections.abc import Callable, Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
@@ -35,19 +37,21 @@ ROUTES = {
 }
 
 
-def check_address(address: str) -> None:
+def check_address(address: object) -> None:
     """Refuse a scheduler that is no address, without repeating a password that may be in it."""
-    scheme, separator, rest = address.partition("://")
+    scheme, separator, rest = address.partition("://") if isinstance(address, str) else ("", "", "")
     if scheme not in ("tcp", "tls") or not separator or ":" not in rest or "@" in rest:
+        shown = repr(address) if "@" not in str(address) else "one with a user or password"
         raise ConfigError(
-            "scheduler must be threads, processes, or an address such as tcp://host:8786, without a password"
+            "scheduler must be threads, processes, a Dask client, or an address such as tcp://host:8786, without a "
+            f"password; got {shown}"
         )
 
 
 @contextlib.contextmanager
 def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
     """Start worker processes of one thread on this machine; yield a client, and what brings lost ones back."""
-    with quiet(), dask.config.set({**SETTINGS, **ROUTES}):
+    with quiet(), without_main(), dask.config.set({**SETTINGS, **ROUTES}):
         cluster = LocalCluster(
             n_workers=0,
             threads_per_worker=1,
@@ -63,6 +67,23 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
                 yield client, lambda: restore(cluster, count)
         finally:
             cluster.close(timeout=CLOSE_SECONDS)
+
+
+@contextlib.contextmanager
+def without_main() -> Iterator[None]:
+    """Keep the processes that are started here from running the user's script again.
+
+    multiprocessing has every new process import the main script, which starts the run over unless it is guarded by
+    `if __name__ == "__main__"`. It leaves out a main module that was started by that very name; tasks need nothing of
+    it.
+    """
+    main = sys.modules["__main__"]
+    before = main.__spec__
+    main.__spec__ = ModuleSpec("__main__", None)
+    try:
+        yield
+    finally:
+        main.__spec__ = before
 
 
 def populate(cluster: LocalCluster, client: Client, count: int) -> None:

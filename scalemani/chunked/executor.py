@@ -72,7 +72,7 @@ class Executor:
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
-        if isinstance(self.scheduler, str) and self.scheduler not in ("threads", "processes"):
+        if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
             check_address(self.scheduler)
         if self.memory is not None and self.memory <= 0:
             raise ConfigError(f"memory must be above zero, such as 4GB, got {format_bytes(self.memory)}")

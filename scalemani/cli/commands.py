@@ -24,8 +24,24 @@ app = typer.Typer(
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Manifold learning on millions of points, out of core.",
 )
+
+
+def show_version(asked: bool) -> None:
+    """Print the version and end."""
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(version("scalemani"))
+        raise typer.Exit
+
+
+@app.callback()
+def every(
+    shown: Annotated[bool, typer.Option("--version", help="show the version", callback=show_version)] = False,
+) -> None:
+    """Manifold learning on millions of points, out of core."""
+
 
 for command in (machines.certificates, machines.scheduler, machines.worker):
     app.command()(command)
@@ -56,12 +72,13 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
 
 def compute(options: Options, only: str | None = None) -> None:
     """Run all stages or one, then say what was found."""
+    params = options.parameters()  # before the imports that take a second
     from scalemani.cli.summaries import show_label_accuracy, show_records
     from scalemani.progress import progress_for
     from scalemani.run import run
     from scalemani.sources import open_labels
 
-    params, source = options.parameters(), options.source()
+    source = options.source()
     with progress_for(sys.stderr) as progress:
         executor = options.executor(progress)
         finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
@@ -74,12 +91,13 @@ def compute(options: Options, only: str | None = None) -> None:
 @taking_options
 def plan(options: Options) -> None:
     """Show stages, keys, missing blocks, projected memory and time; run nothing."""
+    params = options.parameters()  # before the imports that take a second
     from scalemani.chunked.executor import Silent
     from scalemani.cli.summaries import earlier_seconds, show_plan
     from scalemani.run import plan_run
     from scalemani.store.run_store import MARKER, RunStore
 
-    params, source, executor = options.parameters(), options.source(), options.executor(Silent())
+    source, executor = options.source(), options.executor(Silent())
     there = RunStore(options.run).objects.get(MARKER) is not None
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
     show_plan(plan_run(source, options.run, options.method, params, executor, options.block_rows), seconds)
@@ -113,12 +131,15 @@ def info(
 def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = False) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr."""
     from scalemani.export import export as export_rows
-    from scalemani.new_points import NewPoints
+    from scalemani.new_points import NewPoints, far_away
     from scalemani.run import open_run
     from scalemani.sources import open_points
 
     refuse_output_in_input(out, new_points, run)
-    export_rows(NewPoints(open_run(run), open_points(new_points)), out)
+    placed = NewPoints(open_run(run), open_points(new_points))
+    export_rows(placed, out)
+    if len(placed.far_rows):
+        typer.echo(far_away(placed.far_rows, placed.shape[0]), err=True)
 
 
 @app.command()

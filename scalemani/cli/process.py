@@ -1,6 +1,7 @@
 """The process of a command: one line for an error, its exit status, and an end in time when it is told to stop."""
 
 import contextlib
+import errno
 import faulthandler
 import os
 import signal
@@ -19,6 +20,7 @@ from scalemani.errors import ScalemaniError, without_user
 
 GRACE_SECONDS = 3.0
 STANDARD_ERROR = 2
+NAMES_THAT_CANNOT_BE = (errno.ENAMETOOLONG, errno.ELOOP)
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # Typer brings a copy of click or uses click itself, by its version; BadParameter is public in both.
 UsageError: Any = typer.BadParameter.__base__
@@ -46,7 +48,7 @@ def run_command() -> int:
     except (PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError) as error:
         return report(error, f"{error}; choose a place that can be read and written", 2)
     except OSError as error:
-        return report(error, str(error), 1)
+        return report(error, str(error), 2 if error.errno in NAMES_THAT_CANNOT_BE else 1)
     except Exception as error:
         text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command goes on"
         return report(error, text, 1)

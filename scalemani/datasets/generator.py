@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from scalemani.errors import ConfigError
 from scalemani.kernels.draws import row_words
+from scalemani.validation import LARGEST_SEED, check_count
 
 UNIFORM_STEP = 2.0**-52
 DISCARDED_BITS = np.uint64(12)  # of the 64 random bits; with 52, the middle of each step is a float64 below 1
@@ -29,10 +29,8 @@ class Generator(ABC):
     sequential: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        for field, least in (("n_points", 1), ("seed", 0)):
-            value = getattr(self, field)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise ConfigError(f"{field} of {self.name} must be an integer >= {least}, got {value!r}")
+        check_count(self.n_points, f"n_points of {self.name}")
+        check_count(self.seed, f"seed of {self.name}", 0, LARGEST_SEED, "63 bits")
 
     @property
     @abstractmethod

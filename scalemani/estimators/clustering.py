@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 
-from scalemani.estimators.fitting import fitted, placed
+from scalemani.estimators.fitting import TakesSparse, fitted, placed
 from scalemani.kernels.kmeans import assign
 from scalemani.new_points import Placement
 from scalemani.stages.clustering import unit_rows
 
 
-class SpectralClustering(ClusterMixin, BaseEstimator):
+class SpectralClustering(ClusterMixin, TakesSparse):
     """Spectral clustering of millions of points: K eigenvectors by landmarks, k-means warm-started from the landmarks.
 
     The eigenvectors are those of `LaplacianEigenmaps`, the constant one left out, and rows are taken at unit length.
@@ -97,7 +97,7 @@ class SpectralClustering(ClusterMixin, BaseEstimator):
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None) -> "SpectralClustering":
-        """Cluster points (N, D): an array of NumPy, Dask or zarr, a data frame, or a path. `y` is not used."""
+        """Cluster points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
         values = {"clustering": {"n_clusters": self.n_clusters, "n_restarts": self.n_restarts}}
         with fitted(self, X, "spectral-clustering", self.n_clusters, values) as finished:
             self.eigenvalues_ = finished.eigenvalues

@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import zarr
 from dask.array import Array as DaskArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.estimators.running import executor_for, seed_of, store_or_temporary
@@ -23,7 +26,8 @@ DEFAULT_LANDMARKS = 1000
 DEFAULT_LANDMARK_NEIGHBORS = 5
 DEFAULT_PERPLEXITY = 30.0
 LEAST_PERPLEXITY = 1.5
-STORED = (str, Path, zarr.Array, DaskArray, PointsSource)
+# What is read through a source; everything else is an array, or becomes one.
+STORED = (str, Path, zarr.Array, DaskArray, PointsSource, sparse.spmatrix, sparse.sparray)
 
 
 class EmbeddingEstimator(Protocol):
@@ -53,6 +57,15 @@ class EmbeddingEstimator(Protocol):
     _placement: Placement
 
 
+class TakesSparse(BaseEstimator):
+    """An estimator that says to scikit-learn that it takes sparse points."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
 @contextlib.contextmanager
 def fitted(
     estimator: EmbeddingEstimator, points: Any, method: str, default_components: Any, values: Mapping[str, Any]
@@ -79,10 +92,10 @@ def fitted(
 def placed(estimator: EmbeddingEstimator, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
-    if isinstance(points, STORED) and getattr(points, "shape", ())[:1] != (0,):
+    if isinstance(points, STORED):
         return placed_source(estimator._placement, open_points(points))
     table = check_points(points, "X", min_rows=0, convert_objects=True)
-    validate_data(estimator, table if isinstance(points, STORED) else points, skip_check_array=True, reset=False)
+    validate_data(estimator, points, skip_check_array=True, reset=False)
     return placed_rows(estimator._placement, table)
 
 

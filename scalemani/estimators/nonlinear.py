@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from scalemani.estimators.fitting import fitted, placed
+from scalemani.estimators.fitting import TakesSparse, fitted, placed
 from scalemani.new_points import Placement
 from scalemani.params import DEFAULT_COMPONENTS
 
 
-class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
     """A descent from the spectral embedding of the same affinities.
 
     Parameters
@@ -111,7 +111,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None) -> "NonlinearEmbedding":
-        """Embed points (N, D): an array of NumPy, Dask or zarr, a data frame, or a path. `y` is not used."""
+        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
         asked = {
             "strength": self.strength,
             "direction": self.direction,

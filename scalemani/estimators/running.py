@@ -33,10 +33,10 @@ class LoggedProgress:
 
 
 @contextlib.contextmanager
-def store_or_temporary(store: str | Path | None) -> Iterator[Path]:
-    """Yield the folder asked for, or a temporary one that goes when the block ends."""
+def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
+    """Yield the folder or URL asked for, or a temporary folder that goes when the block ends."""
     if store is not None:
-        yield Path(store)
+        yield store
         return
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         yield Path(folder) / "run"

@@ -4,14 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from scalemani.estimators.fitting import fitted, placed
+from scalemani.estimators.fitting import TakesSparse, fitted, placed
 from scalemani.new_points import Placement
 from scalemani.params import DEFAULT_COMPONENTS
 
 
-class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
     """Laplacian eigenmaps of millions of points by locally linear landmarks, refined to a residual asked for.
 
     Parameters
@@ -100,7 +100,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Base
         self.memory = memory
 
     def fit(self, X: Any, y: Any = None) -> "LaplacianEigenmaps":
-        """Embed points (N, D): an array of NumPy, Dask or zarr, a data frame, or a path. `y` is not used."""
+        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
         with fitted(self, X, "laplacian-eigenmaps", DEFAULT_COMPONENTS, {}) as finished:
             self.eigenvalues_ = finished.eigenvalues
         return self

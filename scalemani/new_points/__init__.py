@@ -1,5 +1,7 @@
 """New points in a finished embedding: of any kind, by blocks, each placed on its own."""
 
+import logging
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -7,11 +9,14 @@ import numpy as np
 from scalemani.errors import DataError
 from scalemani.new_points.by_descent import placed_by_descent
 from scalemani.new_points.by_landmarks import placed_landmarks
+from scalemani.new_points.reach import Reach, far_away
 from scalemani.run import Run
 from scalemani.sources import PointsSource
 from scalemani.validation import check_finite_block
 
 ROWS_AT_ONCE = 65536
+
+logger = logging.getLogger("scalemani")
 
 
 class Placement(Protocol):
@@ -20,6 +25,10 @@ class Placement(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """The columns D that points must have, and the dimensions d of the embedding."""
+
+    @property
+    def reach(self) -> Reach:
+        """How far out the training points lie."""
 
     def place(self, points: np.ndarray) -> np.ndarray:
         """Return the coordinates (n, d) of points (n, D): each row depends on its own point only."""
@@ -41,18 +50,37 @@ def placed_rows(placement: Placement, points: np.ndarray) -> np.ndarray:
         raise DataError(
             f"X has {points.shape[1]} features, but the embedding was made of {placement.shape[0]} features"
         )
+    warn_far_away([placement.reach.beyond(points)], len(points))
     return placement.place(points)
+
+
+def warn_far_away(rows: Sequence[np.ndarray], n_points: int) -> None:
+    """Log a warning where new points are beyond reach, by their rows, a part a block."""
+    if any(map(len, rows)):
+        logger.warning(far_away(np.sort(np.concatenate(rows)), n_points))
 
 
 def placed_source(placement: Placement, points: PointsSource) -> np.ndarray:
     """Return the coordinates (n, d) of all points of a source, read by blocks."""
     n_points, step = points.shape[0], max(ROWS_AT_ONCE, points.preferred_rows or 0)
-    placed = np.empty((n_points, placement.shape[1]))
+    check_features(placement, points)
+    placed, far = np.empty((n_points, placement.shape[1])), []
     for start in range(0, n_points, step):
         rows = points.read(start, min(start + step, n_points))
         check_finite_block(rows, start)
-        placed[start : start + step] = placed_rows(placement, rows)
+        far.append(start + placement.reach.beyond(rows))
+        placed[start : start + step] = placement.place(rows)
+    warn_far_away(far, n_points)
     return placed
+
+
+def check_features(placement: Placement, points: PointsSource) -> None:
+    """Refuse points with other columns than those that were embedded."""
+    if points.shape[1] != placement.shape[0]:
+        raise DataError(
+            f"{points.description} has {points.shape[1]} features, the embedding was made of {placement.shape[0]} "
+            "features: give points with the same columns"
+        )
 
 
 class NewPoints:
@@ -68,14 +96,17 @@ class NewPoints:
         self.dtype = np.dtype(np.float64)
         self.sequential = points.sequential
         self.description = f"{points.description} placed in {run.store.root}"
-        if points.shape[1] != self._placement.shape[0]:
-            raise DataError(
-                f"{points.description} has {points.shape[1]} features, the run was made of "
-                f"{self._placement.shape[0]} features: give points with the same columns"
-            )
+        self._far: list[np.ndarray] = []
+        check_features(self._placement, points)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the coordinates of rows [start, stop)."""
         rows = self._points.read(start, stop)
         check_finite_block(rows, start)
+        self._far.append(start + self._placement.reach.beyond(rows))
         return self._placement.place(rows)
+
+    @property
+    def far_rows(self) -> np.ndarray:
+        """The rows among those read that lie far from all training points, ascending."""
+        return np.sort(np.concatenate(self._far)) if self._far else np.empty(0, np.int64)

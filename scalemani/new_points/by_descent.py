@@ -13,6 +13,7 @@ from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.kernels.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.entropic import entropic_affinities
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
+from scalemani.new_points.reach import Reach, reach_of
 from scalemani.params import AffinitiesParams, Parameters
 from scalemani.run import Run
 
@@ -24,6 +25,7 @@ class PlacedByDescent:
     index: NeighborIndex = field(repr=False)
     positions: np.ndarray = field(repr=False)
     params: Parameters
+    reach: Reach
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -65,4 +67,4 @@ def placed_by_descent(run: Run, in_memory: bool) -> PlacedByDescent:
     """Return the placement of a finished nonlinear run; `in_memory` reads its points, so that its store may go."""
     order = run.group("work_points").read("input_rows")
     positions = np.ascontiguousarray(run.group("layout").read("embedding")[order])
-    return PlacedByDescent(neighbor_index(run, in_memory), positions, run.params)
+    return PlacedByDescent(neighbor_index(run, in_memory), positions, run.params, reach_of(run))

@@ -7,6 +7,7 @@ import numpy as np
 from scalemani.chunked.resident import gather_rows
 from scalemani.kernels.landmark_weights import local_weights
 from scalemani.kernels.nearest_landmarks import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.new_points.reach import Reach, reach_of
 from scalemani.run import Run
 
 ROWS_AT_ONCE = 4096
@@ -19,6 +20,7 @@ class PlacedLandmarks(NamedTuple):
     coordinates: np.ndarray
     n_neighbors: int
     regularization: float | None
+    reach: Reach
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -45,5 +47,9 @@ def placed_landmarks(run: Run) -> PlacedLandmarks:
     rows = landmarks.read("rows")
     coordinates = gather_rows(run.group("embedding"), "embedding", rows, 0)
     return PlacedLandmarks(
-        prepare_landmarks(landmarks.read("points")), coordinates, asked.n_neighbors, asked.regularization
+        prepare_landmarks(landmarks.read("points")),
+        coordinates,
+        asked.n_neighbors,
+        asked.regularization,
+        reach_of(run),
     )

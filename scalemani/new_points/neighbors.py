@@ -17,6 +17,7 @@ from scalemani.stages.neighbors import EXACT_BELOW, MANY_PROBES
 from scalemani.store.groups import StageGroup
 
 CANDIDATES_PER_NEIGHBOR = 2.0
+IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
 
 
 class TrainingRows(Protocol):
@@ -63,7 +64,7 @@ class NeighborIndex:
     def neighbors(self, points: np.ndarray, n_neighbors: int) -> Neighbors:
         """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
         dtype = np.result_type(points.dtype, self.dtype)
-        points = np.ascontiguousarray(points, dtype)
+        points = np.ascontiguousarray(self._within_sight(points), dtype)
         if len(self.sketches) <= EXACT_BELOW:
             return self._exact(points, n_neighbors)
         start = len(self.sketches)
@@ -77,6 +78,13 @@ class NeighborIndex:
         rows = self.rows.gather(labels).astype(dtype, copy=False)
         none = no_neighbors(len(points), n_neighbors)
         return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]
+
+    def _within_sight(self, points: np.ndarray) -> np.ndarray:
+        """Return points with no coordinate so far away that sketches overflow; distances say nothing out there."""
+        farthest = IN_SIGHT * self.basis.scale
+        if points.dtype.kind != "f" or max(points.max(), -points.min()) < farthest:
+            return points
+        return np.clip(points, self.basis.mean - farthest, self.basis.mean + farthest).astype(points.dtype, copy=False)
 
     def _exact(self, points: np.ndarray, n_neighbors: int) -> Neighbors:
         scale = self.basis.scale

@@ -2,6 +2,6 @@
 
 from scalemani.sources.base import PointsSource
 from scalemani.sources.labels import open_labels
-from scalemani.sources.opening import open_points
+from scalemani.sources.opening import open_points, points_in_memory
 
-__all__ = ["PointsSource", "open_labels", "open_points"]
+__all__ = ["PointsSource", "open_labels", "open_points", "points_in_memory"]

@@ -40,6 +40,7 @@ def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
     if n_points is not None and len(found) != n_points:
         raise DataError(
             f"{where} has {len(found)} labels for {n_points} points: give one a point, in the points' order"
+            + ("; is the first a header?" if len(found) == n_points + 1 and found.dtype.kind == "U" else "")
         )
     return found
 

@@ -24,7 +24,7 @@ class ArrayPoints(Source):
     """Points in memory: an array, a data frame, a list of lists."""
 
     def __init__(self, points: Any) -> None:
-        checked = check_points(points)
+        checked = check_points(points, min_rows=0)
         super().__init__(checked.shape, checked.dtype, f"{type(points).__name__} in memory")
         self.points = checked
 

@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import zarr
 from dask.array import Array as DaskArray
 from scipy import sparse
@@ -14,6 +15,7 @@ from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, cho
 from scalemani.sources.sparse_rows import SparseRows, sparse_file
 from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
 from scalemani.sources.tables import ParquetPoints
+from scalemani.validation import check_points
 
 ALLOWED = (
     ".npy, .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
@@ -52,6 +54,14 @@ def open_points(points: Any) -> PointsSource:
         rows = points.tocsr()
         return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, f"{type(points).__name__} in memory")
     return ArrayPoints(points)
+
+
+def points_in_memory(points: Any, name: str = "points") -> np.ndarray:
+    """Return all of (N, D) points, given as anything that `open_points` takes: finite, N at least 1."""
+    if isinstance(points, str | Path | PointsSource) or sparse.issparse(points):
+        source = open_points(points)
+        points = source.read(0, source.shape[0])
+    return check_points(points, name)
 
 
 def open_location(location: str) -> PointsSource:

@@ -70,7 +70,8 @@ def open_zarr(location: str, member: str | None) -> Source:
             OPENING_SECONDS,
         )
     except ImportError as error:
-        raise ConfigError(f"{description} needs s3fs: pip install 'scalemani[s3]'") from error
+        what = "s3fs: pip install 'scalemani[s3]'" if location.startswith("s3://") else f"another package: {error}"
+        raise ConfigError(f"{description} needs {what}") from error
     except FileNotFoundError as error:
         raise StoreError(f"no zarr array at {description}{zarr_names(location) if member else ''}") from error
     except Exception as error:  # a store's own errors are of many kinds, and all mean the same here

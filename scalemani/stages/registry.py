@@ -1,46 +1,10 @@
-"""The module of every stage."""
+"""The module of every stage: the one beside this that has its name."""
 
+from importlib import import_module
 from types import ModuleType
 
-from scalemani.stages import (
-    affinities,
-    clustering,
-    coarse_embedding,
-    coarse_graphs,
-    components,
-    embedding,
-    graph,
-    landmark_embedding,
-    landmark_weights,
-    landmarks,
-    layout,
-    neighbors,
-    partition,
-    points,
-    reduced,
-    symmetric_affinities,
-    work_points,
-)
+from scalemani.routes import ROUTES
 
 STAGE_MODULES: dict[str, ModuleType] = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (
-        affinities,
-        clustering,
-        coarse_embedding,
-        coarse_graphs,
-        components,
-        embedding,
-        graph,
-        landmark_embedding,
-        landmark_weights,
-        landmarks,
-        layout,
-        neighbors,
-        partition,
-        points,
-        reduced,
-        symmetric_affinities,
-        work_points,
-    )
+    stage.name: import_module(f"scalemani.stages.{stage.name}") for stages in ROUTES.values() for stage in stages
 }

@@ -140,6 +140,8 @@ class LocalObjects(Objects):
             with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PARTIAL, delete=False) as file:
                 temporary = Path(file.name)
                 file.write(content)
+                file.flush()
+                os.fsync(file.fileno())  # a name must not come to stand for content that a power cut takes away
             os.replace(temporary, path)
         except OSError as error:
             if temporary is not None:  # on a full disk it takes what space there is

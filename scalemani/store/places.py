@@ -9,6 +9,8 @@ from scalemani.store.objects import LocalObjects, Objects
 
 def open_objects(root: str | Path) -> Objects:
     """Return the objects at a folder, or at s3://bucket/name; nothing is looked at yet."""
+    if not isinstance(root, str | Path) or not str(root).strip():
+        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {root!r}")
     location = str(root)
     if location.startswith(SCHEME):
         return BucketObjects(location)

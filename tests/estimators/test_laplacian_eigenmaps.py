@@ -1,11 +1,15 @@
 """Laplacian eigenmaps as an estimator: any kind of points, one answer; new points each on its own."""
 
 import pickle
+import re
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse
 import zarr
 from distributed import Client, LocalCluster
 from sklearn.base import clone
@@ -101,6 +105,14 @@ def test_new_points_far_from_all_others_get_finite_coordinates(model, distance):
     assert np.isfinite(model.transform(distance * directions)).all()
 
 
+def test_new_points_far_from_all_others_are_told_of(model, points, caplog):
+    model.transform(points)
+    assert not caplog.messages
+    model.transform(np.vstack([points[:4], 1e6 * points[:2]]))
+    (told,) = caplog.messages
+    assert "2 of 6 new points lie more than 2 times as far out as any landmark, first rows 4, 5:" in told
+
+
 def test_no_rows_give_no_rows(model, tmp_path):
     assert model.transform(np.empty((0, 3))).shape == (0, 2)
     assert model.transform(da.zeros((0, 3))).shape == (0, 2)
@@ -192,6 +204,8 @@ def test_neighbours_that_are_given_bound_the_perplexity_that_is_not(points, tmp_
         ({"memory": "4 GX"}, "'4GB'"),
         ({"workers": 0}, "workers must be an integer >= 1"),
         ({"scheduler": "tcp://user:secret@host:1"}, "without a password"),
+        ({"scheduler": "host"}, "got 'host'"),
+        ({"scheduler": 5}, "got 5"),
     ],
 )
 def test_values_that_were_given_and_do_not_fit_are_refused(tmp_path, given, message):
@@ -200,6 +214,43 @@ def test_values_that_were_given_and_do_not_fit_are_refused(tmp_path, given, mess
         sm.LaplacianEigenmaps(**given, store=tmp_path / "run").fit(points)
     assert "secret" not in str(caught.value)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("store", [5, "", b"run"])
+def test_a_store_that_is_no_place_is_refused(points, store):
+    with pytest.raises(ConfigError, match=re.escape(f"a run is a folder or at s3://bucket/name, got {store!r}")):
+        sm.knn_graph(points, 5, store=store)
+
+
+def test_a_store_may_be_a_bucket(points, model, bucket, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stored = sm.LaplacianEigenmaps(**SETTINGS, store=f"{bucket}/run").fit(points)
+    np.testing.assert_array_equal(stored.embedding_, model.embedding_)
+    np.testing.assert_array_equal(open_run(f"{bucket}/run").embedding[...], model.embedding_)
+    assert not list(tmp_path.iterdir())
+
+
+def test_sparse_points_are_the_points_they_stand_for(points, model):
+    sparse = scipy.sparse.csr_array(points)
+    np.testing.assert_array_equal(sm.LaplacianEigenmaps(**SETTINGS).fit_transform(sparse), model.embedding_)
+    np.testing.assert_array_equal(model.transform(sparse[:9]), model.transform(points[:9]))
+
+
+UNGUARDED = """
+import numpy as np
+import scalemani as sm
+
+print("started")
+graph = sm.knn_graph(np.random.default_rng(0).normal(size=(50, 3)), 5, scheduler="processes", workers=2)
+print(graph.indices.shape)
+"""
+
+
+def test_a_script_without_a_guard_is_not_run_again_by_every_process(tmp_path):
+    (tmp_path / "script.py").write_text(UNGUARDED)
+    command = [sys.executable, str(tmp_path / "script.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.stdout, done.returncode) == ("started\n(50, 5)\n", 0), done.stderr
 
 
 def test_models_that_are_fitted_side_by_side_do_not_mix(points):

@@ -1,0 +1,44 @@
+"""How far out the training points lie, and which new points lie so much farther that their positions mean little."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from scalemani.run import Run
+
+FAR = 2.0  # times the distance of the farthest landmark: a sample of the points does not hold the farthest of them
+SHOWN_ROWS = 5
+ROWS_AT_ONCE = 4096  # differences in float64 are many times as large as points of one byte
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A ball around the landmarks: their mean (D,) and the largest distance of one of them from it."""
+
+    center: np.ndarray
+    radius: float
+
+    def beyond(self, points: np.ndarray) -> np.ndarray:
+        """Return the rows (m,) of points (n, D) that are more than `FAR` times as far from the centre as a landmark."""
+        distances = np.empty(len(points))
+        with np.errstate(over="ignore"):  # what overflows is far away
+            for start in range(0, len(points), ROWS_AT_ONCE):
+                part = slice(start, start + ROWS_AT_ONCE)
+                distances[part] = np.linalg.norm(np.subtract(points[part], self.center, dtype=np.float64), axis=1)
+        return np.flatnonzero(distances > FAR * self.radius)
+
+
+def reach_of(run: Run) -> Reach:
+    """Return how far the landmarks of a run reach, which are a sample of its points."""
+    landmarks = run.group("landmarks").read("points").astype(np.float64)
+    center = landmarks.mean(axis=0)
+    return Reach(center, float(np.linalg.norm(landmarks - center, axis=1).max()))
+
+
+def far_away(rows: np.ndarray, n_points: int) -> str:
+    """Return what to say of new points beyond reach, by their rows: ascending, at least one."""
+    listed = ", ".join(map(str, rows[:SHOWN_ROWS]))
+    return (
+        f"{len(rows)} of {n_points} new points lie more than {FAR:g} times as far out as any landmark, first rows "
+        f"{listed}: the embedding knows nothing out there, so their positions mean little"
+    )
