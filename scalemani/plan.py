@@ -19,11 +19,12 @@ from scalemani.params import Parameters
 from scalemani.routes import Stage, route
 from scalemani.stages.registry import STAGE_MODULES
 from scalemani.store.groups import StageGroup
-from scalemani.store.objects import digest
+from scalemani.store.objects import damaged_object, digest
 from scalemani.store.run_store import RunStore
-from scalemani.survey import Survey
+from scalemani.survey import Survey, checked_block_rows
 
 KEY_CHARACTERS = 16
+DIMENSIONS = "dimensions.json"  # of the points, in their stage
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
 
@@ -127,8 +128,15 @@ def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
 
 def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dimensions:
     """Return the dimensions with the rows a block that were fixed when these points were first ingested."""
-    stored = store.objects.get_json(f"stages/points/{key}/dimensions.json")
-    return Dimensions(**stored) if stored else dimensions
+    where = f"stages/points/{key}/{DIMENSIONS}"
+    stored = store.objects.get_json(where)
+    if stored is None:
+        return dimensions
+    # All but the rows a block is in the key of the points; blocks that do not fit the stored ones would mix with them.
+    rows = stored.get("block_rows") if isinstance(stored, dict) else None
+    if not isinstance(rows, int) or stored != vars(dataclasses.replace(dimensions, block_rows=rows)):
+        raise damaged_object(f"{store.root}/{where}", "not the dimensions of these points")
+    return dataclasses.replace(dimensions, block_rows=checked_block_rows(rows, dimensions.n_points))
 
 
 def fit(name: str, need: MemoryNeed, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions) -> Fit:

@@ -15,14 +15,17 @@ from scalemani.chunked.resident import release
 from scalemani.chunked.work import Dimensions, StageTask, StageWork
 from scalemani.errors import StoreError
 from scalemani.params import Parameters
-from scalemani.plan import Plan, PlannedStage, make_plan
+from scalemani.plan import DIMENSIONS, Plan, PlannedStage, make_plan
 from scalemani.sources import PointsSource
 from scalemani.stages import points as points_stage
 from scalemani.stages.registry import STAGE_MODULES
-from scalemani.store.groups import StageGroup
+from scalemani.store.groups import StageGroup, parsed
 from scalemani.store.locks import Held
-from scalemani.store.run_store import RunStore
+from scalemani.store.objects import damaged_object
+from scalemani.store.run_store import PLAN, RunStore
 from scalemani.survey import Survey, survey
+
+INPUTS = "inputs.json"
 
 
 class Run:
@@ -31,10 +34,13 @@ class Run:
     def __init__(self, root: str | Path) -> None:
         self.store = RunStore.open(root)
         plan = self.store.load_plan()
-        self.method: str = plan["method"]
-        self.keys: dict[str, str] = plan["keys"]
-        self.dimensions = Dimensions(**plan["dimensions"])
-        self.params = Parameters().with_values(plan["params"])
+        try:
+            self.method: str = plan["method"]
+            self.keys: dict[str, str] = dict(plan["keys"])
+            self.dimensions = Dimensions(**plan["dimensions"])
+            self.params = Parameters().with_values(plan["params"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error
 
     def group(self, stage: str) -> StageGroup:
         """Return the group of a stage of this run."""
@@ -160,19 +166,18 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     if unfinished:
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
     contents = {input_name: input_group.content_digest for input_name, input_group in inputs.items()}
-    seen = group.objects.get_json("inputs.json")
-    if seen is not None and seen != contents:
-        executor.progress.note(f"{name}: its input changed, computed anew")
+    if group.units and parsed(group.objects.get(INPUTS)) != contents:
+        executor.progress.note(f"{name}: its input changed or is not known any more, computed anew")
         group.forget(group.units)
     if group.complete:
         return
-    group.objects.set_json("inputs.json", contents)
+    group.objects.set_json(INPUTS, contents)
     task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.cache_bytes, planned.fit.in_memory)
     work = StageWork(task, executor, planned.at_once, planned.fit.in_one_process, planned.needs)
     started = time.perf_counter()
     with PeakMemory() as peak:
         if name == "points":
-            group.objects.set_json("dimensions.json", plan.as_dict()["dimensions"])
+            group.objects.set_json(DIMENSIONS, plan.as_dict()["dimensions"])
             certificates = points_stage.ingest(work, source, found)
         else:
             certificates = STAGE_MODULES[name].run(work)

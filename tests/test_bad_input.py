@@ -404,6 +404,33 @@ def test_a_chunk_that_is_not_what_was_written(scalemani, copied, points, tmp_pat
     assert scalemani("export", copied, tmp_path / "out.npy")[0] == 0
 
 
+@pytest.mark.parametrize("damage", ["cut", "empty", "other", "gone"])
+@pytest.mark.parametrize("name", ["scalemani.json", "plan.json", "dimensions.json", "inputs.json", "complete.json"])
+def test_a_description_that_is_not_what_was_written(scalemani, copied, finished, points, name, damage):
+    described = sorted(copied.rglob(name))[-1]
+    content = described.read_bytes()
+    described.unlink()
+    if damage != "gone":
+        described.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "other": b"[]"}[damage])
+    status, _, errors = scalemani("embed", points, copied, *SMALL)
+    if name == "scalemani.json" or (name == "dimensions.json" and damage != "gone"):
+        assert status in (1, 2)
+        one_error(errors, [name if damage != "gone" else "not a run of scalemani", "folder"])
+    else:
+        assert status == 0, errors
+        np.testing.assert_array_equal(rows_of(copied), rows_of(finished))
+
+
+def test_a_damaged_plan_is_told_apart_from_wrong_parameters(scalemani, copied, points):
+    plan = copied / "plan.json"
+    plan.write_text(plan.read_text().replace("perplexity", "perplexitx"))
+    status, _, errors = scalemani("info", copied)
+    one_error(errors, ["plan.json was damaged", "perplexitx", "run the same command again"])
+    assert status == 1
+    assert scalemani("embed", points, copied, *SMALL)[0] == 0
+    assert scalemani("info", copied)[0] == 0
+
+
 def test_a_link_that_leads_out_of_the_store(scalemani, copied, points, tmp_path):
     chunk = next(copied.glob("stages/points/*/arrays/points/c/1/0"))
     shutil.move(chunk, tmp_path / "elsewhere")

@@ -50,6 +50,14 @@ def as_store_error(error: OSError, path: Path) -> Exception:
     return StoreError(f"cannot write {path}: {error.strerror or error}; choose a place that can be written")
 
 
+def damaged_object(where: str, found: str) -> CorruptChunkError:
+    """Return the error of a mark, plan or description that cannot be what was written."""
+    return CorruptChunkError(
+        f"{where} was damaged after it was written: {found}; run the same command again, or start a new run in another "
+        "folder if that does not write it anew"
+    )
+
+
 class Objects(ABC):
     """Bytes and JSON by key below one place; what is written under a key is seen whole or not at all.
 
@@ -99,9 +107,7 @@ class Objects(ABC):
         try:
             return json.loads(content)
         except ValueError as error:
-            raise CorruptChunkError(
-                f"{self.root}/{key} is not valid JSON: it was damaged after it was written"
-            ) from error
+            raise damaged_object(f"{self.root}/{key}", f"no valid JSON ({error})") from error
 
     def set_json(self, key: str, value: Any) -> None:
         """Write `value` as JSON under `key`."""

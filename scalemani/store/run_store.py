@@ -52,7 +52,7 @@ class RunStore:
     def _check_version(self) -> None:
         marker = self.objects.get_json(MARKER)
         if not isinstance(marker, dict) or marker.get("format") != FORMAT:
-            raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani")
+            raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani: choose an empty or a new folder")
         if marker.get("version") != FORMAT_VERSION:
             raise StoreVersionError(
                 f"{self.root} has format version {marker.get('version')}, this scalemani reads {FORMAT_VERSION}: "
