@@ -51,7 +51,23 @@ class RowWriter(ABC):
         """Remove what was written."""
 
 
-class NpyWriter(RowWriter):
+class FileWriter(RowWriter):
+    """One file, written beside the target and put in its place when it is whole."""
+
+    file: Any
+
+    def finish(self) -> None:
+        """Put the file in place of what was there."""
+        self.file.close()
+        os.replace(self.partial, self.target)
+
+    def abandon(self) -> None:
+        """Remove the file."""
+        self.file.close()
+        self.partial.unlink(missing_ok=True)
+
+
+class NpyWriter(FileWriter):
     """An .npy file, written at offsets: unlike a memory map, what was written does not stay resident."""
 
     def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
@@ -72,18 +88,8 @@ class NpyWriter(RowWriter):
             content = content[written:]
             offset += written
 
-    def finish(self) -> None:
-        """Put the file in place of what was there."""
-        self.file.close()
-        os.replace(self.partial, self.target)
 
-    def abandon(self) -> None:
-        """Remove the file."""
-        self.file.close()
-        self.partial.unlink(missing_ok=True)
-
-
-class ParquetWriter(RowWriter):
+class ParquetWriter(FileWriter):
     """A Parquet file with columns component_1, component_2, ...; blocks have to come in order."""
 
     parallel = False
@@ -101,16 +107,6 @@ class ParquetWriter(RowWriter):
         """Write the next rows as one row group."""
         columns = np.ascontiguousarray(rows.reshape(len(rows), -1).T)
         self.file.write_table(self.arrow.table(list(columns), schema=self.schema))
-
-    def finish(self) -> None:
-        """Put the file in place of what was there."""
-        self.file.close()
-        os.replace(self.partial, self.target)
-
-    def abandon(self) -> None:
-        """Remove the file."""
-        self.file.close()
-        self.partial.unlink(missing_ok=True)
 
 
 class ZarrWriter(RowWriter):

@@ -139,6 +139,17 @@ def test_help_is_quick_and_says_every_command():
     assert not imported & {"numpy", "dask", "zarr", "numba", "pydantic", "sklearn"}
 
 
+@pytest.mark.parametrize("command", ["plan", "embed"])
+def test_a_wrong_parameter_is_told_of_before_anything_heavy_is_loaded(folder, tmp_path, command):
+    arguments = [command, str(folder / "roll.npy"), str(tmp_path / "run"), "--set=affinities.perplexity=-3"]
+    started = [sys.executable, "-X", "importtime", "-m", "scalemani", *arguments]
+    done = subprocess.run(started, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1] == "error: affinities.perplexity must be > 1, got -3"
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert not imported & {"dask", "distributed", "zarr", "numba", "scipy", "sklearn"}
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(scalemani, command):
     status, output, _ = scalemani(command, "--help")
