@@ -36,15 +36,15 @@ REDUCED = Stage("reduced", ("symmetric_affinities", "landmark_weights"), solvers
 LANDMARK_EMBEDDING = Stage(
     "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=("lll", "lll+refine")
 )
-COARSE_GRAPHS = Stage("coarse_graphs", ("symmetric_affinities",), by_block=False, solvers=("lll+refine",))
+COARSE_GRAPHS = Stage("coarse_graphs", ("symmetric_affinities",), by_block=False, solvers=("lll+refine",), version=2)
 COARSE_EMBEDDING = Stage(
     "coarse_embedding",
     ("coarse_graphs",),
     seeded=True,
     by_block=False,
     solvers=("lll+refine",),
-    also_reads=("landmark_embedding", "embedding"),
-    version=2,
+    also_reads=("landmark_embedding",),
+    version=3,
 )
 EMBEDDING = Stage(
     "embedding",
@@ -60,7 +60,7 @@ EMBEDDING = Stage(
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
-    version=2,
+    version=3,
 )
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, version=2)
 

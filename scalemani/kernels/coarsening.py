@@ -13,17 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.compile import compiled
+from scalemani.kernels.graph_product import Rows
 from scalemani.kernels.large_arrays import as_here, concatenated, placed
 from scalemani.kernels.symmetrize import row_sums
 from scalemani.kernels.tall import Mapper, panels
 
 MOST_MEMBERS = 8
-DENSE_NODES = 2000  # solved densely: about half a second
+DENSE_NODES = 1000  # solved densely: a fifth of a second
 LEAST_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this ends the coarsening
 ROWS_PER_SUM = 1024  # rows are summed in tiles of this many, of which blocks are multiples: blocks leave no trace
 NODES_AT_ONCE = 16384  # of a coarse graph, whose parts are merged: some 30 MB
-
-Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # (indptr, indices, values) of consecutive rows in CSR form
 
 
 class AggregateState(NamedTuple):

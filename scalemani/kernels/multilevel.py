@@ -8,15 +8,16 @@ correction. Sources: aggregation multigrid [Vanek, Mandel and Brezina 1996]; mul
 
 import itertools
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.coarsening import DENSE_NODES, Level, row_slice
+from scalemani.kernels.coarsening import DENSE_NODES, Level, Rows, row_slice
 from scalemani.kernels.compile import compiled, compiled_sums
-from scalemani.kernels.graph_product import normalized_product
+from scalemani.kernels.graph_product import normalized_product, smoothed, smoothed_residual
 from scalemani.kernels.large_arrays import concatenated, empty, placed
-from scalemani.kernels.refinement import initial_state, random_columns, step
-from scalemani.kernels.tall import Mapper, panels, unit_roots
+from scalemani.kernels.refinement import RefinementProblem, initial_state, random_columns, step
+from scalemani.kernels.tall import Mapper, panels, run, unit_roots
 
 DAMPING = 0.7  # of the Jacobi steps
 LEAST_DIAGONAL = 1e-3  # of I - S: a component of the graph that has become one node has none
@@ -24,7 +25,7 @@ LEAST_GAP = 1e-6  # of 1 - theta on the coarsest graph: zero where there are sev
 STEPS_PER_LEVEL, MOST_STEPS = 2, 8  # of refinement on a level of STEPS_NODES; smaller levels take more
 STEPS_NODES = 2**18
 STEPS_FROM_RANDOM = 60  # where coarsening ended early there is no start
-ROUGHNESS = 0.3  # a level is left when its residuals are this share of what is asked: prolongation adds more
+LEAST_RESIDUAL = 1e-5  # of the vectors of a level, which float32 reaches: prolongation adds far more
 NODES_PER_POINT = 0.5  # at most: aggregates have two to eight members
 ENTRIES_PER_NEIGHBOR = 2.2  # nonzeros of all coarse graphs for every edge of the neighbour graph
 BYTES_PER_ENTRY, BYTES_PER_NODE = 8, 40
@@ -63,6 +64,23 @@ def _prolong(labels: np.ndarray, scale: np.ndarray, coarse: np.ndarray, first: i
             out[row, column] = factor * coarse[node, column]
 
 
+@compiled
+def _prolong_beside(
+    labels: np.ndarray,
+    scale: np.ndarray,
+    coarse: np.ndarray,
+    first: int,
+    smoothing: np.ndarray,
+    right: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    for row in range(out.shape[0]):
+        node = labels[first + row]
+        factor, share = scale[first + row], smoothing[first + row]
+        for column in range(out.shape[1]):
+            out[row, column] = factor * coarse[node, column] + share * right[first + row, column]
+
+
 class Transfer:
     """P between a graph of N nodes and the next coarser one of C.
 
@@ -82,7 +100,7 @@ class Transfer:
         def part(panel: slice) -> None:
             _restrict(self._indptr, self._members, self._scale, vectors, panel.start, out[panel])
 
-        _finish(self._over(part, panels(len(out))))
+        run(self._over(part, panels(len(out))))
         return out
 
     def prolong(self, coarse: np.ndarray, out: np.ndarray) -> None:
@@ -91,7 +109,15 @@ class Transfer:
         def part(panel: slice) -> None:
             _prolong(self._labels, self._scale, coarse, panel.start, out[panel])
 
-        _finish(self._over(part, panels(len(out))))
+        run(self._over(part, panels(len(out))))
+
+    def prolong_beside(self, coarse: np.ndarray, smoothing: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
+        """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m), which may be `right`."""
+
+        def part(panel: slice) -> None:
+            _prolong_beside(self._labels, self._scale, coarse, panel.start, smoothing, right, out[panel])
+
+        run(self._over(part, panels(len(out))))
 
 
 class Multilevel:
@@ -103,88 +129,85 @@ class Multilevel:
         self._transfers = [
             Transfer(fine.labels, fine.degrees, coarse.degrees, over) for fine, coarse in itertools.pairwise(levels)
         ]
-        self._jacobi = [
-            (DAMPING / np.maximum(1 - self._loops(level), LEAST_DIAGONAL)).astype(np.float32)[:, None]
-            for level in range(len(levels))
-        ]
+        self._smoothing = [DAMPING / np.maximum(1 - self._loops(level), LEAST_DIAGONAL) for level in range(len(levels))]
         self._dense = self._eigendecomposition() if len(levels[-1].degrees) <= DENSE_NODES else None
 
     def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (n, m) on a level."""
-        out, rows = empty(vectors.shape, vectors.dtype), self._levels[level].rows
+        out, roots = empty(vectors.shape, vectors.dtype), self._inverse_roots[level]
 
         def part(panel: slice) -> None:
-            own = row_slice(rows, panel.start, panel.stop)
-            normalized_product(own, self._inverse_roots[level], panel.start, vectors, out[panel])
+            normalized_product(self._rows(level, panel), roots, panel.start, vectors, out[panel])
 
-        _finish(self._over(part, panels(len(out))))
+        run(self._over(part, panels(len(out))))
         return out
 
     def corrected(self, right: np.ndarray, level: int = 0) -> np.ndarray:
         """Return an approximate solution (n, m) of (I - S) x = right on a level: one V-cycle."""
-        smooth = self._jacobi[level]
+        smoothing, roots = self._smoothing[level], self._inverse_roots[level]
         if level == len(self._levels) - 1:
             if self._dense is None:
-                return smooth * right
-            values, vectors = self._dense
-            return vectors @ ((vectors.T @ right) / np.maximum(1 - values, LEAST_GAP)[:, None])
-        found = empty(right.shape, right.dtype)
-        np.multiply(smooth, right, out=found)
-        found += self._from_coarser(self._remaining(right, found, level), level)
-        remaining = self._remaining(right, found, level)
-        for panel in panels(len(found)):
-            found[panel] += smooth[panel] * remaining[panel]
-        return found
+                return np.asarray(smoothing[:, np.newaxis] * right, right.dtype)
+            return np.asarray(self._dense.inverse @ right)
+        found, out = empty(right.shape, right.dtype), empty(right.shape, right.dtype)
 
-    def _remaining(self, right: np.ndarray, found: np.ndarray, level: int) -> np.ndarray:
-        """Return right - (I - S) found."""
-        remaining = self.product(level, found)
-        for panel in panels(len(found)):
-            remaining[panel] += right[panel] - found[panel]
-        return remaining
+        def before(panel: slice) -> None:
+            smoothed_residual(self._rows(level, panel), roots, smoothing, panel.start, right, out[panel])
 
-    def _from_coarser(self, residual: np.ndarray, level: int) -> np.ndarray:
-        out = empty(residual.shape, residual.dtype)
+        def after(panel: slice) -> None:
+            smoothed(self._rows(level, panel), roots, smoothing, panel.start, right, found, out[panel])
+
+        run(self._over(before, panels(len(right))))
         transfer = self._transfers[level]
-        transfer.prolong(self.corrected(transfer.restricted(residual), level + 1), out)
+        transfer.prolong_beside(self.corrected(transfer.restricted(out), level + 1), smoothing, right, found)
+        run(self._over(after, panels(len(right))))
         return out
 
-    def eigenvectors(self, n_vectors: int, n_wanted: int, target: float, seed: int = 0) -> np.ndarray:
+    def correct_below(self, transfer: Transfer, level: int, smoothing: np.ndarray, right: np.ndarray) -> None:
+        """Turn right (N, m) in place into a solution that is smoothed and corrected from `level` side by side.
+
+        It spares the finer graph both products of a V-cycle. `transfer` leads from that graph to `level`; `smoothing`
+        (N,), of its Jacobi step.
+        """
+        transfer.prolong_beside(self.corrected(transfer.restricted(right), level), smoothing, right, right)
+
+    def _rows(self, level: int, panel: slice) -> Rows:
+        return row_slice(self._levels[level].rows, panel.start, panel.stop)
+
+    def eigenvectors(self, n_vectors: int, seed: int = 0) -> np.ndarray:
         """Return approximate leading eigenvectors u of the finest graph, the trivial one left out: (n, n_vectors).
 
-        From the coarsest graph up, each level refines what the one below found, for a fixed number of steps or until
-        the `n_wanted` leading vectors have residuals near `target`.
+        From the coarsest graph up, each level refines what the one below found for a number of steps.
         """
+        if self._dense is not None:
+            vectors, steps = np.ascontiguousarray(self._dense.vectors[:, :n_vectors]), 0
+        else:
+            vectors, steps = random_columns(len(self._levels[-1].degrees), n_vectors, seed), STEPS_FROM_RANDOM
         for level in reversed(range(len(self._levels))):
-            if level == len(self._levels) - 1:
-                vectors, steps = self._coarsest(n_vectors, seed)
-            else:
+            if level < len(self._levels) - 1:
                 coarse, vectors = vectors, empty((len(self._levels[level].degrees), vectors.shape[1]), np.float32)
                 self._transfers[level].prolong(coarse, vectors)
                 steps = _steps(len(vectors))
             if steps:
-                vectors = self._refined(vectors, level, n_wanted, target, steps)
+                vectors = self._refined(vectors, level, steps)
         return vectors
 
-    def _coarsest(self, n_vectors: int, seed: int) -> tuple[np.ndarray, int]:
-        if self._dense is None:
-            return random_columns(len(self._levels[-1].degrees), n_vectors, seed), STEPS_FROM_RANDOM
-        return np.ascontiguousarray(self._dense[1][:, :n_vectors]), 0
-
-    def _refined(self, vectors: np.ndarray, level: int, n_wanted: int, target: float, steps: int) -> np.ndarray:
-        trivial = unit_roots(self._levels[level].degrees)
-
+    def _refined(self, vectors: np.ndarray, level: int, steps: int) -> np.ndarray:
         def apply(block: np.ndarray) -> np.ndarray:
             return self.product(level, block)
 
-        def correct(residuals: np.ndarray, out: np.ndarray) -> None:
-            out[:] = self.corrected(concatenated([residuals]), level)
+        def correct(residuals: np.ndarray) -> None:
+            if level == len(self._levels) - 1:
+                residuals *= DAMPING
+            else:
+                self.correct_below(self._transfers[level], level + 1, self._smoothing[level], residuals)
 
-        state = initial_state(vectors, trivial, apply, vectors.shape[1], self._over)
+        problem = RefinementProblem(apply, correct, unit_roots(self._levels[level].degrees), self._over)
+        state = initial_state(vectors, problem, vectors.shape[1])
         for _ in range(steps):
-            if state.residuals[:n_wanted].max() <= ROUGHNESS * target:
+            if state.residuals.max() <= LEAST_RESIDUAL:
                 break
-            state = step(state, apply, correct, trivial, ROUGHNESS * target, self._over)
+            state = step(state, problem, LEAST_RESIDUAL)
         return concatenated([state.vectors])
 
     def _loops(self, level: int) -> np.ndarray:
@@ -198,17 +221,20 @@ class Multilevel:
             loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
         return loops / self._levels[level].degrees
 
-    def _eigendecomposition(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return eigenvalues and vectors of S on the coarsest graph, the trivial ones left out, float32, descending."""
+    def _eigendecomposition(self) -> "Eigendecomposition":
         matrix = self.product(len(self._levels) - 1, np.eye(len(self._levels[-1].degrees)))
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        return values[-2::-1].astype(np.float32), np.ascontiguousarray(vectors[:, -2::-1], dtype=np.float32)
+        values, vectors = values[-2::-1], vectors[:, -2::-1]
+        inverse = (vectors / np.maximum(1 - values, LEAST_GAP)) @ vectors.T
+        return Eigendecomposition(vectors.astype(np.float32), inverse.astype(np.float32))
+
+
+class Eigendecomposition(NamedTuple):
+    """Of the coarsest graph, trivial vector left out, float32: `vectors` of S, descending; `inverse` of I - S."""
+
+    vectors: np.ndarray
+    inverse: np.ndarray
 
 
 def _steps(n_nodes: int) -> int:
     return int(np.clip(STEPS_PER_LEVEL * np.sqrt(STEPS_NODES / n_nodes), STEPS_PER_LEVEL, MOST_STEPS))
-
-
-def _finish(parts: object) -> None:
-    for _ in parts:  # type: ignore[attr-defined]
-        pass

@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.kernels.large_arrays import empty
+from scalemani.kernels.compile import compiled_sums
 
 PANEL = 65536
 TILE = 4096  # a tile of 64 columns of float32 is 1 MB: it stays in the second-level cache
+SUMMED_ROWS = 1024  # at once in float32, then in float64
 Mapper = Callable[[Callable[[slice], Any], list[slice]], Iterable[Any]]
 
 
@@ -46,32 +47,36 @@ def _summed(parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.asarray(total)
 
 
-def gram(left: np.ndarray, right: np.ndarray, over: Mapper = map) -> np.ndarray:
-    """Return left^T right, (m, p) float64, of (N, m) and (N, p)."""
+def column_squares(vectors: np.ndarray, over: Mapper = map) -> np.ndarray:
+    """Return the squared lengths (m,) float64 of the columns of vectors (N, m)."""
 
     def part(panel: slice) -> np.ndarray:
-        return _summed(left[t].T.astype(np.float64) @ right[t].astype(np.float64) for t in _tiles(panel))
+        return np.asarray(np.einsum("ij,ij->j", vectors[panel], vectors[panel], dtype=np.float64))
 
-    return _summed(over(part, panels(len(left))))
+    return _summed(over(part, panels(len(vectors))))
 
 
-def joint_gram(
-    bases: Sequence[np.ndarray], images: Sequence[np.ndarray], over: Mapper = map, dtype: DTypeLike = np.float64
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return B^T B and B^T S B, float64, of the blocks B = [bases] side by side and their products S B = [images].
+def inner_products(
+    lefts: Sequence[np.ndarray],
+    rights: Sequence[np.ndarray],
+    over: Mapper = map,
+    dtype: DTypeLike | None = None,
+) -> np.ndarray:
+    """Return [lefts]^T [rights] of blocks (N, .) side by side: (p, q) float64.
 
-    `dtype`, in which sums are taken within a tile: float32 costs half, and rounds at 1e-7.
+    Sums over 1,024 rows are taken in `dtype`, that of the blocks if None: float32 costs half of float64, and errs by
+    some 1e-7 of the lengths.
     """
 
     def part(panel: slice) -> np.ndarray:
         total: np.ndarray | float = 0.0
-        for tile in _tiles(panel):
-            left, right = (np.hstack([block[tile] for block in blocks], dtype=dtype) for blocks in (bases, images))
-            total = total + np.stack([left.T @ left, left.T @ right]).astype(np.float64)
+        for rows in slices(panel.stop - panel.start, SUMMED_ROWS):
+            tile = slice(panel.start + rows.start, panel.start + rows.stop)
+            left, right = ([np.asarray(block[tile], dtype) for block in blocks] for blocks in (lefts, rights))
+            total = total + np.block([[one.T @ other for other in right] for one in left]).astype(np.float64)
         return np.asarray(total)
 
-    overlap, projected = _summed(over(part, panels(len(bases[0]))))
-    return overlap, projected
+    return _summed(over(part, panels(len(lefts[0]))))
 
 
 def combine(blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndarray, over: Mapper = map) -> None:
@@ -85,29 +90,20 @@ def combine(blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndar
     run(over(part, panels(len(out))))
 
 
-def subtract_projections(vectors: np.ndarray, directions: Sequence[np.ndarray], over: Mapper = map) -> None:
-    """Take from vectors (N, m), in place, their projections on the orthonormal columns of `directions`."""
-    shares = [gram(block, vectors, over).astype(vectors.dtype) for block in directions]
-
-    def part(panel: slice) -> None:
-        for tile in _tiles(panel):
-            for block, share in zip(directions, shares, strict=True):
-                vectors[tile] -= block[tile].astype(vectors.dtype) @ share
-
-    run(over(part, panels(len(vectors))))
-
-
-def without_direction(vectors: np.ndarray, direction: np.ndarray, over: Mapper = map) -> np.ndarray:
-    """Return vectors (N, m) minus their projections on the unit vector `direction` (N,)."""
-    shares = gram(direction[:, None], vectors, over).astype(vectors.dtype)
-    out = empty(vectors.shape, vectors.dtype)
-
-    def part(panel: slice) -> None:
-        for tile in _tiles(panel):
-            np.subtract(vectors[tile], direction[tile, None].astype(vectors.dtype) * shares, out=out[tile])
-
-    run(over(part, panels(len(vectors))))
-    return out
+@compiled_sums
+def _residuals(
+    vectors: np.ndarray, images: np.ndarray, factors: np.ndarray, columns: np.ndarray, out: np.ndarray, kept: bool
+) -> np.ndarray:
+    n_columns, squares = np.uint64(columns.shape[0]), np.zeros(columns.shape[0])
+    for row in range(vectors.shape[0]):
+        vector, image = vectors[row], images[row]
+        for i in range(n_columns):
+            column = columns[i]
+            residual = image[column] - vector[column] * factors[i]
+            squares[i] += np.float64(residual) * np.float64(residual)
+            if kept:
+                out[row, i] = residual
+    return squares
 
 
 def residuals_into(
@@ -122,17 +118,13 @@ def residuals_into(
 
     The m values belong to the first m columns of both blocks; `columns`, numbers of the only ones that are wanted.
     """
-    columns = np.arange(len(values)) if columns is None else columns
-    factors = values[columns].astype(vectors.dtype)
+    chosen = np.arange(len(values), dtype=np.uint64) if columns is None else columns.astype(np.uint64)
+    factors, kept = values[chosen].astype(vectors.dtype), out is not None
+    target = np.empty((0, 0), vectors.dtype) if out is None else out
 
     def part(panel: slice) -> np.ndarray:
-        total: np.ndarray | float = 0.0
-        for tile in _tiles(panel):
-            residuals = images[tile][:, columns] - vectors[tile][:, columns] * factors
-            if out is not None:
-                out[tile] = residuals
-            total = total + np.einsum("ij,ij->j", residuals, residuals, dtype=np.float64)
-        return np.asarray(total)
+        own = target[panel] if kept else target
+        return np.asarray(_residuals(vectors[panel], images[panel], factors, chosen, own, kept))
 
     return np.sqrt(_summed(over(part, panels(len(vectors)))))
 
@@ -140,4 +132,4 @@ def residuals_into(
 def unit_roots(degrees: np.ndarray) -> np.ndarray:
     """Return the trivial vector: the square roots (N,) float64 of the degrees, as a unit vector."""
     roots = np.sqrt(np.asarray(degrees, np.float64))
-    return roots / np.sqrt(gram(roots[:, None], roots[:, None])[0, 0])
+    return roots / np.sqrt(column_squares(roots[:, None])[0])

@@ -9,7 +9,7 @@ from scalemani.kernels.multilevel import NODES_PER_POINT, Multilevel, hierarchy_
 from scalemani.kernels.refinement import n_start_columns
 from scalemani.params import Parameters
 
-COPIES_OF_VECTORS = 14  # of float32: a block of four times as many vectors, its products, and what a V-cycle works in
+COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
 
 KEPT_BYTES_PER_POINT = 24  # always in memory: what transfers between graphs and degrees take while they are made
 
@@ -25,13 +25,11 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up."""
-    task, wanted = work.task, work.task.params.n_components
+    task = work.task
     with large_arrays_from(task.empty):
         levels = coarse_levels(task.inputs["coarse_graphs"])
-        width = n_start_columns(wanted, task.dimensions.n_points)
+        width = n_start_columns(task.params.n_components, task.dimensions.n_points)
         work.executor.progress.start(task.stage, len(levels))
-        found = Multilevel(levels, work.executor.over).eigenvectors(
-            width, wanted, task.params.embedding.residual, task.params.seed
-        )
+        found = Multilevel(levels, work.executor.over).eigenvectors(width, task.params.seed)
         task.output.write_whole({"vectors": found})
     return {"vectors": found.shape[1]}

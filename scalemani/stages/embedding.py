@@ -3,7 +3,8 @@
 The vectors, N rows of a few columns, are held in memory or mapped; the graph is streamed by blocks, as many of which
 are kept as memory allows. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the
 landmarks see the large scale, the coarse graph the tight small clusters between them. The coarse graphs also tell each
-step where to go.
+step where to go. The vectors are stored now and then: a refinement that was killed goes on from there and ends the same
+to the last bit.
 """
 
 import functools
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.embedding import write_embedding
 from scalemani.chunked.graph import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
 from scalemani.chunked.resident import kept, read_large
@@ -19,17 +21,26 @@ from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.baselines import exact_eigenmaps
 from scalemani.kernels.graph_product import normalized_product
 from scalemani.kernels.large_arrays import empty, large_arrays_from, placed
-from scalemani.kernels.multilevel import Multilevel, Transfer, hierarchy_bytes
-from scalemani.kernels.refinement import initial_state, n_columns, n_start_columns, refined, refined_embedding
-from scalemani.kernels.tall import gram, panels, residuals_into, unit_roots
+from scalemani.kernels.multilevel import DAMPING, Multilevel, Transfer, hierarchy_bytes
+from scalemani.kernels.refinement import (
+    RefinementProblem,
+    RefinementState,
+    initial_state,
+    n_columns,
+    n_start_columns,
+    refined_embedding,
+    refinement,
+)
+from scalemani.kernels.tall import column_squares, panels, residuals_into, unit_roots
 from scalemani.params import Parameters
 
+CHECKPOINT_SECONDS = 10.0
 FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
 BYTES_PER_EDGE = 8
-COPIES_OF_VECTORS = 9  # vectors, directions, residuals and corrections, their products, and what a correction makes
-COPIES_AT_START = 3  # start vectors, the same without the trivial one, and their products
-BYTES_PER_POINT = 40  # degrees, their roots, the trivial vector, and row numbers
+COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
+COPIES_AT_START = 2  # start vectors and their products, beside the first vectors and what comes to lie beside them
+BYTES_PER_POINT = 48  # degrees, their roots, the trivial vector, damping, and row numbers
 KEPT_BYTES_PER_POINT, KEPT_COPIES = 32, 3  # always in memory: one of these on its way, and the vectors wanted
 
 
@@ -46,7 +57,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     vectors = 24 * width * n_points
     if params.embedding.solver == "lll+refine":
         columns, starting = n_columns(width, n_points), n_start_columns(width, n_points) + width
-        held = max(COPIES_OF_VECTORS * columns, COPIES_AT_START * starting)
+        held = max(COPIES_OF_VECTORS * columns, COPIES_AT_START * starting + 4 * columns)
         refining = (
             hierarchy_bytes(n_points, params.n_neighbors) + n_points * held * np.dtype(vector_dtype(params)).itemsize
         )
@@ -80,6 +91,7 @@ def solved_and_written(work: StageWork) -> dict[str, Any]:
         )
     write_embedding(work, vectors)
     work.task.output.write_whole({"eigenvalues": values})
+    Checkpoints(work.task.output).clear()
     return certificates
 
 
@@ -138,9 +150,9 @@ def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
 def residual_of(graph: StreamedGraph, vectors: np.ndarray) -> float:
     """Return the largest |S u - theta u| over the unit vectors u = D^1/2 v, theta = u . S u."""
     unit = vectors * np.sqrt(graph.degrees)[:, np.newaxis]
-    unit /= np.sqrt(np.diag(gram(unit, unit)))
+    unit /= np.sqrt(column_squares(unit))
     image = graph.product(unit)
-    return float(residuals_into(None, unit, image, np.diag(gram(unit, image)).copy()).max())
+    return float(residuals_into(None, unit, image, np.einsum("ij,ij->j", unit, image)).max())
 
 
 def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
@@ -151,17 +163,32 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     levels = coarse_levels(task.inputs["coarse_graphs"])
     coarse = Multilevel(levels, over)
     transfer = Transfer(read_large(task.inputs["coarse_graphs"], "labels"), graph.degrees, levels[0].degrees, over)
+    # The diagonal of S is zero: no point is its own neighbour.
+    smoothing = placed(np.full(len(graph.degrees), DAMPING))
 
-    def correct(residuals: np.ndarray, out: np.ndarray) -> None:
-        transfer.prolong(coarse.corrected(transfer.restricted(residuals)), out)
+    def correct(residuals: np.ndarray) -> None:
+        coarse.correct_below(transfer, 0, smoothing, residuals)
 
-    width = n_columns(wanted, task.dimensions.n_points)
-    start = start_vectors(task, graph, transfer)
-    state = initial_state(start, graph.trivial, graph.product, width, over)
-    del start
-    state = refined(state, graph.product, correct, graph.trivial, wanted, asked.residual, asked.max_passes, over)
+    problem = RefinementProblem(graph.product, correct, graph.trivial, over)
+    checkpoints = Checkpoints(task.output)
+    state = stored_state(checkpoints)
+    if state is None:
+        width = n_columns(wanted, task.dimensions.n_points)
+        state = initial_state(start_vectors(task, graph, transfer), problem, width)
+    else:
+        work.executor.progress.advance(state.passes)
+    for following in refinement(state, problem, wanted, asked.residual, asked.max_passes):
+        state = following
+        if checkpoints.due(CHECKPOINT_SECONDS):
+            checkpoints.save(state.arrays())
     values, vectors = refined_embedding(state, graph.degrees, wanted)
     return vectors, values, {"residual": float(state.residuals[:wanted].max()), "passes": state.passes}
+
+
+def stored_state(checkpoints: Checkpoints) -> RefinementState | None:
+    """Return where a run that was killed had come to, if it had."""
+    arrays = checkpoints.load()
+    return None if arrays is None else RefinementState.of_arrays(arrays)
 
 
 def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:

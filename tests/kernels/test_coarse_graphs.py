@@ -6,8 +6,9 @@ import scipy.sparse as sp
 
 from scalemani.kernels.baselines import exact_eigenmaps
 from scalemani.kernels.coarsening import aggregated, coarse_graph, coarse_part, coarser, joined, no_aggregates
-from scalemani.kernels.multilevel import Multilevel, Transfer
-from scalemani.kernels.refinement import initial_state, n_columns, n_start_columns, refined
+from scalemani.kernels.graph_product import smoothed, smoothed_residual
+from scalemani.kernels.multilevel import DAMPING, Multilevel, Transfer
+from scalemani.kernels.refinement import RefinementProblem, initial_state, n_columns, n_start_columns, refined
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +90,21 @@ def test_prolongation_has_orthonormal_columns_and_gives_the_galerkin_problem(gra
     np.testing.assert_allclose(levels.product(1, y), p.T @ levels.product(0, p @ y), atol=1e-5)
 
 
+def test_smoothing_steps_are_those_of_jacobi(graph, block_of):
+    rng, scale = np.random.default_rng(2), 1 / np.sqrt(graph.degrees)
+    right, found = rng.normal(size=(2, 3000, 7))
+    smoothing = rng.random(3000)
+    s = sp.diags_array(scale) @ graph.w.astype(float) @ sp.diags_array(scale)
+    left, out = np.empty((2, 3000, 7))
+    for start, stop in ((0, 1100), (1100, 3000)):
+        rows = block_of(graph.w, start, stop)
+        smoothed_residual(rows, scale, smoothing, start, right, left[start:stop])
+        smoothed(rows, scale, smoothing, start, right, found, out[start:stop])
+    first = smoothing[:, None] * right
+    np.testing.assert_allclose(left, right - (first - s @ first), atol=1e-12)
+    np.testing.assert_allclose(out, found + smoothing[:, None] * (right - (found - s @ found)), atol=1e-12)
+
+
 def test_v_cycles_solve_the_equation(large):
     levels = Multilevel(list(coarser(csr_arrays(large.w))))
     right = np.random.default_rng(0).normal(size=(20_000, 2)).astype(np.float32)
@@ -105,15 +121,18 @@ def test_eigenvectors_of_coarse_graphs_and_corrections_make_few_passes(large):
     fine, *coarse = coarser(csr_arrays(large.w))
     levels = Multilevel(coarse)
     transfer = Transfer(fine.labels, fine.degrees, coarse[0].degrees, map)
-    vectors = levels.eigenvectors(n_start_columns(2, 20_000), 2, 1e-5)
+    vectors = levels.eigenvectors(n_start_columns(2, 20_000))
     start = np.empty((20_000, vectors.shape[1]), np.float32)
     transfer.prolong(vectors, start)
 
-    def correct(residuals, out):
-        transfer.prolong(levels.corrected(transfer.restricted(residuals)), out)
+    smoothing = np.full(20_000, DAMPING)
 
-    state = initial_state(start, large.trivial, large.apply, n_columns(2, 20_000))
-    final = refined(state, large.apply, correct, large.trivial, 2, 1e-5, 30)
+    def correct(residuals):
+        levels.correct_below(transfer, 0, smoothing, residuals)
+
+    problem = RefinementProblem(large.apply, correct, large.trivial)
+    state = initial_state(start, problem, n_columns(2, 20_000))
+    final = refined(state, problem, 2, 1e-5, 30)
     assert final.residuals[:2].max() <= 1e-5
     assert final.passes <= 20
     np.testing.assert_allclose(1 - final.values[:2], exact_eigenmaps(large.w, 2).eigenvalues, atol=1e-6)
@@ -126,7 +145,7 @@ def test_a_star_does_not_coarsen_and_is_solved_all_the_same():
     star = sp.csr_matrix((np.ones(rows.size), (rows, columns)), shape=(n, n))
     levels = list(coarser(csr_arrays(star)))
     assert len(levels) == 1
-    vectors = Multilevel(levels).eigenvectors(4, 1, 1e-3)
+    vectors = Multilevel(levels).eigenvectors(4)
     assert vectors.shape == (n, 4)
     assert np.isfinite(vectors).all()
 
@@ -134,5 +153,5 @@ def test_a_star_does_not_coarsen_and_is_solved_all_the_same():
 def test_components_that_become_one_node_do_no_harm(knn_affinities):
     parts = [knn_affinities(4000, seed=1), *(sp.csr_matrix(np.ones((3, 3)) - np.eye(3)) for _ in range(2))]
     w = sp.csr_matrix(sp.block_diag(parts))
-    vectors = Multilevel(list(coarser(csr_arrays(w)))).eigenvectors(6, 3, 1e-4)
+    vectors = Multilevel(list(coarser(csr_arrays(w)))).eigenvectors(6)
     assert np.isfinite(vectors).all()

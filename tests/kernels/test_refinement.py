@@ -8,6 +8,8 @@ from scalemani.errors import RankError
 from scalemani.kernels.baselines import exact_eigenmaps
 from scalemani.kernels.measures import subspace_angle
 from scalemani.kernels.refinement import (
+    RefinementProblem,
+    RefinementState,
     initial_state,
     n_columns,
     random_columns,
@@ -15,15 +17,7 @@ from scalemani.kernels.refinement import (
     refined_embedding,
     step,
 )
-from scalemani.kernels.tall import (
-    combine,
-    gram,
-    joint_gram,
-    residuals_into,
-    subtract_projections,
-    unit_roots,
-    without_direction,
-)
+from scalemani.kernels.tall import column_squares, combine, inner_products, residuals_into, unit_roots
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +38,13 @@ def test_product_equals_scipy_for_any_blocks(graph_of, graph, dtype):
 def test_tall_algebra_equals_numpy_and_does_not_depend_on_threads():
     rng = np.random.default_rng(1)
     x, y = rng.normal(size=(2, 70_000, 3)).astype(np.float32)
-    np.testing.assert_allclose(gram(x, y), x.astype(float).T @ y.astype(float), rtol=1e-10)
-    both, images = np.hstack([x, y]).astype(float), np.hstack([y, x]).astype(float)
-    overlap, projected = joint_gram((x, y), (y, x))
-    np.testing.assert_allclose(overlap, both.T @ both, rtol=1e-10)
-    np.testing.assert_allclose(projected, both.T @ images, rtol=1e-10, atol=1e-9)
-    coarser = joint_gram((x, y), (y, x), dtype=np.float32)
-    np.testing.assert_allclose(coarser, (overlap, projected), rtol=1e-4, atol=1e-1)
-    unit = unit_roots(rng.random(70_000))
-    np.testing.assert_allclose(unit @ without_direction(x, unit), 0, atol=1e-4)
-    free = x.copy()
-    subtract_projections(free, (unit[:, None],))
-    np.testing.assert_allclose(free, without_direction(x, unit), atol=1e-5)
+    both = np.hstack([x, y]).astype(float)
+    expected = both.T @ np.hstack([y, x]).astype(float)
+    np.testing.assert_allclose(inner_products((x, y), (y, x)), expected, rtol=1e-4, atol=1e-1)
+    doubles = x.astype(float), y.astype(float)
+    np.testing.assert_allclose(inner_products(doubles, doubles[::-1]), expected, rtol=1e-10, atol=1e-9)
+    np.testing.assert_allclose(column_squares(x), np.linalg.norm(x.astype(float), axis=0) ** 2, rtol=1e-10)
+    np.testing.assert_allclose(np.linalg.norm(unit_roots(rng.random(70_000))), 1, rtol=1e-12)
     coefficients = rng.normal(size=(6, 2))
     expected, out = both @ coefficients, y.copy()
     combine((x, out), coefficients, out)
@@ -66,18 +55,22 @@ def test_tall_algebra_equals_numpy_and_does_not_depend_on_threads():
     np.testing.assert_allclose(residuals, (y - x * np.array([1.0, 2.0, 3.0]))[:, :2], rtol=1e-4, atol=1e-5)
     np.testing.assert_allclose(lengths, np.linalg.norm(residuals, axis=0), rtol=1e-5)
     with ThreadPoolExecutor(2) as pool:
-        np.testing.assert_array_equal(joint_gram((x, y), (y, x), pool.map), joint_gram((x, y), (y, x)))
-        np.testing.assert_array_equal(without_direction(x, unit, pool.map), without_direction(x, unit))
+        np.testing.assert_array_equal(inner_products((x, y), (y,), pool.map), inner_products((x, y), (y,)))
+        np.testing.assert_array_equal(column_squares(x, pool.map), column_squares(x))
 
 
-def smoothed(residuals, out):
-    """Correct without any coarse graph: the smoothed residual."""
-    out[:] = residuals
+def unchanged(residuals):
+    """Correct without any coarse graph: the residual itself."""
 
 
-def refined_from(graph, vectors, n_wanted, target, max_passes, correct=smoothed, over=map):
-    state = initial_state(vectors, graph.trivial, graph.apply, vectors.shape[1], over)
-    return refined(state, graph.apply, correct, graph.trivial, n_wanted, target, max_passes, over)
+def problem_of(graph, over=map):
+    return RefinementProblem(graph.apply, unchanged, graph.trivial, over)
+
+
+def refined_from(graph, vectors, n_wanted, target, max_passes):
+    problem = problem_of(graph)
+    state = initial_state(vectors.copy(), problem, vectors.shape[1])
+    return refined(state, problem, n_wanted, target, max_passes)
 
 
 @pytest.mark.parametrize(("dtype", "target"), [(np.float32, 1e-5), (np.float64, 1e-9)])
@@ -102,7 +95,7 @@ def test_the_best_vectors_of_a_wide_start_are_kept(graph):
     exact = exact_eigenmaps(graph.w, 3)
     roots = np.sqrt(graph.degrees)[:, None]
     start = np.hstack([random_columns(3000, 9, 0), (exact.embedding * roots).astype(np.float32)])
-    state = initial_state(start, graph.trivial, graph.apply, 4)
+    state = initial_state(start, problem_of(graph), 4)
     assert state.vectors.shape == (3000, 4)
     np.testing.assert_allclose(1 - state.values[:3], exact.eigenvalues, atol=1e-6)
     assert state.residuals[:3].max() < 1e-5
@@ -110,10 +103,11 @@ def test_the_best_vectors_of_a_wide_start_are_kept(graph):
 
 def test_a_step_is_a_pass_and_never_makes_the_block_worse(graph):
     graph.passes = 0
-    state = initial_state(random_columns(3000, 10, 0), graph.trivial, graph.apply, 10)
+    problem = problem_of(graph)
+    state = initial_state(random_columns(3000, 10, 0), problem, 10)
     for _ in range(7):
         values = state.values
-        state = step(state, graph.apply, smoothed, graph.trivial, 1e-9)
+        state = step(state, problem, 1e-9)
         assert (state.values >= values - 1e-6).all()
     assert state.passes == graph.passes == 8
 
@@ -123,12 +117,12 @@ def test_any_blocks_threads_and_a_resumed_run_give_the_same_bits(graph_of, graph
     one = refined_from(graph, start, 2, 1e-4, 200)
     blocked = graph_of(graph.w, 1024)
     with ThreadPoolExecutor(2) as pool:
-        state = initial_state(start, graph.trivial, blocked.apply, 10, pool.map)
+        problem = problem_of(blocked, pool.map)
+        state = initial_state(start.copy(), problem, 10)
         for _ in range(4):
-            state = step(state, blocked.apply, smoothed, graph.trivial, 1e-4, pool.map)
-        fields = {name: np.copy(value) for name, value in vars(state).items()}
-        state = type(state)(**{k: v if v.ndim else v.item() for k, v in fields.items()})
-        other = refined(state, blocked.apply, smoothed, graph.trivial, 2, 1e-4, 200, pool.map)
+            state = step(state, problem, 1e-4)
+        arrays = {name: np.copy(values) for name, values in state.arrays().items()}
+        other = refined(RefinementState.of_arrays(arrays), problem, 2, 1e-4, 200)
     np.testing.assert_array_equal(one.vectors, other.vectors)
     assert one.passes == other.passes
     assert one.residuals[:2].max() <= 1e-4
@@ -139,10 +133,10 @@ def test_regular_graph_and_dependent_columns(graph_of):
     ring[0, 2999] = ring[2999, 0] = 1
     graph = graph_of(sp.csr_matrix(ring))
     columns = np.hstack([np.ones((3000, 1), np.float32), random_columns(3000, 3, 0)])
-    state = initial_state(np.hstack([columns, columns]), graph.trivial, graph.apply, 8)
+    state = initial_state(np.hstack([columns, columns]), problem_of(graph), 8)
     assert state.vectors.shape[1] == 3
     with pytest.raises(RankError):
-        initial_state(np.zeros((3000, 2), np.float32), graph.trivial, graph.apply, 2)
+        initial_state(np.zeros((3000, 2), np.float32), problem_of(graph), 2)
 
 
 def test_a_run_out_of_passes_stops_with_its_residual(graph):
@@ -157,3 +151,29 @@ def test_exact_start_vectors_stay_exact(graph):
     assert state.passes == 1
     assert state.fresh
     np.testing.assert_allclose(1 - state.values, exact.eigenvalues, atol=1e-8)
+
+
+def test_what_is_known_of_a_basis_stays_true(graph):
+    problem = problem_of(graph)
+    state = initial_state(random_columns(3000, 10, 0), problem, 10)
+    for _ in range(15):
+        state = step(state, problem, 1e-9)
+    width = len(state.quotients)
+    basis, images = state.basis[:, :width].astype(float), state.images[:, :width].astype(float)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(width), atol=1e-5)
+    np.testing.assert_allclose(basis.T @ images, state.quotients, atol=1e-5)
+    np.testing.assert_allclose(images, graph.apply(state.basis)[:, :width], atol=1e-5)
+    np.testing.assert_allclose(np.diag(state.quotients)[:10], state.values, atol=1e-6)
+
+
+def test_dependent_and_known_corrections_are_left_out(graph):
+    state = initial_state(random_columns(3000, 6, 0), problem_of(graph), 6)
+    first = state.vectors[:, :1].copy()
+
+    def known(residuals):
+        residuals[:] = first
+
+    before = state.values
+    state = step(state, RefinementProblem(graph.apply, known, graph.trivial), 1e-9)
+    assert np.isfinite(state.basis).all()
+    np.testing.assert_allclose(state.values, before, atol=1e-5)
