@@ -7,6 +7,8 @@ it: both are shown, and the error of the first two columns alone.
 
     python pipelines/benchmarks/landmarks.py WORK_FOLDER --unit 1
     python pipelines/benchmarks/landmarks.py WORK_FOLDER --unit 1 --selection kmeans --landmark-neighbors 5
+
+With --passes a run goes on from 600 landmarks by as many passes of refinement over the same graph.
 """
 
 import argparse
@@ -17,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from digits import training_digits
-from measuring import show
+from measuring import records, scalemani, settings, show
 from threadpoolctl import threadpool_limits
 
 import scalemani as sm
@@ -26,9 +28,21 @@ from scalemani.kernels.bandwidths import gaussian_affinities
 from scalemani.kernels.baselines import exact_eigenmaps, landmark_eigenmaps, nystrom_eigenmaps
 from scalemani.kernels.measures import procrustes_error
 from scalemani.kernels.nearest_landmarks import nearest_landmarks
+from scalemani.run import open_run
 
 N_NEIGHBORS, SIGMA, N_COMPONENTS, LANDMARK_NEIGHBORS = 200, 200.0, 50, 50
 FIRST_COLUMNS = 2
+FEW_LANDMARKS = 600
+OUT_OF_REACH = 1e-9  # a residual that keeps a run refining for as many passes as it may
+REFINING = (
+    "landmarks",
+    "landmark_weights",
+    "reduced",
+    "landmark_embedding",
+    "coarse_graphs",
+    "coarse_embedding",
+    "embedding",
+)
 SIZES = (100, 200, 300, 451, 600, 1000, 2000, 5000, 10_000)
 LANDMARK_ONLY_SIZES = (1000, 5000, 10_000, 23_636)
 
@@ -40,14 +54,17 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--selection", default="random", help="how the landmarks of LLL are selected")
     parser.add_argument("--landmark-neighbors", type=int, default=LANDMARK_NEIGHBORS, help="K_Z of LLL")
+    parser.add_argument("--passes", type=int, nargs="+", default=(), help="of refinement, instead of other landmarks")
     arguments = parser.parse_args()
     points = training_digits()
     indices, distances = exact_graph(points, arguments.folder)
     weights = gaussian_affinities((distances * arguments.unit / 255.0) ** 2, SIGMA)
     affinities = sm.symmetric_affinities(indices, weights)
     with threadpool_limits(1):
-        rows = compared(points, affinities, arguments)
+        rows = (refined if arguments.passes else compared)(points, affinities, arguments)
     show(rows)
+    if arguments.passes:
+        return
     draw(rows, arguments.folder / f"landmarks-{arguments.unit:g}-{arguments.selection}.png")
 
 
@@ -86,6 +103,32 @@ def compared(points: np.ndarray, affinities: sp.csr_matrix, arguments: argparse.
             rows.append({"method": "LLL", "landmarks": size, "seed": seed, **seconds, **errors(embedding, exact)})
     for size in LANDMARK_ONLY_SIZES:
         rows += landmark_only(points, size, arguments.unit, exact)
+    return rows
+
+
+def refined(points: np.ndarray, affinities: sp.csr_matrix, arguments: argparse.Namespace) -> list[dict[str, Any]]:
+    """Return errors and seconds of runs that refine the embedding of a few landmarks by passes over the graph."""
+    exact = exact_eigenmaps(affinities, N_COMPONENTS).embedding
+    path, run = arguments.folder / "mnist-60000.npy", arguments.folder / "mnist-60000-run"
+    np.save(path, points)
+    common = settings(
+        neighbors__method="exact",
+        neighbors__n_neighbors=N_NEIGHBORS,
+        affinities__kind="gaussian",
+        affinities__sigma=SIGMA * 255.0 / arguments.unit,
+        landmarks__n_landmarks=FEW_LANDMARKS,
+        landmarks__method=arguments.selection,
+        landmark_weights__n_neighbors=arguments.landmark_neighbors,
+        landmark_embedding__n_components=N_COMPONENTS,
+    )
+    rows: list[dict[str, Any]] = []
+    for passes in arguments.passes:
+        asked = settings(embedding__residual=OUT_OF_REACH, embedding__max_passes=passes)
+        scalemani("embed", str(path), str(run), *common, *asked)
+        stages = records(run)["stages"]
+        seconds = {name: stages[name]["seconds"] for name in REFINING if name in stages}
+        found = {"residual": stages["embedding"]["certificates"]["residual"]}
+        rows.append({"passes": passes, **seconds, **found, **errors(np.asarray(open_run(run).embedding[...]), exact)})
     return rows
 
 
