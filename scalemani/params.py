@@ -42,8 +42,9 @@ class NeighborsParams:
     """The k-nearest-neighbour graph.
 
     `n_neighbors` None means three times the perplexity. `method` auto chooses exact search for small data and the
-    partition beyond. The partition visits `n_probes` cells a point (None: chosen by the number of neighbours) and is
-    refined until `recall`, measured on `sampled_queries` exact queries, is reached, or `max_rounds` rounds are spent.
+    partition beyond. The partition visits `n_probes` cells a point (None: chosen by the numbers of points and of
+    neighbours) and is refined until `recall`, measured on `sampled_queries` exact queries, is reached, or `max_rounds`
+    rounds are spent.
     """
 
     n_neighbors: Count | None = None

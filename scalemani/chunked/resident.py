@@ -71,6 +71,18 @@ def kept(key: Hashable, make: Callable[[], Made]) -> Made:
     return made
 
 
+def kept_latest(slot: Hashable, version: Hashable, make: Callable[[], Made]) -> Made:
+    """Return what `make` returns, made once a process and `version`; that of another version is dropped before."""
+    with _lock:
+        making = _making.setdefault(slot, threading.Lock())
+    with making:
+        held = _kept.get(slot)
+        if held is None or held[0] != version:
+            _kept.pop(slot, None)
+            held = _kept[slot] = (version, make())
+    return held[1]
+
+
 def resident(group: StageGroup, name: str) -> np.ndarray:
     """Return a whole array, read once a process and kept until `release`; it cannot be written to."""
 

@@ -30,11 +30,10 @@ def no_neighbors(n_queries: int, n_neighbors: int) -> Neighbors:
 
 
 class Entries(NamedTuple):
-    """The neighbours that a query has, and behind them a batch of those it may get."""
+    """Those that may join the neighbours of a query: first as they were measured, then in order."""
 
-    labels: np.ndarray  # (k + batch,) int64
-    distances: np.ndarray  # (k + batch,) of the dtype of the lists, so that ties stay ties
-    fresh: np.ndarray  # (k + batch,) bool
+    labels: np.ndarray  # (2, batch) of the dtype of the lists
+    distances: np.ndarray  # (2, batch) of the dtype of the lists, so that ties stay ties
 
 
 @compiled
@@ -51,16 +50,12 @@ def refine_neighbors(
     fresh = np.zeros(indices.shape, dtype=np.bool_)
     n_neighbors, n_candidates = indices.shape[1], candidates.shape[1]
     batch = max(n_neighbors, LEAST_BATCH)
-    entries = Entries(
-        np.empty(n_neighbors + batch, dtype=np.int64),
-        np.empty(n_neighbors + batch, dtype=distances.dtype),
-        np.empty(n_neighbors + batch, dtype=np.bool_),
-    )
+    entries = Entries(np.empty((2, batch), dtype=indices.dtype), np.empty((2, batch), dtype=distances.dtype))
     prefetched = rows.itemsize * rows.shape[1] <= PREFETCH_BYTES
     for i in range(queries.shape[0]):
         for start in range(0, n_candidates, batch):
             limit = np.float64(distances[i, n_neighbors - 1]) ** 2 * LIMIT_SLACK
-            n_entries = np.uint64(n_neighbors)
+            n_entries = np.uint64(0)
             for j in range(start, min(start + batch, n_candidates)):
                 ahead = candidates[i, min(j + PREFETCH_AHEAD, n_candidates - 1)]
                 if prefetched and ahead >= 0:
@@ -70,37 +65,76 @@ def refine_neighbors(
                     continue
                 square = squared_row_distance(queries, i, rows, candidate, limit)
                 if square <= limit:
-                    entries.labels[n_entries] = labels[candidate]
-                    entries.distances[n_entries] = np.sqrt(square)
+                    entries.labels[0, n_entries] = labels[candidate]
+                    entries.distances[0, n_entries] = np.sqrt(square)
                     n_entries += np.uint64(1)
-            if n_entries > n_neighbors:
-                _rank_entries(indices, distances, fresh, i, entries, n_entries)
+            if n_entries > 0:
+                _order_entries(entries, n_entries)
+                _join_entries(indices, distances, fresh, i, entries, n_entries)
     return Neighbors(indices, distances), fresh
 
 
 @compiled
-def _rank_entries(
-    indices: np.ndarray, distances: np.ndarray, fresh: np.ndarray, query: int, entries: Entries, n_entries: int
-) -> None:
-    """Merge the batch of `entries` into the lists of a query.
+def _order_entries(entries: Entries, n_entries: int) -> None:
+    """Write a batch in ascending order, ties by index, behind the batch as it was measured.
 
     Every entry counts those before it: quadratic, but vector work, and several times quicker than insertion, which
     mispredicts a branch for each.
     """
-    i, n_neighbors = np.uint64(query), np.uint64(indices.shape[1])
+    labels, distances = entries.labels, entries.distances
+    raw, ordered = np.uint64(0), np.uint64(1)
     for j in range(np.uint64(n_entries)):
-        entries.fresh[j] = True
-    for j in range(n_neighbors):
-        entries.labels[j], entries.distances[j], entries.fresh[j] = indices[i, j], distances[i, j], fresh[i, j]
-        indices[i, j], distances[i, j], fresh[i, j] = -1, np.inf, False
-    for j in range(np.uint64(n_entries)):
-        label, distance, rank = entries.labels[j], entries.distances[j], np.int64(0)
+        label, distance, rank = labels[raw, j], distances[raw, j], np.int32(0)
         for l in range(np.uint64(n_entries)):
-            tied = (entries.distances[l] == distance) & (entries.labels[l] < label)
-            rank += np.int64((entries.distances[l] < distance) | tied)
-        if label >= 0 and rank < indices.shape[1]:
-            place = np.uint64(rank)
-            indices[i, place], distances[i, place], fresh[i, place] = label, distance, entries.fresh[j]
+            tied = (distances[raw, l] == distance) & (labels[raw, l] < label)
+            rank += np.int32((distances[raw, l] < distance) | tied)
+        labels[ordered, np.uint64(rank)], distances[ordered, np.uint64(rank)] = label, distance
+
+
+@compiled
+def _join_entries(
+    indices: np.ndarray, distances: np.ndarray, fresh: np.ndarray, query: int, entries: Entries, n_entries: int
+) -> None:
+    """Merge an ordered batch into the lists of a query, from the end, so that nothing is overwritten unread."""
+    labels, measured, ordered = entries.labels, entries.distances, 1
+    i, place = np.int64(query), indices.shape[1] - 1
+    held, new = _last_kept(indices, distances, i, entries, np.int64(n_entries))
+    while new >= 0:
+        # an empty place stands behind everything: its distance is infinite
+        later = held >= 0 and (
+            distances[i, held] > measured[ordered, new]
+            or (distances[i, held] == measured[ordered, new] and indices[i, held] > labels[ordered, new])
+        )
+        if later:
+            indices[i, place], distances[i, place], fresh[i, place] = (
+                indices[i, held],
+                distances[i, held],
+                fresh[i, held],
+            )
+            held -= 1
+        else:
+            indices[i, place], distances[i, place] = labels[ordered, new], measured[ordered, new]
+            fresh[i, place] = True
+            new -= 1
+        place -= 1
+
+
+@compiled
+def _last_kept(
+    indices: np.ndarray, distances: np.ndarray, query: int, entries: Entries, n_entries: int
+) -> tuple[int, int]:
+    """Return the places of the last neighbour and of the last ordered entry that stand among the k nearest of both."""
+    i, held, new = query, 0, 0
+    while held + new < indices.shape[1]:
+        first = new < n_entries and (
+            entries.distances[1, new] < distances[i, held]
+            or (entries.distances[1, new] == distances[i, held] and entries.labels[1, new] < indices[i, held])
+        )
+        if first:
+            new += 1
+        else:
+            held += 1
+    return held - 1, new - 1
 
 
 @compiled

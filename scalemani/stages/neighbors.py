@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.graph import round_step, sketch_basis
-from scalemani.chunked.resident import gather_rows, kept, resident
+from scalemani.chunked.resident import gather_rows, kept, kept_latest, mapped, resident
 from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.cells import nearest_cells
 from scalemani.kernels.draws import sample_rows
@@ -25,9 +25,11 @@ EXACT_BELOW = 20_000  # points; up to here looking at every pair is quicker than
 LEAST_GAIN = 0.002  # of recall; a round that brings less has stopped helping
 # Chosen on 70,000 and on 1,020,000 digits by seconds to a recall of 0.95; the measured recall decides the rounds.
 FEW_POINTS, FEW_PROBES, MANY_PROBES = 100_000, 3, 8
+MORE_PROBES = 2  # for lists beyond FEW_NEIGHBORS: they spare a second round of refinement
 CANDIDATES_PER_NEIGHBOR = 1.7  # settled by exact distances in the first round
 FEW_NEIGHBORS = 30  # up to here later rounds settle 2 k candidates, beyond k
-MOST_VISITED, MOST_LISTED = 20, 30  # neighbours whose lists are looked at, and how much of each list
+MOST_VISITED, MOST_LISTED = 30, 45  # neighbours whose lists are looked at, and how much of each list
+EDGE_BYTES = 5  # a neighbour and whether it is fresh
 STAMP_BYTES = 4  # a place for every row, while the candidates of a block are numbered
 
 
@@ -39,7 +41,8 @@ def method_of(dimensions: Dimensions, params: Parameters) -> str:
 
 def n_probes(dimensions: Dimensions, params: Parameters) -> int:
     """Return how many cells a point visits."""
-    return params.neighbors.n_probes or (FEW_PROBES if dimensions.n_points <= FEW_POINTS else MANY_PROBES)
+    more = MORE_PROBES if params.n_neighbors > FEW_NEIGHBORS else 0
+    return params.neighbors.n_probes or (FEW_PROBES if dimensions.n_points <= FEW_POINTS else MANY_PROBES) + more
 
 
 def n_candidates(n_neighbors: int, number: int) -> int:
@@ -49,8 +52,13 @@ def n_candidates(n_neighbors: int, number: int) -> int:
     return 2 * n_neighbors if n_neighbors <= FEW_NEIGHBORS else n_neighbors
 
 
+def n_listed(n_neighbors: int) -> int:
+    """Return how much of the list of a neighbour is looked at."""
+    return min(MOST_LISTED, n_neighbors)
+
+
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of a block's candidates with their points, of a cache of all points, and of all sketches."""
+    """Return the bytes of a block and its candidates, of a cache of all points, and of all sketches and lists."""
     width = min(params.partition.sketch_dimensions, dimensions.n_features)
     k, rows, n_points = params.n_neighbors, dimensions.block_rows, dimensions.n_points
     everything = n_points * dimensions.row_bytes
@@ -60,7 +68,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     gathered = min(rows * (4 + k // 4), n_points) * dimensions.row_bytes
     per_task = pools + gathered + STAMP_BYTES * n_points
     queries = min(params.neighbors.sampled_queries, n_points) * (dimensions.row_bytes + 4 * width)
-    return MemoryNeed(queries, per_task, everything, growing=4 * width * n_points)
+    return MemoryNeed(queries, per_task, everything, growing=(4 * width + EDGE_BYTES * n_listed(k)) * n_points)
 
 
 def arrays(task: StageTask) -> list[RowArray]:
@@ -130,37 +138,47 @@ def joined_block(number: int, task: StageTask, block: int) -> Arrays:
     indices, distances, fresh = (
         task.output.read_block(f"{step}/{name}", block) for name in ("indices", "distances", "fresh")
     )
-    visited, places = compact_rows(np.ascontiguousarray(indices[:, :MOST_VISITED]), task.dimensions.n_points)
-    lists = Edges(
-        np.ascontiguousarray(gather_rows(task.output, f"{step}/indices", visited, 0)[:, :MOST_LISTED]),
-        np.ascontiguousarray(gather_rows(task.output, f"{step}/fresh", visited, 0)[:, :MOST_LISTED]).astype(bool),
-    )
+    slot = (task.output.root, task.output.path, "listed")
+    lists = kept_latest(slot, step, functools.partial(listed_edges, task, step))
     limits = ((distances[:, -1] / sketch_basis(task.inputs["partition"]).scale) ** 2).astype(np.float32)
     sketches = task.whole(task.inputs["work_points"], "sketch")
-    own = Edges(indices, fresh.astype(bool))
+    own, visited = Edges(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
     candidates = propose_neighbors(
-        sketches, start, own, places, lists, limits, n_candidates(task.params.n_neighbors, number)
+        sketches, start, own, visited, lists, limits, n_candidates(task.params.n_neighbors, number)
     )
     return settled(task, block, candidates, Neighbors(indices, distances))
 
 
+def listed_edges(task: StageTask, step: str) -> Edges:
+    """Return the head of the list of every point after a round: each block would else read most other blocks anew."""
+    shape = (task.dimensions.n_points, n_listed(task.params.n_neighbors))
+    lists = Edges(task.empty(shape, np.int32), task.empty(shape, np.bool_))
+    for block in range(task.dimensions.n_blocks):
+        rows = slice(*task.dimensions.rows(block))
+        for name, values in zip(("indices", "fresh"), lists, strict=True):
+            values[rows] = task.output.read_block(f"{step}/{name}", block)[:, : shape[1]]
+    return lists
+
+
 def settled(task: StageTask, block: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
     """Return the arrays of a block: the nearest of what is known and the candidates, by exact distance."""
-    labels, places = compact_rows(candidates, task.dimensions.n_points)
-    own, rows = task.inputs["work_points"].read_block("points", block), points_at(task, labels)
-    found, fresh = refine_neighbors(own, rows, labels.astype(np.int32), places, known)
+    points, n_points = task.inputs["work_points"], task.dimensions.n_points
+    if task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes:
+        # where all points fit they are measured where they lie: rows gathered for each block are most of its memory
+        rows, labels, places = resident(points, "points"), row_numbers(n_points), candidates
+        queries = rows[slice(*task.dimensions.rows(block))]
+    else:
+        # they lie in more blocks than memory holds, each of which would be decoded for a few rows, again and again
+        distinct, places = compact_rows(candidates, n_points)
+        rows, labels = np.asarray(mapped(points, "points")[distinct]), distinct.astype(np.int32)
+        queries = points.read_block("points", block)
+    found, fresh = refine_neighbors(queries, rows, labels, places, known)
     return {"indices": found.indices, "distances": found.distances, "fresh": fresh.astype(np.uint8)}
 
 
-def points_at(task: StageTask, rows: np.ndarray) -> np.ndarray:
-    """Return the points at ascending work rows.
-
-    They lie in many blocks: where memory keeps few of those, they are taken from a copy of all points that is mapped.
-    """
-    group = task.inputs["work_points"]
-    if task.in_memory:
-        return gather_rows(group, "points", rows, task.cache_bytes)
-    return np.asarray(task.whole(group, "points")[rows])
+def row_numbers(n_points: int) -> np.ndarray:
+    """Return the numbers of all work rows: made once a process and kept."""
+    return kept(("row numbers", n_points), functools.partial(np.arange, n_points, dtype=np.int32))
 
 
 def exact_block(task: StageTask, block: int) -> Arrays:
@@ -176,7 +194,7 @@ def exact_block(task: StageTask, block: int) -> Arrays:
 def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
     group, scale = task.inputs["work_points"], sketch_basis(task.inputs["partition"]).scale
-    return SketchedRows(points_at(task, rows), task.whole(group, "sketch")[rows], scale)
+    return SketchedRows(gather_rows(group, "points", rows, 0), task.whole(group, "sketch")[rows], scale)
 
 
 def nearest_of_block(

@@ -143,6 +143,35 @@ def test_lists_kept_in_float32_stay_ascending_with_ties_by_index():
     np.testing.assert_array_equal(neighbors.indices, brute_force(points, 10)[0])
 
 
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(0, 90), st.integers(2, 256), st.booleans())
+def test_refined_lists_are_the_sorted_union(seed, k, n_candidates, spread, partly_known):
+    """Small spreads make many ties; labels are shuffled so that their order is not that of the rows."""
+    generator = np.random.default_rng(seed)
+    points = generator.integers(0, spread, (120, 2)).astype(np.uint8)
+    labels = generator.permutation(120).astype(np.int32)
+    drawn = generator.permutation(np.arange(1, 120))
+    n_known = generator.integers(0, k + 1) if partly_known else 0
+    away = np.sqrt(((points.astype(float) - points[0]) ** 2).sum(axis=1)).astype(np.float32)
+
+    def nearest(places):
+        return sorted((away[place], labels[place]) for place in places)[:k]
+
+    def filled(pairs):
+        missing = k - len(pairs)
+        indices = np.array([[label for _, label in pairs] + [-1] * missing], dtype=np.int32)
+        return Neighbors(indices, np.array([[distance for distance, _ in pairs] + [np.inf] * missing], dtype="f4"))
+
+    known = filled(nearest(drawn[:n_known]))
+    candidates = drawn[n_known : n_known + n_candidates].astype(np.int32)
+    candidates = np.concatenate([candidates, np.full(3, -1, dtype=np.int32)])[np.newaxis]
+    found, fresh = refine_neighbors(points[:1], points, labels, candidates, known)
+    expected = filled(nearest(drawn[: n_known + n_candidates]))
+    np.testing.assert_array_equal(found.indices, expected.indices)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+    np.testing.assert_array_equal(fresh, (found.indices >= 0) & ~np.isin(found.indices, known.indices))
+
+
 def test_merging_blocks_equals_the_whole():
     points = np.random.default_rng(3).integers(0, 4, (150, 4)).astype(float)
     whole = exact(points, 9)
