@@ -6,8 +6,10 @@ Uses the run that million.py leaves in the folder: graph, W, Z and the reduced p
 """
 
 import argparse
+import functools
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,32 @@ def seconds_of(stages: dict[str, Any], name: str) -> float:
     return float(stages[name]["seconds"]) if name in stages else 0.0
 
 
+def by_refinement(points: Path, run: Path, memory: str, d: int, solver: str, residual: float) -> dict[str, Any]:
+    """Return what one solver took and found."""
+    setting = settings(landmark_embedding__n_components=d, embedding__solver=solver, embedding__residual=residual)
+    scalemani("embed", str(points), str(run), "--memory", memory, *PAPER_SETTING, *setting)
+    stages = records(run)["stages"]
+    return {
+        "method": solver,
+        "d": d,
+        "asked": residual if solver != "lll" else "",
+        "seconds": sum(seconds_of(stages, name) for name in REFINING),
+        "embedding": stages["embedding"]["seconds"],
+        "landmarks solved": stages["landmark_embedding"]["seconds"],
+        "coarse graphs": seconds_of(stages, "coarse_graphs"),
+        "coarse vectors": seconds_of(stages, "coarse_embedding"),
+        "peak GB": stages["embedding"]["peak_memory"] / 1e9,
+        **{name: stages["embedding"]["certificates"][name] for name in ("residual", "passes")},
+    }
+
+
+def by_peer(run: Path, d: int, residual: float) -> dict[str, Any]:
+    """Return what ARPACK took and found, on two cores."""
+    peer = measured([sys.executable, "-c", PEER, str(run), str(d), str(residual)], dict.fromkeys(THREAD_VARIABLES, "2"))
+    row = {"method": "ARPACK in memory", "d": d, "asked": residual, "peak GB": peer.peak_bytes / 1e9}
+    return {**row, **json.loads(peer.output.splitlines()[-1])}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
@@ -62,33 +90,16 @@ def main() -> None:
     parser.add_argument("--peer-dimensions", type=int, nargs="+", default=DIMENSIONS)
     arguments = parser.parse_args()
     points, run = million_digits(arguments.folder), arguments.folder / "million"
-    rows: list[dict[str, Any]] = []
+    asked: list[Callable[[], dict[str, Any]]] = []
     for d in arguments.dimensions:
         for solver, residual in (("lll", 0.5), *(("lll+refine", residual) for residual in RESIDUALS)):
-            setting = settings(
-                landmark_embedding__n_components=d, embedding__solver=solver, embedding__residual=residual
-            )
-            scalemani("embed", str(points), str(run), "--memory", arguments.memory, *PAPER_SETTING, *setting)
-            stages = records(run)["stages"]
-            rows.append(
-                {
-                    "method": solver,
-                    "d": d,
-                    "asked": residual if solver != "lll" else "",
-                    "seconds": sum(seconds_of(stages, name) for name in REFINING),
-                    "embedding": stages["embedding"]["seconds"],
-                    "landmarks solved": stages["landmark_embedding"]["seconds"],
-                    "coarse graphs": seconds_of(stages, "coarse_graphs"),
-                    "coarse vectors": seconds_of(stages, "coarse_embedding"),
-                    "peak GB": stages["embedding"]["peak_memory"] / 1e9,
-                    **{name: stages["embedding"]["certificates"][name] for name in ("residual", "passes")},
-                }
-            )
-        for residual in RESIDUALS if d in arguments.peer_dimensions else ():
-            command = [sys.executable, "-c", PEER, str(run), str(d), str(residual)]
-            peer = measured(command, dict.fromkeys(THREAD_VARIABLES, "2"))
-            row = {"method": "ARPACK in memory", "d": d, "asked": residual, "peak GB": peer.peak_bytes / 1e9}
-            rows.append({**row, **json.loads(peer.output.splitlines()[-1])})
+            asked.append(functools.partial(by_refinement, points, run, arguments.memory, d, solver, residual))
+        if d in arguments.peer_dimensions:
+            asked += [functools.partial(by_peer, run, d, residual) for residual in RESIDUALS]
+    rows = []
+    for measure in asked:
+        rows.append(measure())
+        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     show(rows)
 
 
