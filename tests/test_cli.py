@@ -1,5 +1,6 @@
 """The commands end to end, and the process around them: signals, exit status, help."""
 
+import functools
 import json
 import signal
 import subprocess
@@ -182,7 +183,9 @@ def test_what_nobody_foresaw_is_one_line_too(scalemani, folder, monkeypatch):
 def started_run(folder: Path, run: Path, *options: str) -> subprocess.Popen[str]:
     """Start a run and return it at work on its stages."""
     command = [sys.executable, "-m", "scalemani", "embed", str(folder / "roll.npy"), str(run), *options]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    # a shell that starts the tests in the background has all their processes ignore SIGINT
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
     assert process.stderr is not None
     for line in process.stderr:
         if "points: " in line:
