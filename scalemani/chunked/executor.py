@@ -13,11 +13,11 @@ from typing import Any, Protocol
 import dask
 from dask.utils import format_bytes
 from distributed import Client
-from threadpoolctl import threadpool_limits
 
 from scalemani.chunked.clients import capacities, check_address, check_reach, connected, local_processes
 from scalemani.chunked.cluster import ClusterMap, Needs
 from scalemani.chunked.folds import OrderedFold
+from scalemani.chunked.one_thread import blas_at_one_thread
 from scalemani.chunked.resident import share_freed_memory
 from scalemani.errors import ConfigError
 
@@ -87,7 +87,7 @@ class Executor:
         """Start what the tasks need, and stop it again: BLAS at one thread, a local cluster where one is asked for."""
         if self.memory is not None:
             share_freed_memory()
-        with threadpool_limits(1), contextlib.ExitStack() as stack:
+        with blas_at_one_thread(), contextlib.ExitStack() as stack:
             if self.scheduler == "processes":
                 self._client, self._restore = stack.enter_context(local_processes(self.workers))
             elif isinstance(self.scheduler, str) and self.scheduler != "threads":
