@@ -2,20 +2,18 @@
 
 import dataclasses
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
-from dask.utils import format_bytes
-
-from scalemani.chunked.cluster import Needs, slots
+from scalemani.chunked.cluster import Needs
 from scalemani.chunked.executor import Executor
-from scalemani.chunked.mapped import TOUCHED_BYTES
-from scalemani.chunked.work import Dimensions, MemoryNeed
+from scalemani.chunked.work import Dimensions
 from scalemani.embeddings.objectives import objective_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
-from scalemani.errors import ConfigError, DataError, MemoryBudgetError
+from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters
+from scalemani.resources import DiskUse, Fit, check_disk, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.routes import Stage, route
 from scalemani.stages.registry import STAGE_MODULES
 from scalemani.store.groups import StageGroup
@@ -26,21 +24,6 @@ from scalemani.survey import Survey, checked_block_rows
 KEY_CHARACTERS = 16
 DIMENSIONS = "dimensions.json"  # of the points, in their stage
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
-PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
-
-
-class Fit(NamedTuple):
-    """How a stage uses the processes there are.
-
-    Tasks at once in all and in one of them, what a process holds whatever it does, bytes of its cache, and whether
-    arrays that grow with the points are in memory.
-    """
-
-    at_once: int
-    in_one_process: int
-    held: int
-    cache_bytes: int
-    in_memory: bool
 
 
 @dataclass(frozen=True)
@@ -52,6 +35,7 @@ class PlannedStage:
     params: dict[str, Any]
     group: StageGroup
     memory: int
+    disk: DiskUse
     fit: Fit
     needs: Needs
 
@@ -76,6 +60,8 @@ class Plan:
     params: Parameters
     dimensions: Dimensions
     stages: tuple[PlannedStage, ...]
+    place: object
+    free_bytes: int | None
 
     def planned(self, name: str) -> PlannedStage:
         """Return one stage of the plan by its name."""
@@ -85,6 +71,16 @@ class Plan:
         raise ConfigError(
             f"{self.method} has no stage {name!r}; its stages: {', '.join(s.stage.name for s in self.stages)}"
         )
+
+    @property
+    def disk(self) -> int:
+        """How many bytes the stages have yet to write, at most."""
+        return total_bytes(planned.disk for planned in self.stages)
+
+    def check_disk(self, only: str | None = None) -> None:
+        """Raise DiskSpaceError where the stages, or one, have more to write than is free."""
+        uses = {planned.stage.name: planned.disk for planned in self.stages if only in (None, planned.stage.name)}
+        check_disk(self.place, self.free_bytes, uses)
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the store keeps of the plan."""
@@ -115,9 +111,15 @@ def make_plan(store: RunStore, method: str, params: Parameters, found: Survey, e
         held = used.held + used.cache_bytes
         total = held + min(used.in_one_process, used.at_once) * need.per_task
         group = store.group(stage.name, keys[stage.name], dimensions.block_rows)
+        disk = DiskUse()
+        if not group.complete:
+            writes = STAGE_MODULES[stage.name].disk(dimensions, params)
+            disk = disk_use(writes, found.stored_row_bytes, dimensions, group.committed_bytes)
+            disk = disk._replace(passing=disk.passing + mapped_bytes(need, writes.uncached, used, len(processes)))
         needs = Needs(stage.name, group.path, held, need.per_task)
-        planned.append(PlannedStage(stage, keys[stage.name], stage_params(stage, params), group, total, used, needs))
-    return Plan(method, params, dimensions, tuple(planned))
+        values = stage_params(stage, params)
+        planned.append(PlannedStage(stage, keys[stage.name], values, group, total, disk, used, needs))
+    return Plan(method, params, dimensions, tuple(planned), store.root, store.objects.free_bytes())
 
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
@@ -137,45 +139,6 @@ def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dim
     if not isinstance(rows, int) or stored != vars(dataclasses.replace(dimensions, block_rows=rows)):
         raise damaged_object(f"{store.root}/{where}", "not the dimensions of these points")
     return dataclasses.replace(dimensions, block_rows=checked_block_rows(rows, dimensions.n_points))
-
-
-def fit(name: str, need: MemoryNeed, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions) -> Fit:
-    """Return how many tasks of a stage run at once and the bytes of its cache, or refuse the budget.
-
-    The cache is what the smallest process that can hold a task has to spare.
-    """
-    blocks = max(dimensions.n_blocks, 1)
-    least = PROCESS_BYTES + need.fixed
-    in_memory = need.growing <= TOUCHED_BYTES or all(
-        slots(threads, memory, Needs(shared=least + need.growing, each=need.per_task)) >= min(threads, blocks)
-        for threads, memory in processes
-    )
-    held = Needs(shared=least + (need.growing if in_memory else TOUCHED_BYTES), each=need.per_task)
-    tasks = [(min(slots(threads, memory, held), blocks), memory) for threads, memory in processes]
-    able = [(at_once, memory) for at_once, memory in tasks if at_once]
-    if not able:
-        raise MemoryBudgetError(too_little(name, need, held, processes, dimensions))
-    spare = [memory - held.shared - at_once * need.per_task for at_once, memory in able if memory]
-    at_once = min(sum(count for count, _ in able), blocks)
-    cache = min([need.cache, *spare])
-    return Fit(at_once, max(count for count, _ in able), held.shared, cache, in_memory)
-
-
-def too_little(
-    name: str, need: MemoryNeed, held: Needs, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions
-) -> str:
-    """Return what to say of a budget that cannot hold one task of a stage."""
-    least, largest = held.shared + held.each, max(memory or 0 for _, memory in processes)
-    several = len(processes) > 1
-    return (
-        f"stage {name} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
-        f"process, {format_bytes(held.shared - PROCESS_BYTES)} for what all tasks share, "
-        f"{format_bytes(need.per_task)} for a block of {dimensions.block_rows} rows), the budget"
-        f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
-        f"{format_bytes(least * (1 + several * len(processes)))}"
-        f"{', or the memory of the workers of a cluster' if several else ''}, or start a new run with smaller "
-        "blocks (--block-rows)"
-    )
 
 
 def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:

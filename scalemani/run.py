@@ -132,7 +132,9 @@ def plan_run(
 ) -> Plan:
     """Return the plan of a run; nothing is written."""
     RunStore(root).check_free()
-    return make_plan(RunStore(root), method, params, survey(source, executor, block_rows), executor)
+    plan = make_plan(RunStore(root), method, params, survey(source, executor, block_rows), executor)
+    plan.check_disk()
+    return plan
 
 
 @contextlib.contextmanager
@@ -143,6 +145,7 @@ def prepared(
     first = make_plan(RunStore(root), method, params, found, executor)
     if only is not None:
         first.planned(only)
+    first.check_disk(only)
     store = RunStore.create(root)
     with store.locked(executor.wait, executor.progress.note) as held:
         store.objects.sweep()

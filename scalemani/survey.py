@@ -3,6 +3,7 @@
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from scalemani.chunked.work import ROWS_PER_TILE, Dimensions
 from scalemani.errors import ConfigError, DataError
 from scalemani.sources import PointsSource
 from scalemani.store.objects import digest
+from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
 
 BLOCK_BYTES = 16 * 2**20
@@ -19,17 +21,35 @@ BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its bloc
 COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
 LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
-Seen = tuple[list[str], np.ndarray, np.ndarray]  # digests of tiles, least and largest value of each feature
+SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
+
+
+class Seen(NamedTuple):
+    """What was seen of some rows.
+
+    Digests of tiles, least and largest value of each feature (D,), and how many rows of a sample take how many bytes
+    as they are stored.
+    """
+
+    tiles: list[str]
+    minima: np.ndarray
+    maxima: np.ndarray
+    sampled_rows: int
+    sampled_bytes: int
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the source found; `content` identifies the points whatever file they came in."""
+    """What one pass over the source found.
+
+    `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored.
+    """
 
     dimensions: Dimensions
     content: str
     tile_digests: tuple[str, ...]
     constant_features: int
+    stored_row_bytes: float
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -68,15 +88,15 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
     if reachable(source):
         needs = Needs("reading", "reading", each=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
-        tiles, minima, maxima = executor.fold(look, seen_together, blocks, needs=needs)
+        seen = executor.fold(look, seen_together, blocks, needs=needs)
     else:
-        tiles, minima, maxima = executor.fold_locally(look, seen_together, blocks, source.sequential)
-    constant = check_magnitude(minima, maxima, dtype)
+        seen = executor.fold_locally(look, seen_together, blocks, source.sequential)
+    constant = check_magnitude(seen.minima, seen.maxima, dtype)
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
-    digests = tuple(tiles)
-    content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(digests)}".encode())
-    return Survey(dimensions, content, digests, constant)
+    content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())
+    stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored)
 
 
 def reachable(source: PointsSource) -> bool:
@@ -85,17 +105,19 @@ def reachable(source: PointsSource) -> bool:
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> Seen:
-    """Return the digests of a block's tiles and the extremes of its features."""
+    """Return the digests of a block's tiles, the extremes of its features, and the encoded size of its first tile."""
     start, stop = dimensions.rows(block)
     rows = source.read(start, stop)
     check_finite_block(rows, start)
-    return tile_digests(rows), rows.min(axis=0), rows.max(axis=0)
+    sample = rows[:ROWS_PER_TILE]
+    return Seen(tile_digests(rows), rows.min(axis=0), rows.max(axis=0), len(sample), encoded_bytes(sample))
 
 
 def seen_together(one: Seen, other: Seen) -> Seen:
     """Return what was seen of consecutive blocks; the list of the first is lengthened."""
-    one[0].extend(other[0])
-    return one[0], np.minimum(one[1], other[1]), np.maximum(one[2], other[2])
+    one.tiles.extend(other.tiles)
+    sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
+    return Seen(one.tiles, np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima), *sampled)
 
 
 def tile_digests(rows: np.ndarray) -> list[str]:

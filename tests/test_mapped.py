@@ -18,7 +18,7 @@ from scalemani.chunked.mapped import MAPPED_BYTES, TOUCHED_BYTES, mapped_arrays,
 from scalemani.chunked.work import ROWS_PER_TILE, Dimensions, MemoryNeed
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.params import Parameters
-from scalemani.plan import PROCESS_BYTES, fit
+from scalemani.resources import PROCESS_BYTES, fit
 from scalemani.run import run
 from scalemani.sources import open_points
 from scalemani.survey import BLOCKS_IN_MEMORY, default_block_rows

@@ -14,7 +14,7 @@ import pytest
 from scalemani.chunked.executor import LEDGER_VARIABLE, Executor
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, MemoryBudgetError, StoreError
 from scalemani.params import Parameters
-from scalemani.plan import PROCESS_BYTES
+from scalemani.resources import PROCESS_BYTES
 from scalemani.run import open_run, plan_run, run
 from scalemani.sources import open_points
 

@@ -66,7 +66,7 @@ def mapped_file(folder: Path, n_bytes: int) -> mmap.mmap:
             os.posix_fallocate(file.fileno(), 0, n_bytes)
             made = mmap.mmap(file.fileno(), n_bytes)
     except OSError as error:
-        raise as_store_error(error, folder) from error
+        raise as_store_error(error, folder, n_bytes) from error
     with _lock:
         _maps.add(made)
         if not _watching[0]:

@@ -60,6 +60,20 @@ class MemoryNeed:
 
 
 @dataclass(frozen=True)
+class DiskNeed:
+    """Bytes a stage writes, at most: what stays, and what goes when it ends, checkpoints say.
+
+    `points` are rows of the points that it stores as they are, which the plan knows the encoded size of; `uncached`,
+    bytes of its input that each process maps where its cache has no room for them.
+    """
+
+    stored: int
+    passing: int = 0
+    points: int = 0
+    uncached: int = 0
+
+
+@dataclass(frozen=True)
 class StageTask:
     """What one task of a stage knows; it travels to other processes."""
 

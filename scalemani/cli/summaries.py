@@ -59,17 +59,18 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     dimensions = plan.dimensions
     typer.echo(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
-        f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows"
+        f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"
+        f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}"
     )
-    typer.echo(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'at once':>9}{'seconds':>10}")
+    typer.echo(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'disk':>12}{'at once':>9}{'seconds':>10}")
     total = 0.0
     for planned in plan.stages:
         name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
         expected = 0.0 if planned.group.complete else seconds.get(name)
         total += expected or 0.0
         shown = UNKNOWN if expected is None else f"{expected:.1f}"
-        memory = format_bytes(planned.memory)
-        typer.echo(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{planned.at_once:>9}{shown:>10}")
+        memory, disk = format_bytes(planned.memory), format_bytes(sum(planned.disk))
+        typer.echo(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{disk:>12}{planned.at_once:>9}{shown:>10}")
     if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
         typer.echo(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
     else:

@@ -1,12 +1,13 @@
 """The weight of every edge of the neighbour graph, row by row."""
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scalemani.chunked.graph import graph_block
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.entropic import entropic_affinities
 from scalemani.params import Parameters
@@ -18,6 +19,12 @@ BYTES_PER_EDGE = 90  # distances as read and squared, affinities in float64 and 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes that a block of edges takes."""
     return MemoryNeed(0, BYTES_PER_EDGE * dimensions.block_rows * params.n_neighbors)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes that are stored."""
+    row = sum(np.dtype(array.dtype).itemsize * math.prod(array.columns) for array in arrays(params))
+    return DiskNeed(dimensions.n_points * row)
 
 
 def arrays(params: Parameters) -> list[RowArray]:

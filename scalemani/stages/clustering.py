@@ -11,12 +11,13 @@ import numpy as np
 
 from scalemani.chunked.folds import runs_of
 from scalemani.chunked.resident import gather_rows, resident
-from scalemani.chunked.work import ROWS_PER_TILE, Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import ROWS_PER_TILE, Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 
 MOST_PASSES = 100
+FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
 SETTLED = 1e-6  # movement of a centre, among rows of unit length
 BYTES_PER_VALUE = 8
@@ -32,6 +33,12 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     n_landmarks, n_clusters = params.landmarks.n_landmarks, params.clustering.n_clusters
     distances = BYTES_PER_VALUE * min(n_landmarks, dimensions.n_points) * n_clusters
     return MemoryNeed(COPIES_OF_LANDMARKS * n_landmarks * row + distances, block)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the labels, and of the centres of every pass."""
+    centers = BYTES_PER_VALUE * params.clustering.n_clusters * params.n_components
+    return DiskNeed(4 * dimensions.n_points + (MOST_PASSES + 1) * (FILES_OF_PASS_BYTES + centers))
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from scalemani.chunked.graph import coarse_levels
-from scalemani.chunked.work import Dimensions, MemoryNeed, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
 from scalemani.kernels.large_arrays import large_arrays_from
 from scalemani.kernels.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
 from scalemani.kernels.refinement import n_start_columns
@@ -21,6 +21,12 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     least = hierarchy_bytes(0, params.n_neighbors) + KEPT_BYTES_PER_POINT * dimensions.n_points
     growing = hierarchy_bytes(dimensions.n_points, params.n_neighbors) + vectors - least
     return MemoryNeed(least, 0, growing=growing)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the vectors on the first coarse graph."""
+    width = n_start_columns(params.n_components, dimensions.n_points)
+    return DiskNeed(4 * int(NODES_PER_POINT * dimensions.n_points) * width)
 
 
 def run(work: StageWork) -> dict[str, Any]:

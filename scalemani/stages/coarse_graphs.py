@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.graph import degrees_of, level_arrays, level_folder, symmetric_rows_of
-from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.coarsening import (
     Rows,
     SummedRows,
@@ -18,6 +18,7 @@ from scalemani.kernels.coarsening import (
     no_aggregates,
 )
 from scalemani.kernels.large_arrays import as_here, large_arrays_from
+from scalemani.kernels.multilevel import hierarchy_bytes
 from scalemani.params import Parameters
 
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
@@ -33,6 +34,12 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     kept = dimensions.n_points * KEPT_BYTES_PER_POINT
     growing = int(dimensions.n_points * (COPIES_OF_SUMS * edges + BYTES_PER_POINT)) - kept
     return MemoryNeed(kept, int(3 * dimensions.block_rows * edges), growing=growing)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the coarse graphs, and of the aggregate of each point."""
+    graphs = hierarchy_bytes(dimensions.n_points, params.n_neighbors) - hierarchy_bytes(0, params.n_neighbors)
+    return DiskNeed(4 * dimensions.n_points + graphs)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.chunked.graph import graph_block, sketch_basis
 from scalemani.chunked.resident import gather_rows
-from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.components import (
     Components,
@@ -35,6 +35,11 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     return MemoryNeed(
         BYTES_PER_POINT * dimensions.n_points + 4 * MOST_QUERIES * sketch, block + MOST_QUERIES * 1024 * 16
     )
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the labels; bridges are few beside them."""
+    return DiskNeed(4 * dimensions.n_points)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.embedding import write_embedding
 from scalemani.chunked.graph import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
 from scalemani.chunked.resident import kept, read_large
-from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.baselines import exact_eigenmaps
 from scalemani.kernels.graph_product import normalized_product
 from scalemani.kernels.large_arrays import empty, large_arrays_from, placed
@@ -71,6 +71,14 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     least = n_points * (KEPT_BYTES_PER_POINT + KEPT_COPIES * np.dtype(vector_dtype(params)).itemsize * width)
     least += hierarchy_bytes(0, params.n_neighbors) if params.embedding.solver == "lll+refine" else 0
     return MemoryNeed(least, block, cache, growing=max(0, vectors - least))
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the embedding, and of two checkpoints of a refinement."""
+    n_points, width = dimensions.n_points, params.n_components
+    state = 4 * n_columns(width, n_points) * np.dtype(vector_dtype(params)).itemsize
+    refined = params.embedding.solver == "lll+refine"
+    return DiskNeed(8 * width * n_points, 2 * state * n_points if refined else 0)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.chunked.graph import final_step
 from scalemani.chunked.resident import gather_rows, resident
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 
@@ -23,6 +23,11 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the row numbers, of a run of one block, and of a run over all."""
     block = COPIES_AT_WORK * bytes_per_block(dimensions, params)
     return MemoryNeed(2 * 8 * dimensions.n_points, block, dimensions.n_blocks * block)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the graph with 64-bit row numbers."""
+    return DiskNeed(dimensions.n_points * params.n_neighbors * (8 + 8))
 
 
 def run(work: StageWork) -> dict[str, Any]:

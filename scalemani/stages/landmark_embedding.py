@@ -3,7 +3,7 @@
 from typing import Any
 
 from scalemani.chunked.graph import read_matrix
-from scalemani.chunked.work import Dimensions, MemoryNeed, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
 from scalemani.kernels.eigenproblem import solve_reduced
 from scalemani.params import Parameters
 
@@ -14,6 +14,11 @@ DENSE_COPIES = 3  # A~, B~ and the factor, where the problem is solved dense or 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the problem when its factor fills in completely: the worst case."""
     return MemoryNeed(0, DENSE_COPIES * FACTOR_BYTES_PER_ENTRY * params.landmarks.n_landmarks**2)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the landmarks' coordinates."""
+    return DiskNeed(8 * params.n_components * (params.landmarks.n_landmarks + 1))
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.resident import kept, resident
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.landmark_weights import local_weights, reconstruction_errors
 from scalemani.kernels.nearest_landmarks import nearest_landmarks, prepare_landmarks
 from scalemani.params import Parameters
@@ -21,6 +21,11 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     landmarks = n_landmarks * (dimensions.n_features * 8 + dimensions.row_bytes + SKETCH_BYTES_PER_LANDMARK)
     block = dimensions.block_rows * (3 * dimensions.row_bytes + 40 * n_neighbors)
     return MemoryNeed(0, landmarks + block + ROWS_OF_BOUNDS * n_landmarks * 4)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of Z and of the reconstruction errors."""
+    return DiskNeed(dimensions.n_points * ((4 + 8) * params.landmark_weights.n_neighbors + 4))
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.resident import gather_rows
-from scalemani.chunked.work import ROWS_PER_TILE, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import ROWS_PER_TILE, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.draws import generator, sample_rows
 from scalemani.kernels.landmark_kmeans import minibatch_start, minibatch_step, snap_rows, snap_start, snap_step
 from scalemani.kernels.landmark_seeding import kmeans_plus_plus
@@ -25,6 +25,11 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
         COPIES_OF_SAMPLE * (sample + n_landmarks) * max(dimensions.row_bytes, 4 * dimensions.n_features),
         dimensions.block_rows * dimensions.row_bytes,
     )
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the landmarks and their rows."""
+    return DiskNeed(8 * params.landmarks.n_landmarks, points=params.landmarks.n_landmarks)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import numpy as np
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.embedding import in_input_order, write_embedding
 from scalemani.chunked.graph import affinity_rows
-from scalemani.chunked.work import Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
 from scalemani.embeddings.phases import LEARNT_PAIRS, descend
@@ -24,6 +24,7 @@ from scalemani.params import Parameters
 
 EDGES_PER_NEIGHBOR = 1.9  # nonzeros of W for every edge of the graph
 BYTES_PER_EDGE = 8
+COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
 MESH_BYTES = 300 * 10**6  # of the particle mesh of a map of the largest extent that is met
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
@@ -33,11 +34,23 @@ JITTER = 1e-4  # of the start's deviation: points that start at one place would 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of W, of the positions and what a direction remembers, and of the mesh."""
     edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE) + 8
-    direction = direction_of(params.layout)
-    pairs = {"spectral+l-bfgs": LEARNT_PAIRS, "l-bfgs": params.layout.pairs}.get(direction, 0)
-    copies = COPIES_OF_POSITIONS + 4 * pairs  # steps and changes, once more in a checkpoint
+    copies = COPIES_OF_POSITIONS + 4 * learnt_pairs(params)  # steps and changes, once more in a checkpoint
     positions = 8 * params.n_components * copies
     return MemoryNeed(dimensions.n_points * (edges + positions) + MESH_BYTES, 0)
+
+
+def learnt_pairs(params: Parameters) -> int:
+    """Return how many pairs of steps and changes of the gradient a direction remembers."""
+    known = {"spectral+l-bfgs": LEARNT_PAIRS, "l-bfgs": params.layout.pairs}
+    return known.get(direction_of(params.layout), 0)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the embedding and its snapshots, and of two checkpoints of the descent."""
+    asked, positions = params.layout, 8 * params.n_components * dimensions.n_points
+    snapshots = asked.max_iterations // asked.snapshots if asked.snapshots else 0
+    state = COPIES_IN_CHECKPOINT + 2 * learnt_pairs(params)
+    return DiskNeed((1 + snapshots) * positions, 2 * state * positions)
 
 
 def run(work: StageWork) -> dict[str, Any]:

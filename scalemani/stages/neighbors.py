@@ -12,7 +12,7 @@ import numpy as np
 
 from scalemani.chunked.graph import round_step, sketch_basis
 from scalemani.chunked.resident import gather_rows, kept, kept_latest, mapped, resident
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.cells import nearest_cells
 from scalemani.kernels.draws import sample_rows
 from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
@@ -69,6 +69,16 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     per_task = pools + gathered + STAMP_BYTES * n_points
     queries = min(params.neighbors.sampled_queries, n_points) * (dimensions.row_bytes + 4 * width)
     return MemoryNeed(queries, per_task, everything, growing=(4 * width + EDGE_BYTES * n_listed(k)) * n_points)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the rounds and the sampled queries, and of all points where they are mapped."""
+    method, k = method_of(dimensions, params), params.n_neighbors
+    rounds = 1 if method == "exact" else 1 + params.neighbors.max_rounds
+    row = k * (4 + np.dtype(np.float64 if dimensions.dtype == "float64" else np.float32).itemsize + 1)
+    queries = params.neighbors.sampled_queries * (2 * 8 + 8 * k)
+    uncached = 0 if method == "exact" else dimensions.n_points * dimensions.row_bytes
+    return DiskNeed(rounds * row * dimensions.n_points + queries, uncached=uncached)
 
 
 def arrays(task: StageTask) -> list[RowArray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.chunked.graph import sketch_basis
 from scalemani.chunked.resident import gather_rows, resident
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.cells import nearest_cells, train_cells
 from scalemani.kernels.draws import generator, sample_rows
 from scalemani.kernels.sketch import fit_sketch, sketch_points
@@ -29,6 +29,13 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     fixed = sample * (2 * dimensions.row_bytes + 8 * width) + basis + 8 * dimensions.n_points
     centroids = 4 * n_cells(dimensions, params) * (width + 1024)
     return MemoryNeed(fixed, dimensions.block_rows * (2 * dimensions.row_bytes + 12 * width) + centroids)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the cell of every point, of the axes and of the centroids."""
+    width = params.partition.sketch_dimensions
+    models = 8 * dimensions.n_features * (width + 1) + 4 * n_cells(dimensions, params) * width
+    return DiskNeed(4 * dimensions.n_points + models)
 
 
 def run(work: StageWork) -> dict[str, Any]:

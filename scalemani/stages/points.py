@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scalemani.chunked.resident import kept
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork, write_one
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork, write_one
 from scalemani.params import Parameters
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
@@ -18,6 +18,11 @@ COPIES_AT_WORK = 4  # the block read, its encoded form, and the codec's and the 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes that ingesting takes."""
     return MemoryNeed(0, COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the rows of the points that are stored: all."""
+    return DiskNeed(0, points=dimensions.n_points)
 
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:

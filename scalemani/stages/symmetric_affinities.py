@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.graph import graph_block
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.symmetrize import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
 from scalemani.params import Parameters
 
@@ -23,6 +23,11 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     edges = dimensions.block_rows * params.n_neighbors
     per_block = BYTES_PER_INCOMING_EDGE * edges
     return MemoryNeed(0, 2 * per_block + BYTES_PER_ROW_EDGE * edges, dimensions.n_blocks * per_block)
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of W where no edge goes both ways: indices, values, degrees and where rows begin."""
+    return DiskNeed(dimensions.n_points * (2 * params.n_neighbors * (4 + 4) + 8 + 8))
 
 
 def run(work: StageWork) -> dict[str, Any]:

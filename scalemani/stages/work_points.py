@@ -5,7 +5,7 @@ from typing import Any
 
 from scalemani.chunked.graph import sketch_basis
 from scalemani.chunked.resident import gather_rows, resident
-from scalemani.chunked.work import Arrays, Dimensions, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.cells import group_by_cell
 from scalemani.kernels.sketch import sketch_points
 from scalemani.params import Parameters
@@ -23,6 +23,12 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
         5 * rows + 12 * width * dimensions.block_rows,
         dimensions.n_blocks * rows,
     )
+
+
+def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
+    """Return the bytes of the order and the sketches, and the rows of the points that are stored: all."""
+    width = min(params.partition.sketch_dimensions, dimensions.n_features)
+    return DiskNeed((8 + 4 * width) * dimensions.n_points, points=dimensions.n_points)
 
 
 def run(work: StageWork) -> dict[str, Any]:

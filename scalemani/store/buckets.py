@@ -153,6 +153,10 @@ class BucketObjects(Objects):
         """Make sure that the bucket is there and answers to these credentials."""
         self.names()
 
+    def free_bytes(self) -> int | None:
+        """Return None: a bucket has no end that it tells of."""
+        return None
+
     def sweep(self) -> None:
         """Do nothing: a put that was cut short leaves no object."""
 

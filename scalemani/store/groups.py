@@ -151,6 +151,11 @@ class StageGroup:
         return digest("\n".join(lines).encode())
 
     @property
+    def committed_bytes(self) -> int:
+        """The bytes of all objects committed so far."""
+        return sum(length for mark in self._marks.values() for length, *_ in mark.values())
+
+    @property
     def units(self) -> list[str]:
         """The units committed so far."""
         return sorted(self._marks)

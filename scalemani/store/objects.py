@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -43,11 +44,22 @@ def checked_path(root: Path, key: str) -> Path:
     return path
 
 
-def as_store_error(error: OSError, path: Path) -> Exception:
-    """Return the error to raise for a failed write: full disks are told apart from the rest."""
+def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Exception:
+    """Return the error to raise for a failed write of so many bytes: full disks are told apart from the rest."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return DiskSpaceError(f"no space left to write {path}: free some and run the same command again")
+        wanted = "" if n_bytes is None else f"{n_bytes} bytes of "
+        return DiskSpaceError(
+            f"no space left to write {wanted}{path}, {free_bytes(path)} bytes are free on its disk"
+            f"{' and a quota ends before' if error.errno == errno.EDQUOT else ''}: free some and run the same command "
+            "again"
+        )
     return StoreError(f"cannot write {path}: {error.strerror or error}; choose a place that can be written")
+
+
+def free_bytes(path: Path) -> int:
+    """Return what is free on the disk of a file or folder, which need not be there yet."""
+    places = (path.absolute(), *path.absolute().parents)
+    return shutil.disk_usage(next(place for place in places if place.exists())).free
 
 
 def damaged_object(where: str, found: str) -> CorruptChunkError:
@@ -94,6 +106,10 @@ class Objects(ABC):
     @abstractmethod
     def prepare(self) -> None:
         """Make sure, before any work, that objects can be written here."""
+
+    @abstractmethod
+    def free_bytes(self) -> int | None:
+        """Return how many bytes can be written here, or None where nothing says."""
 
     @abstractmethod
     def sweep(self) -> None:
@@ -152,7 +168,7 @@ class LocalObjects(Objects):
         except OSError as error:
             if temporary is not None:  # on a full disk it takes what space there is
                 temporary.unlink(missing_ok=True)
-            raise as_store_error(error, path) from error
+            raise as_store_error(error, path, len(content)) from error
         return ""
 
     def delete(self, key: str) -> None:
@@ -185,6 +201,10 @@ class LocalObjects(Objects):
             raise as_store_error(error, self.root) from error
         if not os.access(self.root, os.W_OK):
             raise StoreError(f"{self.root} cannot be written: choose a folder that can")
+
+    def free_bytes(self) -> int | None:
+        """Return what is free on the disk of the folder, which need not be there yet."""
+        return free_bytes(self.root)
 
     def sweep(self) -> None:
         """Remove temporaries that were never renamed."""

@@ -2,15 +2,18 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import zarr
+from numcodecs import Blosc
 from zarr.abc.store import Store
 from zarr.codecs import BloscCodec
 
 FORMAT = "scalemani-run"
 FORMAT_VERSION = 1
+CODEC: Final = "lz4"
+CODEC_LEVEL = 5
 
 
 @dataclass(frozen=True)
@@ -37,8 +40,17 @@ def fill_value(dtype: np.dtype) -> float | int:
 def compressor(dtype: np.dtype) -> BloscCodec:
     """Return the codec of an array: lz4 decodes at memory speed, and wider types gain from a byte shuffle."""
     return BloscCodec(
-        cname="lz4", clevel=5, shuffle="shuffle" if dtype.itemsize > 1 else "noshuffle", typesize=dtype.itemsize
+        cname=CODEC,
+        clevel=CODEC_LEVEL,
+        shuffle="shuffle" if dtype.itemsize > 1 else "noshuffle",
+        typesize=dtype.itemsize,
     )
+
+
+def encoded_bytes(values: np.ndarray) -> int:
+    """Return the bytes that values take in a chunk of their own."""
+    shuffle = Blosc.SHUFFLE if values.dtype.itemsize > 1 else Blosc.NOSHUFFLE
+    return len(Blosc(CODEC, CODEC_LEVEL, shuffle).encode(np.ascontiguousarray(values)))
 
 
 def create_array(
