@@ -240,6 +240,12 @@ def run_blocks(
                 future.cancel()
 
 
+def beside(path: str | Path, name: str) -> str:
+    """Return where an array goes that belongs to one at `path`: points.NAME.npy beside points.npy (URL: .zarr)."""
+    stem = str(path).rstrip("/").removesuffix(Path(path).suffix)
+    return f"{stem}.{name}.{'zarr' if '://' in stem else 'npy'}"
+
+
 def export(embedding: Any, path: str | Path, progress: Progress | None = None) -> None:
     """Write an embedding (N, d), rows in input order, as .npy, .parquet (component_1, ...) or .zarr.
 

@@ -73,9 +73,12 @@ class AffinitiesParams:
 
 @parameters()
 class ComponentsParams:
-    """What to do where the neighbour graph falls into pieces: `connect` them through closest pairs, or `error`."""
+    """What to do where the neighbour graph falls into pieces.
 
-    disconnected: Literal["connect", "error"] = "connect"
+    `connect` them through closest pairs, embed the `largest` alone, or `error`.
+    """
+
+    disconnected: Literal["connect", "error", "largest"] = "connect"
 
 
 @parameters()

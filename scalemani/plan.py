@@ -54,7 +54,7 @@ class PlannedStage:
 
 @dataclass(frozen=True)
 class Plan:
-    """The stages of a method on given points, in order."""
+    """The stages of a method on given points, in order; `within` says where points come from that are a component."""
 
     method: str
     params: Parameters
@@ -62,6 +62,7 @@ class Plan:
     stages: tuple[PlannedStage, ...]
     place: object
     free_bytes: int | None
+    within: tuple[dict[str, Any], ...] = ()
 
     def planned(self, name: str) -> PlannedStage:
         """Return one stage of the plan by its name."""
@@ -89,10 +90,18 @@ class Plan:
             "params": self.params.as_dict(),
             "dimensions": dataclasses.asdict(self.dimensions),
             "keys": {planned.stage.name: planned.key for planned in self.stages},
+            "within": list(self.within),
         }
 
 
-def make_plan(store: RunStore, method: str, params: Parameters, found: Survey, executor: Executor) -> Plan:
+def make_plan(
+    store: RunStore,
+    method: str,
+    params: Parameters,
+    found: Survey,
+    executor: Executor,
+    within: tuple[dict[str, Any], ...] = (),
+) -> Plan:
     """Return the plan of a run, after checking that its parameters fit the data and its stages fit the memory."""
     stages = route(method, params.embedding.solver)
     params = params.resolved(method)
@@ -119,7 +128,7 @@ def make_plan(store: RunStore, method: str, params: Parameters, found: Survey, e
         needs = Needs(stage.name, group.path, held, need.per_task)
         values = stage_params(stage, params)
         planned.append(PlannedStage(stage, keys[stage.name], values, group, total, disk, used, needs))
-    return Plan(method, params, dimensions, tuple(planned), store.root, store.objects.free_bytes())
+    return Plan(method, params, dimensions, tuple(planned), store.root, store.objects.free_bytes(), within)
 
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ from scalemani.chunked.executor import Executor
 from scalemani.chunked.memory import PeakMemory
 from scalemani.chunked.resident import release
 from scalemani.chunked.work import Dimensions, StageTask, StageWork
-from scalemani.errors import StoreError
+from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.largest import STAGE, Component, Within, input_rows, largest_component, within
 from scalemani.params import Parameters
 from scalemani.plan import DIMENSIONS, Plan, PlannedStage, make_plan
 from scalemani.sources import PointsSource
@@ -39,6 +41,7 @@ class Run:
             self.keys: dict[str, str] = dict(plan["keys"])
             self.dimensions = Dimensions(**plan["dimensions"])
             self.params = Parameters().with_values(plan["params"])
+            self._within = [Within(**entry) for entry in plan["within"]]
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error
 
@@ -57,6 +60,30 @@ class Run:
     def certificates(self) -> dict[str, dict[str, Any]]:
         """What each finished stage measured about how good its result is."""
         return {stage: record["certificates"] for stage, record in self.records().items()}
+
+    @property
+    def n_input_points(self) -> int:
+        """How many points were given, those of components that were left out among them."""
+        return self._within[0].n_points if self._within else self.dimensions.n_points
+
+    @property
+    def input_rows(self) -> np.ndarray | None:
+        """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
+        return input_rows(self.store, self._within)
+
+    def of_results(self, values: np.ndarray) -> np.ndarray:
+        """Return those of values (N, ...) in input order that belong to the rows (M, ...) of the results."""
+        rows = self.input_rows
+        return values if rows is None else values[rows]
+
+    def of_input(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Return values (M, ...) of the rows of the results in input order (N, ...), `fill` in rows left out."""
+        rows = self.input_rows
+        if rows is None:
+            return values
+        filled = np.full((self.n_input_points, *values.shape[1:]), fill, values.dtype)
+        filled[rows] = values
+        return filled
 
     @property
     def embedding(self) -> zarr.Array:
@@ -114,12 +141,54 @@ def run(
     with executor.started():
         found = survey(source, executor, block_rows)
         with prepared(root, method, params, found, executor, only) as (store, plan, held):
-            store.save_plan(plan.as_dict())
-            for planned in plan.stages:
-                held.check()
-                if only is None or planned.stage.name == only:
-                    run_stage(plan, planned, executor, source, found)
+            run_stages(Walk(store, executor, held, only), plan, source, found)
     return Run(root)
+
+
+@dataclass(frozen=True)
+class Walk:
+    """What stays the same while a run goes through its plans: its store and lock, where tasks run, the one stage."""
+
+    store: RunStore
+    executor: Executor
+    held: Held
+    only: str | None
+
+
+def run_stages(walk: Walk, plan: Plan, source: PointsSource, found: Survey) -> None:
+    """Run the stages of a plan; with the largest component alone, where the graph falls apart, those of its plan.
+
+    What finds the component is one unit: `only` the stage that finds it goes on until it is in one piece.
+    """
+    if largest_component(plan) is None:
+        walk.store.save_plan(plan.as_dict())
+    names = [planned.stage.name for planned in plan.stages]
+    for place, planned in enumerate(plan.stages):
+        walk.held.check()
+        if walk.only in (None, names[place]) or (plan.within and place <= names.index(STAGE)):
+            run_stage(plan, planned, walk.executor, source, found)
+        component = largest_component(plan) if names[place] == STAGE else None
+        if component is not None:
+            if walk.only is None or names.index(walk.only) >= place:
+                run_component(walk, plan, component)
+            return
+
+
+def run_component(walk: Walk, plan: Plan, component: Component) -> None:
+    """Run the stages of the plan of a component."""
+    found = survey(component, walk.executor)
+    smaller = plan_component(walk.store, plan, component, found, walk.executor)
+    smaller.check_disk(walk.only)
+    take_back_damage(smaller, walk.executor)
+    run_stages(walk, smaller, component, found)
+
+
+def plan_component(store: RunStore, plan: Plan, component: Component, found: Survey, executor: Executor) -> Plan:
+    """Return the plan of a component; what its points cannot serve is said to be of them."""
+    try:
+        return make_plan(store, plan.method, plan.params, found, executor, within(plan))
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{component.description}: {error}") from error
 
 
 def plan_run(
@@ -132,7 +201,10 @@ def plan_run(
 ) -> Plan:
     """Return the plan of a run; nothing is written."""
     RunStore(root).check_free()
-    plan = make_plan(RunStore(root), method, params, survey(source, executor, block_rows), executor)
+    store = RunStore(root)
+    plan = make_plan(store, method, params, survey(source, executor, block_rows), executor)
+    while (component := largest_component(plan)) is not None:
+        plan = plan_component(store, plan, component, survey(component, executor), executor)
     plan.check_disk()
     return plan
 
@@ -151,14 +223,19 @@ def prepared(
         store.objects.sweep()
         executor.check_reach(store.root)
         plan = make_plan(store, method, params, found, executor)
-        for planned in plan.stages:
-            damaged = planned.group.damaged_units(executor.workers)
-            if damaged:
-                executor.progress.note(
-                    f"{planned.stage.name}: {len(damaged)} damaged or lost, computed anew: {damaged[:5]}"
-                )
-                planned.group.forget(damaged)
+        take_back_damage(plan, executor)
         yield store, plan, held
+
+
+def take_back_damage(plan: Plan, executor: Executor) -> None:
+    """Take back the marks of all that is not what was committed."""
+    for planned in plan.stages:
+        damaged = planned.group.damaged_units(executor.workers)
+        if damaged:
+            executor.progress.note(
+                f"{planned.stage.name}: {len(damaged)} damaged or lost, computed anew: {damaged[:5]}"
+            )
+            planned.group.forget(damaged)
 
 
 def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: PointsSource, found: Survey) -> None:

@@ -84,7 +84,7 @@ def compute(options: Options, only: str | None = None) -> None:
         finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
     show_records(finished)
     if options.labels is not None and only is None and "embedding" in finished.keys:
-        show_label_accuracy(finished, open_labels(options.labels, source.shape[0]))
+        show_label_accuracy(finished, finished.of_results(open_labels(options.labels, source.shape[0])))
 
 
 @app.command()
@@ -116,7 +116,8 @@ def info(
     opened = open_run(run)
     if as_json:
         summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": ordered_records(opened)}
-        typer.echo(json.dumps({**summary, "dimensions": vars(opened.dimensions)}, indent=1))
+        sizes = {"dimensions": vars(opened.dimensions), "input_points": opened.n_input_points}
+        typer.echo(json.dumps({**summary, **sizes}, indent=1))
         return
     typer.echo(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
     params = opened.params.as_dict()
@@ -151,18 +152,28 @@ def plot(run: RunFolder, out: Output, labels: Labels = None, debug: Debug = Fals
 
     refuse_output_in_input(out, run, *([] if labels is None else [labels]))
     opened = open_run(run)
-    classes = None if labels is None else open_labels(labels, opened.dimensions.n_points)
+    classes = None if labels is None else opened.of_results(open_labels(labels, opened.n_input_points))
     embedding_picture(opened.embedding, out, labels=classes)
 
 
 @app.command()
 def export(run: RunFolder, out: Output, debug: Debug = False) -> None:
-    """Write the embedding of a run as .npy, .parquet or .zarr, rows in input order."""
+    """Write the embedding of a run as .npy, .parquet or .zarr, rows in input order.
+
+    Where components were left out, the input rows that the embedding has go beside it: OUT.input_rows.npy.
+    """
+    from scalemani.cli.summaries import left_out
+    from scalemani.export import beside, write_rows
     from scalemani.export import export as export_rows
     from scalemani.run import open_run
 
     refuse_output_in_input(out, run)
-    export_rows(open_run(run).embedding, out)
+    opened = open_run(run)
+    rows = opened.input_rows
+    export_rows(opened.embedding, out)
+    if rows is not None:
+        write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, beside(out, "input_rows"))
+        typer.echo(f"{left_out(opened)}; the input rows of the others are in {beside(out, 'input_rows')}", err=True)
 
 
 @app.command()

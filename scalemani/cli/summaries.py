@@ -24,8 +24,16 @@ def ordered_records(run: Run) -> dict[str, dict[str, Any]]:
     return {stage.name: records[stage.name] for stage in stages if stage.name in records}
 
 
+def left_out(run: Run) -> str:
+    """Return what to say of the points of components that a run has left out."""
+    missing = run.n_input_points - run.dimensions.n_points
+    return f"{missing} of {run.n_input_points} points are in other components than the largest, and have no row"
+
+
 def show_records(run: Run) -> None:
-    """Print a line a finished stage: seconds, peak memory, certificates."""
+    """Print a line a finished stage: seconds, peak memory, certificates; and what was left out."""
+    if run.n_input_points > run.dimensions.n_points:
+        typer.echo(left_out(run))
     for name, record in ordered_records(run).items():
         certificates = ", ".join(
             f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"

@@ -9,7 +9,7 @@ from scalemani.datasets.digits import DeformedDigits, InfiniteDigits
 from scalemani.datasets.generator import Generator
 from scalemani.datasets.surfaces import Blobs, FishBowl, Spiral, SwissRoll
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.export import Progress, rows_per_block, write_rows
+from scalemani.export import Progress, beside, rows_per_block, write_rows
 
 __all__ = ["GENERATORS", "Generator", "generator", "labels_path", "write"]
 
@@ -46,8 +46,7 @@ def generator(name: str, n_points: int | None = None, seed: int = 0, source: str
 
 def labels_path(path: str | Path) -> str:
     """Return where the labels of points at `path` go: points.labels.npy beside points.npy (URL: .labels.zarr)."""
-    stem, _, _ = str(path).rstrip("/").rpartition(".")
-    return f"{stem}.labels.{'zarr' if '://' in stem else 'npy'}"
+    return beside(path, "labels")
 
 
 def write(data: Generator, path: str | Path, progress: Progress | None = None, workers: int | None = None) -> None:

@@ -11,6 +11,8 @@ from scalemani.kernels.kmeans import assign
 from scalemani.new_points import Placement
 from scalemani.stages.clustering import unit_rows
 
+NO_CLUSTER = -1  # of points of components that are left out, as scikit-learn says of noise
+
 
 class SpectralClustering(ClusterMixin, TakesSparse):
     """Spectral clustering of millions of points: K eigenvectors by landmarks, k-means warm-started from the landmarks.
@@ -28,7 +30,7 @@ class SpectralClustering(ClusterMixin, TakesSparse):
 
     Attributes
     ----------
-    labels_ : (N,) int32, the cluster of each point, in input order
+    labels_ : (N,) int32, the cluster of each point, in input order; -1 where disconnected="largest" leaves it out
     embedding_, eigenvalues_, certificates_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`
 
     References
@@ -101,7 +103,7 @@ class SpectralClustering(ClusterMixin, TakesSparse):
         values = {"clustering": {"n_clusters": self.n_clusters, "n_restarts": self.n_restarts}}
         with fitted(self, X, "spectral-clustering", self.n_clusters, values) as finished:
             self.eigenvalues_ = finished.eigenvalues
-            self.labels_ = np.asarray(finished.labels[...])
+            self.labels_ = finished.of_input(np.asarray(finished.labels[...]), NO_CLUSTER)
             self._centers = finished.group("clustering").read("centers")
         return self
 

@@ -80,7 +80,7 @@ def fitted(
     executor = executor_for(estimator.scheduler, estimator.workers, estimator.memory)
     with store_or_temporary(estimator.store) as folder:
         finished = run(source, folder, method, params, executor)
-        estimator.embedding_ = np.asarray(finished.embedding[...])
+        estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
         estimator._placement = placement_of(finished, in_memory=estimator.store is None)
         # What is stored has no columns that scikit-learn knows to look at.

@@ -30,7 +30,8 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
     converged : relative fall of the objective over some iterations below which it has; None: the direction's default
     repulsion, tolerance : "auto", "exact", "barnes-hut", "fgt" or "grid", and the relative error of the forces
     neighbors_method, recall : how the graph is built, and the measured recall at which it is good enough
-    disconnected : "connect" pieces of the graph through their closest pairs, or "error"
+    disconnected : "connect" pieces of the graph through their closest pairs, embed the "largest" alone (rows of the
+        others are NaN in `embedding_`), or "error"
     random_state : seed of every random draw: an integer, or None or a generator to draw one
     scheduler : None for local threads, "processes", a Dask client, or the address of a scheduler
     store : folder of the run, kept and resumed from; None for a temporary one: the training points are then held in

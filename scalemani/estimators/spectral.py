@@ -26,7 +26,8 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
     neighbors_method, recall : how the graph is built ("auto", "exact", "pynndescent", "partition"), and the measured
         recall at which it is good enough
     solver, residual : "lll", "lll+refine" (to |S u - theta u| <= `residual`) or "exact"
-    disconnected : "connect" pieces of the graph through their closest pairs, or "error"
+    disconnected : "connect" pieces of the graph through their closest pairs, embed the "largest" alone (rows of the
+        others are NaN in `embedding_`), or "error"
     random_state : seed of every random draw: an integer, or None or a generator to draw one
     scheduler : None for local threads, "processes", a Dask client, or the address of a scheduler
     store : folder of the run, kept and resumed from; None for a temporary one. Workers on other machines need to see it

@@ -1,4 +1,4 @@
-"""The connected components of the affinity graph, and the bridges that join them through their closest pairs."""
+"""The connected components of the affinity graph: bridges that join them, or the rows of the largest."""
 
 import functools
 from typing import Any
@@ -25,25 +25,29 @@ MOST_QUERIES = 8192  # with many components, fewer of their points look for a br
 QUERIES_PER_COMPONENT = 64
 LEAST_BRIDGE_WEIGHT = 1e-3  # of a point's mean affinity: a bridge must hold in float32
 BYTES_PER_POINT = 24  # parents, their copy while a block is added, labels and their order
+BYTES_PER_KEPT_POINT = 25  # its row in work order and in input order, sorted, and whether it is one
 REPORTED_SIZES = 10
+KEPT_ROWS = "kept_rows"  # of the largest component where only that is wanted: an array, and its unit
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the union-find and of a block of queries against a tile of points."""
     sketch = 4 * min(dimensions.n_features, params.partition.sketch_dimensions)
     block = dimensions.block_rows * (2 * sketch + 8 * params.n_neighbors)
+    kept = BYTES_PER_KEPT_POINT if params.components.disconnected == "largest" else 0
     return MemoryNeed(
-        BYTES_PER_POINT * dimensions.n_points + 4 * MOST_QUERIES * sketch, block + MOST_QUERIES * 1024 * 16
+        (BYTES_PER_POINT + kept) * dimensions.n_points + 4 * MOST_QUERIES * sketch, block + MOST_QUERIES * 1024 * 16
     )
 
 
 def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the labels; bridges are few beside them."""
-    return DiskNeed(4 * dimensions.n_points)
+    """Return the bytes of the labels, and of the rows of the largest component; bridges are few beside them."""
+    kept = 8 if params.components.disconnected == "largest" else 0
+    return DiskNeed((4 + kept) * dimensions.n_points)
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Count the components and bridge them, or raise DisconnectedGraphError where that was asked for."""
+    """Count the components, then as asked: bridge them, keep the rows of the largest, raise DisconnectedGraphError."""
     task = work.task
     found = streamed_components(task)
     n_components = len(found.sizes)
@@ -51,11 +55,20 @@ def run(work: StageWork) -> dict[str, Any]:
     if n_components > 1 and task.params.components.disconnected == "error":
         raise DisconnectedGraphError(
             f"the neighbour graph has {n_components} components (largest: {largest}): raise neighbors.n_neighbors or "
-            "affinities.perplexity, or set components.disconnected=connect to join them through their closest pairs"
+            "affinities.perplexity, or set components.disconnected=connect to join them through their closest pairs, "
+            "or components.disconnected=largest to embed the largest alone"
+        )
+    keeps_largest = n_components > 1 and task.params.components.disconnected == "largest"
+    if keeps_largest:
+        kept = rows_of_largest(task, found)
+        task.output.write_whole({KEPT_ROWS: kept}, KEPT_ROWS)
+        work.executor.progress.note(
+            f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
+            f"{len(kept)} of {task.dimensions.n_points} points, is embedded, the others are left out"
         )
     rows, distances = np.empty((0, 2), np.int64), np.empty(0)
     joined = found
-    while len(joined.sizes) > 1:
+    while not keeps_largest and len(joined.sizes) > 1:
         queries = bridge_queries(joined.labels, max(1, min(QUERIES_PER_COMPONENT, MOST_QUERIES // len(joined.sizes))))
         nearest, away = nearest_of_other_components(work, joined.labels, queries)
         bridges, joined = boruvka_round(joined.labels, queries, nearest, away)
@@ -68,7 +81,14 @@ def run(work: StageWork) -> dict[str, Any]:
             "bridge_weights": bridge_weights(task, rows),
         }
     )
-    return {"components": n_components, "largest_components": largest, "bridges": len(rows)}
+    certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
+    return {**certificates, "left_out": task.dimensions.n_points - len(kept)} if keeps_largest else certificates
+
+
+def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
+    """Return the input rows (M,) int64 of the largest component, the first of several, ascending."""
+    input_rows = task.inputs["work_points"].read("input_rows")
+    return np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
 
 
 def streamed_components(task: StageTask) -> Components:
