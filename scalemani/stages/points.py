@@ -6,6 +6,7 @@ from typing import Any
 
 from scalemani.chunked.resident import kept
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork, write_one
+from scalemani.errors import StoreError
 from scalemani.params import Parameters
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
@@ -37,7 +38,7 @@ def ingest(work: StageWork, source: PointsSource, found: Survey) -> dict[str, An
     task = work.task
     task.output.create(task.dimensions.n_points, arrays(task.dimensions))
     if reachable(source):
-        task.output.objects.set_json(SURVEY, found.tile_digests)
+        task.output.objects.set_json(SURVEY, {"tiles": found.tile_digests})
         work.map_blocks(functools.partial(read_anywhere, source))
     else:
         missing = [[block] for block in range(task.dimensions.n_blocks) if not task.output.done(block)]
@@ -50,7 +51,15 @@ def ingest(work: StageWork, source: PointsSource, found: Survey) -> dict[str, An
 def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:
     """Read one block in a process that did not make the survey."""
     key = (task.output.root, task.output.path, SURVEY)
-    return read_block(source, kept(key, lambda: task.output.objects.get_json(SURVEY)), task, block)
+    return read_block(source, kept(key, lambda: surveyed_tiles(task)), task, block)
+
+
+def surveyed_tiles(task: StageTask) -> list[str]:
+    """Return the digests of all tiles, as the survey saw them."""
+    found = task.output.objects.get_json(SURVEY)
+    if found is None:
+        raise StoreError(f"{SURVEY} of {task.output.path} is gone: run the same command again")
+    return list(found["tiles"])
 
 
 def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTask, block: int) -> Arrays:

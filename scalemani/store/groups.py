@@ -4,7 +4,6 @@ Below a group, `arrays/` is an ordinary zarr v3 hierarchy, `marks/` holds one JS
 the digests of what it wrote, and `complete.json` gathers them with the stage's certificates when all units are there.
 """
 
-import json
 import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +14,7 @@ import numpy as np
 import zarr
 
 from scalemani.errors import StoreError
-from scalemani.store.objects import digest
+from scalemani.store.objects import digest, unsealed
 from scalemani.store.places import open_objects
 from scalemani.store.schema import RowArray, create_array
 from scalemani.store.verified import Digests, VerifiedStore
@@ -274,10 +273,9 @@ def digests_of(mark: Mapping[str, Sequence[Any]]) -> Digests:
 def parsed(content: bytes | None) -> dict[str, Any] | None:
     """Return a mark or record; a damaged one is none: its unit is computed anew."""
     try:
-        found = json.loads(content or b"null")
+        return None if content is None else unsealed(content)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
 
 
 def refuse_non_finite(values: np.ndarray, where: str) -> None:

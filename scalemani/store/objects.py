@@ -18,6 +18,7 @@ from scalemani.errors import CorruptChunkError, DiskSpaceError, StoreError, Unsa
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PARTIAL = ".partial"
+DIGEST = "digest"  # the field of a description that holds that of all its others
 READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and back
 DIGEST_CHARACTERS = 32  # 128 bits of SHA-256: accidents, not adversaries, are what a manifest guards against
 
@@ -27,6 +28,29 @@ Committed = tuple[int, str, str]  # of an object: bytes, digest, tag
 def digest(content: bytes | memoryview) -> str:
     """Return the hexadecimal digest by which the manifest knows a content."""
     return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]
+
+
+def sealed(value: Mapping[str, Any]) -> bytes:
+    """Return a description as JSON with a digest of what it says: a flipped bit may leave valid JSON."""
+    return json.dumps({**value, DIGEST: digest_of(value)}, indent=1, sort_keys=True).encode()
+
+
+def unsealed(content: bytes) -> dict[str, Any]:
+    """Return a description that was sealed; raise ValueError where it does not say what was written."""
+    try:
+        found = json.loads(content)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"no valid JSON ({error})") from error
+    if not isinstance(found, dict) or found.pop(DIGEST, None) != digest_of(found):
+        raise ValueError("its digest is not that of what it says")
+    return found
+
+
+def digest_of(value: Mapping[str, Any]) -> str:
+    """Return the digest of a description, however it is spaced and ordered."""
+    return digest(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
 
 def checked_key(key: str) -> str:
@@ -115,19 +139,19 @@ class Objects(ABC):
     def sweep(self) -> None:
         """Remove what writers that were killed have left half-written; called by the only writer there is."""
 
-    def get_json(self, key: str) -> Any:
-        """Return the JSON value under `key`, or None where there is none."""
+    def get_json(self, key: str) -> dict[str, Any] | None:
+        """Return the description under `key`, or None where there is none; CorruptChunkError if it was damaged."""
         content = self.get(key)
         if content is None:
             return None
         try:
-            return json.loads(content)
+            return unsealed(content)
         except ValueError as error:
-            raise damaged_object(f"{self.root}/{key}", f"no valid JSON ({error})") from error
+            raise damaged_object(f"{self.root}/{key}", str(error)) from error
 
-    def set_json(self, key: str, value: Any) -> None:
-        """Write `value` as JSON under `key`."""
-        self.set(key, json.dumps(value, indent=1, sort_keys=True).encode())
+    def set_json(self, key: str, value: Mapping[str, Any]) -> None:
+        """Write a description as JSON under `key`."""
+        self.set(key, sealed(value))
 
     def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
         """Return the contents of several keys, asked for side by side."""

@@ -1,6 +1,7 @@
 """A run: one place with a format marker, a lock, the last plan, and one group a stage and key."""
 
 import contextlib
+import json
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -50,7 +51,11 @@ class RunStore:
         return store
 
     def _check_version(self) -> None:
-        marker = self.objects.get_json(MARKER)
+        # Another version may say by other means that it is whole: what it is comes first.
+        try:
+            marker = json.loads(self.objects.get(MARKER) or b"null")
+        except (ValueError, RecursionError):
+            marker = None
         if not isinstance(marker, dict) or marker.get("format") != FORMAT:
             raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani: choose an empty or a new folder")
         if marker.get("version") != FORMAT_VERSION:
@@ -58,6 +63,7 @@ class RunStore:
                 f"{self.root} has format version {marker.get('version')}, this scalemani reads {FORMAT_VERSION}: "
                 "use the scalemani that wrote it, or a new folder"
             )
+        self.objects.get_json(MARKER)
 
     def group(self, stage: str, key: str, block_rows: int) -> StageGroup:
         """Return the group of a stage at a key; nothing is written."""

@@ -11,7 +11,7 @@ from zarr.abc.store import Store
 from zarr.codecs import BloscCodec
 
 FORMAT = "scalemani-run"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 CODEC: Final = "lz4"
 CODEC_LEVEL = 5
 
