@@ -14,6 +14,8 @@ from scalemani.errors import ConfigError, nearest_name
 
 NEIGHBORS_PER_PERPLEXITY = 3  # [EA 2.4]: k = 3K to 5K neighbours carry the distribution
 DEFAULT_COMPONENTS = 2
+DEFAULT_LANDMARKS = 1000
+DEFAULT_LANDMARK_NEIGHBORS = 5
 NonlinearMethod = Literal["elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee"]
 STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
@@ -88,18 +90,21 @@ class SymmetricAffinitiesParams:
 
 @parameters()
 class LandmarksParams:
-    """The landmarks: how many, and how they are chosen."""
+    """The landmarks: how many, and how they are chosen.
 
-    n_landmarks: Annotated[int, Field(ge=2)] = 1000
+    `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points.
+    """
+
+    n_landmarks: Annotated[int, Field(ge=2)] | None = None
     method: Literal["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"] = "random"
     sample_points: Annotated[int, Field(ge=1000)] = 100_000
 
 
 @parameters()
 class LandmarkWeightsParams:
-    """Z: each point as an affine combination of its `n_neighbors` nearest landmarks (K_Z)."""
+    """Z: each point as an affine combination of its `n_neighbors` nearest landmarks (K_Z; None: 5, or all of fewer)."""
 
-    n_neighbors: Count = 5
+    n_neighbors: Count | None = None
     regularization: Positive | None = None
 
 
@@ -110,7 +115,10 @@ class ReducedParams:
 
 @parameters()
 class LandmarkEmbeddingParams:
-    """The reduced eigenproblem. `n_components` None means two, or as many as clusters where points are clustered."""
+    """The reduced eigenproblem.
+
+    `n_components` None means two, or where points are clustered as many as clusters, below the number of landmarks.
+    """
 
     n_components: Count | None = None
 
@@ -218,13 +226,32 @@ class Parameters:
         """The dimensions of the embedding: as asked, or two."""
         return self.landmark_embedding.n_components or DEFAULT_COMPONENTS
 
-    def resolved(self, method: str) -> "Parameters":
-        """Return a copy in which what was left open is decided."""
+    @property
+    def n_landmarks(self) -> int:
+        """The landmarks: as asked, or 1,000."""
+        return self.landmarks.n_landmarks or DEFAULT_LANDMARKS
+
+    @property
+    def landmark_neighbors(self) -> int:
+        """The landmarks a point is made of: as asked, or five."""
+        return self.landmark_weights.n_neighbors or DEFAULT_LANDMARK_NEIGHBORS
+
+    def resolved(self, method: str, most_landmarks: int = DEFAULT_LANDMARKS) -> "Parameters":
+        """Return a copy in which what was left open is decided.
+
+        `most_landmarks` is how many landmarks there can be at the most where their number was left open.
+        """
+        n_landmarks = self.landmarks.n_landmarks or max(2, min(DEFAULT_LANDMARKS, most_landmarks))
         components = self.landmark_embedding.n_components
         if components is None:
-            components = self.clustering.n_clusters if method == "spectral-clustering" else DEFAULT_COMPONENTS
+            clusters = min(self.clustering.n_clusters, n_landmarks - 1)  # one eigenvector more is the constant one
+            components = clusters if method == "spectral-clustering" else DEFAULT_COMPONENTS
         decided: dict[str, dict[str, Any]] = {
             "neighbors": {"n_neighbors": self.n_neighbors},
+            "landmarks": {"n_landmarks": n_landmarks},
+            "landmark_weights": {
+                "n_neighbors": self.landmark_weights.n_neighbors or min(DEFAULT_LANDMARK_NEIGHBORS, n_landmarks)
+            },
             "landmark_embedding": {"n_components": components},
         }
         if method in get_args(NonlinearMethod):

@@ -104,7 +104,7 @@ def make_plan(
 ) -> Plan:
     """Return the plan of a run, after checking that its parameters fit the data and its stages fit the memory."""
     stages = route(method, params.embedding.solver)
-    params = params.resolved(method)
+    params = params.resolved(method, found.distinct_points)
     check_against_data(params, found.dimensions, {stage.name for stage in stages})
     keys: dict[str, str] = {}
     for stage in stages:
@@ -152,7 +152,7 @@ def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dim
 
 def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:
     """Refuse parameters that the data cannot serve, before any work; those of stages that are not run do not matter."""
-    n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.landmarks.n_landmarks
+    n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
     if n_points < 3:
         raise DataError(f"points has {n_points} rows, at least 3 are needed: give more points")
     if n_points > MOST_POINTS:
@@ -198,13 +198,13 @@ def check_affinities(params: Parameters) -> None:
 
 def check_landmarks(params: Parameters, n_points: int) -> None:
     """Refuse numbers of landmarks, of their neighbours and of components that do not fit each other or the points."""
-    n_landmarks = params.landmarks.n_landmarks
+    n_landmarks = params.n_landmarks
     if n_landmarks > n_points:
         raise ConfigError(f"landmarks.n_landmarks must be at most N={n_points}, got {n_landmarks}")
-    if params.landmark_weights.n_neighbors > n_landmarks:
+    if params.landmark_neighbors > n_landmarks:
         raise ConfigError(
             f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
-            f"got {params.landmark_weights.n_neighbors}"
+            f"got {params.landmark_neighbors}"
         )
     if params.n_components >= n_landmarks:
         raise ConfigError(

@@ -11,6 +11,8 @@ from scalemani.chunked.cluster import Needs
 from scalemani.chunked.executor import Executor
 from scalemani.chunked.work import ROWS_PER_TILE, Dimensions
 from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.landmarks import first_of_equal_rows
+from scalemani.params import DEFAULT_LANDMARKS
 from scalemani.sources import PointsSource
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
@@ -42,7 +44,8 @@ class Seen(NamedTuple):
 class Survey:
     """What one pass over the source found.
 
-    `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored.
+    `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored;
+    `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
     """
 
     dimensions: Dimensions
@@ -50,6 +53,7 @@ class Survey:
     tile_digests: tuple[str, ...]
     constant_features: int
     stored_row_bytes: float
+    distinct_points: int
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -96,7 +100,9 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored)
+    few = n_points <= DEFAULT_LANDMARKS
+    distinct = len(first_of_equal_rows(source.read(0, n_points))) if few else n_points
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct)
 
 
 def reachable(source: PointsSource) -> bool:

@@ -18,6 +18,17 @@ def test_defaults_say_what_is_left_open_and_a_method_decides_it():
     assert params.resolved("laplacian-eigenmaps").neighbors.n_neighbors == 90
 
 
+@pytest.mark.parametrize(
+    ("most", "landmarks", "landmark_neighbors", "clusters"), [(10**6, 1000, 5, 10), (8, 8, 5, 7), (3, 3, 3, 2)]
+)
+def test_landmarks_that_were_left_open_are_no_more_than_there_can_be(most, landmarks, landmark_neighbors, clusters):
+    params = Parameters().resolved("spectral-clustering", most)
+    assert (params.n_landmarks, params.landmark_neighbors) == (landmarks, landmark_neighbors)
+    assert params.n_components == clusters
+    asked = Parameters().with_values({"landmarks": {"n_landmarks": 500}}).resolved("laplacian-eigenmaps", most)
+    assert (asked.n_landmarks, asked.landmark_neighbors, asked.n_components) == (500, 5, 2)
+
+
 def test_values_replace_values_and_leave_the_rest_and_the_original():
     params = Parameters()
     changed = params.with_values({"seed": 3, "affinities": {"perplexity": 7}, "neighbors": {"n_neighbors": None}})

@@ -158,7 +158,10 @@ def test_a_budget_that_cannot_hold_is_refused_with_one_that_can(roll, tmp_path):
         ({"neighbors": {"n_neighbors": 5000}}, "N=5000 points, need more than n_neighbors"),
         ({"affinities": {"perplexity": 12}, "neighbors": {"n_neighbors": 12}}, "must be < n_neighbors"),
         ({"landmarks": {"n_landmarks": 5001}}, "must be at most N=5000"),
-        ({"landmarks": {"n_landmarks": 4}}, "must be at most landmarks.n_landmarks=4"),
+        (
+            {"landmarks": {"n_landmarks": 4}, "landmark_weights": {"n_neighbors": 5}},
+            "must be at most landmarks.n_landmarks=4",
+        ),
         ({"landmarks": {"n_landmarks": 20}, "landmark_embedding": {"n_components": 20}}, "must be at least 21"),
     ],
 )
@@ -184,6 +187,13 @@ def test_constant_columns_and_duplicates_run_and_are_counted(roll, tmp_path):
     finished = embed(points, tmp_path / "run", {**VALUES, "landmarks": {"n_landmarks": 100}})
     assert finished.certificates["points"]["constant_features"] == 1
     assert np.isfinite(finished.embedding[...]).all()
+
+
+def test_few_points_are_all_landmarks_but_for_repeated_ones(roll, tmp_path):
+    points = np.concatenate([roll[:300], roll[:50]])
+    finished = embed(points, tmp_path / "run", {"affinities": {"perplexity": 5}})
+    assert finished.certificates["landmarks"]["landmarks"] == 300
+    assert finished.params.n_landmarks == 300
 
 
 def test_equal_points_are_refused(tmp_path):

@@ -101,7 +101,7 @@ class SpectralClustering(ClusterMixin, TakesSparse):
     def fit(self, X: Any, y: Any = None) -> "SpectralClustering":
         """Cluster points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
         values = {"clustering": {"n_clusters": self.n_clusters, "n_restarts": self.n_restarts}}
-        with fitted(self, X, "spectral-clustering", self.n_clusters, values) as finished:
+        with fitted(self, X, "spectral-clustering", values) as finished:
             self.eigenvalues_ = finished.eigenvalues
             self.labels_ = finished.of_input(np.asarray(finished.labels[...]), NO_CLUSTER)
             self._centers = finished.group("clustering").read("centers")

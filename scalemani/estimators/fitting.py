@@ -15,15 +15,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.estimators.running import executor_for, seed_of, store_or_temporary
-from scalemani.kernels.landmarks import first_of_equal_rows
 from scalemani.new_points import Placement, placed_rows, placed_source, placement_of
 from scalemani.params import NEIGHBORS_PER_PERPLEXITY, Parameters
 from scalemani.run import Run, run
 from scalemani.sources import PointsSource, open_points
 from scalemani.validation import check_points
 
-DEFAULT_LANDMARKS = 1000
-DEFAULT_LANDMARK_NEIGHBORS = 5
 DEFAULT_PERPLEXITY = 30.0
 LEAST_PERPLEXITY = 1.5
 # What is read through a source; everything else is an array, or becomes one.
@@ -67,16 +64,13 @@ class TakesSparse(BaseEstimator):
 
 
 @contextlib.contextmanager
-def fitted(
-    estimator: EmbeddingEstimator, points: Any, method: str, default_components: Any, values: Mapping[str, Any]
-) -> Iterator[Run]:
+def fitted(estimator: EmbeddingEstimator, points: Any, method: str, values: Mapping[str, Any]) -> Iterator[Run]:
     """Run a method with an estimator's parameters, set its attributes, and yield the run while its store is there.
 
-    `default_components` is the number of eigenvectors where there are landmarks enough; `values` are the parameters of
-    the stages that only one method has.
+    `values` are the parameters of the stages that only one method has.
     """
     source = open_points(points if isinstance(points, STORED) else check_points(points, "X", 2, convert_objects=True))
-    params = Parameters().with_values({**stage_values(estimator, source, default_components), **values})
+    params = Parameters().with_values({**stage_values(estimator, source), **values})
     executor = executor_for(estimator.scheduler, estimator.workers, estimator.memory)
     with store_or_temporary(estimator.store) as folder:
         finished = run(source, folder, method, params, executor)
@@ -99,9 +93,8 @@ def placed(estimator: EmbeddingEstimator, points: Any) -> np.ndarray:
     return placed_rows(estimator._placement, table)
 
 
-def stage_values(estimator: EmbeddingEstimator, source: PointsSource, default_components: Any) -> dict[str, Any]:
-    """Return the parameters by stage; what was left open (None) follows the points where these are few."""
-    n_landmarks = landmark_count(estimator, source)
+def stage_values(estimator: EmbeddingEstimator, source: PointsSource) -> dict[str, Any]:
+    """Return the parameters by stage; a perplexity left open follows the points where these are few."""
     n_neighbors, perplexity = estimator.n_neighbors, estimator.perplexity
     most = source.shape[0] - 1
     if perplexity is None:
@@ -109,38 +102,16 @@ def stage_values(estimator: EmbeddingEstimator, source: PointsSource, default_co
         perplexity = float(min(DEFAULT_PERPLEXITY, max(LEAST_PERPLEXITY, reach / NEIGHBORS_PER_PERPLEXITY)))
     if n_neighbors is None and isinstance(perplexity, numbers.Real) and np.isfinite(float(perplexity)):
         n_neighbors = max(1, min(round(NEIGHBORS_PER_PERPLEXITY * float(perplexity)), most))
-    landmark_neighbors = estimator.landmark_neighbors
-    if landmark_neighbors is None:
-        landmark_neighbors = at_most(DEFAULT_LANDMARK_NEIGHBORS, n_landmarks)
-    n_components = estimator.n_components
-    if n_components is None and is_count(default_components):
-        # One of as many eigenvectors as there are landmarks is the constant one.
-        n_components = at_most(default_components, n_landmarks - 1 if is_count(n_landmarks) else None)
     return {
         "seed": seed_of(estimator.random_state),
         "neighbors": {"n_neighbors": n_neighbors, "method": estimator.neighbors_method, "recall": estimator.recall},
         "affinities": {"kind": estimator.affinity, "perplexity": perplexity, "sigma": estimator.sigma},
         "components": {"disconnected": estimator.disconnected},
-        "landmarks": {"n_landmarks": n_landmarks, "method": estimator.landmarks},
-        "landmark_weights": {"n_neighbors": landmark_neighbors},
-        "landmark_embedding": {"n_components": n_components},
+        "landmarks": {"n_landmarks": estimator.n_landmarks, "method": estimator.landmarks},
+        "landmark_weights": {"n_neighbors": estimator.landmark_neighbors},
+        "landmark_embedding": {"n_components": estimator.n_components},
         "embedding": {"solver": estimator.solver, "residual": estimator.residual},
     }
-
-
-def landmark_count(estimator: EmbeddingEstimator, source: PointsSource) -> Any:
-    """Return the number of landmarks: as asked, or 1,000, or all distinct points where there are no more of them."""
-    if estimator.n_landmarks is not None:
-        return estimator.n_landmarks
-    n_points = source.shape[0]
-    if n_points > DEFAULT_LANDMARKS:
-        return DEFAULT_LANDMARKS
-    return max(2, len(first_of_equal_rows(source.read(0, n_points))))
-
-
-def at_most(value: Any, limit: Any) -> Any:
-    """Return the smaller of two counts; `value` where either is none, for the parameters' own check to refuse."""
-    return min(value, limit) if is_count(value) and is_count(limit) else value
 
 
 def is_count(value: Any) -> bool:

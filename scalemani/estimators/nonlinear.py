@@ -8,7 +8,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from scalemani.estimators.fitting import TakesSparse, fitted, placed
 from scalemani.new_points import Placement
-from scalemani.params import DEFAULT_COMPONENTS
 
 
 class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
@@ -125,7 +124,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
             "repulsion": self.repulsion,
             "tolerance": self.tolerance,
         }
-        with fitted(self, X, self._method, DEFAULT_COMPONENTS, {"layout": asked}):
+        with fitted(self, X, self._method, {"layout": asked}):
             pass
         self.objective_ = self.certificates_["layout"]["objective"]
         self.n_iter_ = self.certificates_["layout"]["iterations"]

@@ -8,7 +8,6 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from scalemani.estimators.fitting import TakesSparse, fitted, placed
 from scalemani.new_points import Placement
-from scalemani.params import DEFAULT_COMPONENTS
 
 
 class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
@@ -102,7 +101,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
 
     def fit(self, X: Any, y: Any = None) -> "LaplacianEigenmaps":
         """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fitted(self, X, "laplacian-eigenmaps", DEFAULT_COMPONENTS, {}) as finished:
+        with fitted(self, X, "laplacian-eigenmaps", {}) as finished:
             self.eigenvalues_ = finished.eigenvalues
         return self
 

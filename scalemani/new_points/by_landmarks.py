@@ -43,13 +43,13 @@ class PlacedLandmarks(NamedTuple):
 
 def placed_landmarks(run: Run) -> PlacedLandmarks:
     """Return the landmarks of a finished run with their coordinates in its embedding."""
-    landmarks, asked = run.group("landmarks"), run.params.landmark_weights
+    landmarks = run.group("landmarks")
     rows = landmarks.read("rows")
     coordinates = gather_rows(run.group("embedding"), "embedding", rows, 0)
     return PlacedLandmarks(
         prepare_landmarks(landmarks.read("points")),
         coordinates,
-        asked.n_neighbors,
-        asked.regularization,
+        run.params.landmark_neighbors,
+        run.params.landmark_weights.regularization,
         reach_of(run),
     )

@@ -30,7 +30,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the landmarks' coordinates in k-means, and of a block of the embedding."""
     row = BYTES_PER_VALUE * params.n_components
     block = dimensions.block_rows * (COPIES_OF_BLOCK * row + BYTES_PER_DISTANCE)
-    n_landmarks, n_clusters = params.landmarks.n_landmarks, params.clustering.n_clusters
+    n_landmarks, n_clusters = params.n_landmarks, params.clustering.n_clusters
     distances = BYTES_PER_VALUE * min(n_landmarks, dimensions.n_points) * n_clusters
     return MemoryNeed(COPIES_OF_LANDMARKS * n_landmarks * row + distances, block)
 

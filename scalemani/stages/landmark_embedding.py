@@ -13,19 +13,19 @@ DENSE_COPIES = 3  # A~, B~ and the factor, where the problem is solved dense or 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the problem when its factor fills in completely: the worst case."""
-    return MemoryNeed(0, DENSE_COPIES * FACTOR_BYTES_PER_ENTRY * params.landmarks.n_landmarks**2)
+    return MemoryNeed(0, DENSE_COPIES * FACTOR_BYTES_PER_ENTRY * params.n_landmarks**2)
 
 
 def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
     """Return the bytes of the landmarks' coordinates."""
-    return DiskNeed(8 * params.n_components * (params.landmarks.n_landmarks + 1))
+    return DiskNeed(8 * params.n_components * (params.n_landmarks + 1))
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals."""
     task = work.task
     work.executor.progress.start(task.stage, 1)
-    n_landmarks = task.params.landmarks.n_landmarks
+    n_landmarks = task.params.n_landmarks
     laplacian = read_matrix(task.inputs["reduced"], "laplacian", n_landmarks)
     mass = read_matrix(task.inputs["reduced"], "mass", n_landmarks)
     solution = solve_reduced(laplacian, mass, task.params.n_components, seed=task.params.seed)

@@ -17,7 +17,7 @@ ROWS_OF_BOUNDS = 64
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the landmarks and their sketches, and of a block with its distances and weights."""
-    n_landmarks, n_neighbors = params.landmarks.n_landmarks, params.landmark_weights.n_neighbors
+    n_landmarks, n_neighbors = params.n_landmarks, params.landmark_neighbors
     landmarks = n_landmarks * (dimensions.n_features * 8 + dimensions.row_bytes + SKETCH_BYTES_PER_LANDMARK)
     block = dimensions.block_rows * (3 * dimensions.row_bytes + 40 * n_neighbors)
     return MemoryNeed(0, landmarks + block + ROWS_OF_BOUNDS * n_landmarks * 4)
@@ -25,13 +25,13 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
 
 def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
     """Return the bytes of Z and of the reconstruction errors."""
-    return DiskNeed(dimensions.n_points * ((4 + 8) * params.landmark_weights.n_neighbors + 4))
+    return DiskNeed(dimensions.n_points * ((4 + 8) * params.landmark_neighbors + 4))
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Compute Z; certify how well the landmarks reconstruct the points, relative to the nearest landmark alone."""
     task = work.task
-    width = task.params.landmark_weights.n_neighbors
+    width = task.params.landmark_neighbors
     task.output.create(
         task.dimensions.n_points,
         [
@@ -64,7 +64,7 @@ def run(work: StageWork) -> dict[str, Any]:
 def block_errors(task: StageTask, block: int) -> tuple[float, float, np.ndarray]:
     """Return the sum of a block's reconstruction errors, the largest, and which landmarks (L,) it uses."""
     errors = task.output.read_block("errors", block)
-    used = np.zeros(task.params.landmarks.n_landmarks, dtype=bool)
+    used = np.zeros(task.params.n_landmarks, dtype=bool)
     used[task.output.read_block("indices", block)] = True
     return float(errors.sum(dtype=np.float64)), float(errors.max()), used
 
@@ -73,9 +73,8 @@ def weights_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of Z of one block."""
     points = task.inputs["work_points"].read_block("points", block)
     landmarks = resident(task.inputs["landmarks"], "points")
-    asked = task.params.landmark_weights
     prepared = kept((task.output.root, task.output.path, "prepared landmarks"), lambda: prepare_landmarks(landmarks))
-    indices, _ = nearest_landmarks(points, prepared, asked.n_neighbors)
-    values = local_weights(points, landmarks, indices, asked.regularization)
+    indices, _ = nearest_landmarks(points, prepared, task.params.landmark_neighbors)
+    values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)
     errors = reconstruction_errors(points, landmarks, indices, values)
     return {"indices": indices, "values": values, "errors": errors.astype(np.float32)}

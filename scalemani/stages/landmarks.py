@@ -18,7 +18,7 @@ COPIES_OF_SAMPLE = 3  # the points as stored, in float32 while they are compared
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the sample from which landmarks are chosen, and of the landmarks."""
-    n_landmarks = params.landmarks.n_landmarks
+    n_landmarks = params.n_landmarks
     drawn = 2 * n_landmarks if params.landmarks.method in ("random", "spread") else params.landmarks.sample_points
     sample = min(dimensions.n_points, drawn)
     return MemoryNeed(
@@ -29,7 +29,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
 
 def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
     """Return the bytes of the landmarks and their rows."""
-    return DiskNeed(8 * params.landmarks.n_landmarks, points=params.landmarks.n_landmarks)
+    return DiskNeed(8 * params.n_landmarks, points=params.n_landmarks)
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def chosen_rows(points: PointsByRow, params: Parameters) -> np.ndarray:
     Random and spread landmarks are drawn from all points; k-means sees all points in batches; the methods that compare
     every candidate with every landmark see a sample.
     """
-    method, n_landmarks, seed = params.landmarks.method, params.landmarks.n_landmarks, params.seed
+    method, n_landmarks, seed = params.landmarks.method, params.n_landmarks, params.seed
     if method in ("random", "spread"):
         return np.sort(LANDMARK_METHODS[method](points, n_landmarks, seed))
     rows = sample_rows(seed, "landmarks/sample", len(points), max(params.landmarks.sample_points, n_landmarks))

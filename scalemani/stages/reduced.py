@@ -25,7 +25,7 @@ ROWS_REACHED = 3  # rows of Z that the neighbours of a block are, for each row o
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     """Return the bytes of the sums, of a block's products, and of Z."""
-    width, n_landmarks = params.landmark_weights.n_neighbors, params.landmarks.n_landmarks
+    width, n_landmarks = params.landmark_neighbors, params.n_landmarks
     full = n_landmarks * n_landmarks
     total = min(full, dimensions.n_points * width * width)
     spread = min(n_landmarks, 2 * params.n_neighbors * width)
@@ -48,7 +48,7 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
     How many of the products of two rows of Z fall on the same entry, and in how many blocks an entry is met, goes by
     what was seen of 20,000 to 1,020,000 digits: at most 0.62 and 0.8 of what is taken here.
     """
-    width, n_landmarks = params.landmark_weights.n_neighbors, params.landmarks.n_landmarks
+    width, n_landmarks = params.landmark_neighbors, params.n_landmarks
     uses = dimensions.n_points * width / n_landmarks
     products = 2 * params.n_neighbors * dimensions.n_points * width**2
     full = REPEATED * math.sqrt(dimensions.n_blocks) * n_landmarks**2
@@ -85,7 +85,7 @@ def summed(task: StageTask, level: int, name: str, parts: range) -> sp.csr_matri
     """Return the sum of parts of a round."""
     total = TreeSum()
     for part in parts:
-        total.add(read_matrix(task.output, name, task.params.landmarks.n_landmarks, part, step_of(level)))
+        total.add(read_matrix(task.output, name, task.params.n_landmarks, part, step_of(level)))
     return total.total()
 
 
@@ -98,7 +98,7 @@ def summed_part(level: int, task: StageTask, part: int) -> Arrays:
 
 def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
-    n_landmarks, group = task.params.landmarks.n_landmarks, task.inputs["landmark_weights"]
+    n_landmarks, group = task.params.n_landmarks, task.inputs["landmark_weights"]
     affinities, degrees = symmetric_block(task.inputs["symmetric_affinities"], block, task.dimensions.n_points)
     reached, places = np.unique(affinities.indices, return_inverse=True)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))

@@ -22,6 +22,8 @@ from scalemani.params import Parameters
 from scalemani.run import run
 from scalemani.sources import open_points
 
+SECONDS_ON_A_BUSY_MACHINE = 240  # 25 where nothing else runs: processes are started one after the other
+
 
 def embed(points, root, values, **resources):
     params = Parameters().with_values(values)
@@ -129,7 +131,7 @@ def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cl
     started = time.monotonic()
     with executor.started(), pytest.raises(PoisonTaskError, match=r"demo, block 5: 4 processes ended .*SIGSEGV"):
         mapped(executor, functools.partial(crash, str(tmp_path)), range(12))
-    assert time.monotonic() - started < 60
+    assert time.monotonic() - started < SECONDS_ON_A_BUSY_MACHINE
     tried = collections.Counter(name.partition("-")[0] for name in os.listdir(tmp_path))
     assert tried["5"] <= 4
 
