@@ -1,5 +1,7 @@
 """Cells: a k-means partition of sketch space, numbered so that neighbouring numbers lie near each other."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from scalemani.kernels.compile import compiled
@@ -8,14 +10,21 @@ from scalemani.kernels.panels import (
     QUERY_GROUP,
     build_panels,
     center_queries,
-    lanes_within,
     multiply_panel,
+    number_lanes,
     padded_dims,
     row_mean,
 )
-from scalemani.kernels.selection import insert_neighbor
+from scalemani.kernels.selection import POOL_MARGIN, append_within, insert_neighbor
 
 CHUNK_QUERIES = 512  # centred queries that stay in the second-level cache while the panels go by
+
+
+class Nearest(NamedTuple):
+    """The cells nearest to each query so far, ascending by squared distance, ties by number."""
+
+    cells: np.ndarray  # (n, m) int32, -1 for none
+    squares: np.ndarray  # (n, m) float32
 
 
 @compiled
@@ -24,33 +33,74 @@ def nearest_cells(sketches: np.ndarray, centroids: np.ndarray, n_probes: int) ->
 
     Distances are formed in float32; ties go to the smaller number. A row of the answer depends on its sketch only.
     """
-    n_probes = min(n_probes, centroids.shape[0])
-    center = row_mean(centroids)
-    panels, norms = build_panels(centroids, center)
-    cells = np.full((sketches.shape[0], n_probes), -1, dtype=np.int32)
-    squares = np.full((sketches.shape[0], n_probes), np.inf, dtype=np.float32)
-    centered = np.zeros((CHUNK_QUERIES, padded_dims(centroids.shape[1])), dtype=np.float32)
-    bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)
-    products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
-    for start in range(0, sketches.shape[0], CHUNK_QUERIES):
-        members = np.arange(start, min(start + CHUNK_QUERIES, sketches.shape[0]))
-        center_queries(sketches, members, center, centered, bases)
-        for p in range(panels.shape[0]):
-            for first in range(0, members.size, QUERY_GROUP):
-                multiply_panel(centered, first, panels, norms, p, products)
-                for j in range(min(QUERY_GROUP, members.size - first)):
-                    _offer(products, j, p * PANEL_ROWS, cells, squares, members[first + j])
-    return cells
+    nearest = _no_cells(sketches.shape[0], min(n_probes, centroids.shape[0]))
+    _offer_cells(sketches, 0, sketches.shape[0], centroids, nearest)
+    return nearest.cells
 
 
 @compiled
-def _offer(products: np.ndarray, j: int, first_cell: int, cells: np.ndarray, squares: np.ndarray, query: int) -> None:
-    """Put the cells of a panel that are nearer than the last of a query's into its sorted lists."""
-    i, last = np.uint64(query), np.uint64(squares.shape[1] - 1)
-    if lanes_within(products, j, squares[i, last]) > 0:
-        for lane in range(PANEL_ROWS):
-            if products[j, lane] < squares[i, last]:
-                insert_neighbor(cells, squares, query, first_cell + lane, products[j, lane])
+def nearest_nearby_cells(
+    sketches: np.ndarray,
+    start: int,
+    stop: int,
+    cell_offsets: np.ndarray,
+    centroids: np.ndarray,
+    nearby: np.ndarray,
+    n_probes: int,
+) -> np.ndarray:
+    """Return the cells nearest to work rows `start` to `stop`, among those near the cell that a row lies in.
+
+    sketches: (N, s) float32. cell_offsets: (C + 1,), cell c is rows [offsets[c], offsets[c + 1]). nearby: (C, m >=
+    n_probes) int32, cells near each cell. Returns (stop - start, n_probes) int32, ascending by distance of the
+    centroids (C, s). A row of the answer depends on its own sketch only.
+    """
+    probes = np.empty((stop - start, n_probes), dtype=np.int32)
+    first = start
+    for cell in range(cell_offsets.size - 1):
+        last = min(cell_offsets[cell + 1], stop)
+        if last > first:
+            nearest = _no_cells(last - first, n_probes)
+            _offer_cells(sketches, first, last, centroids[nearby[cell]], nearest)
+            for i in range(last - first):
+                for j in range(n_probes):
+                    place = nearest.cells[i, j]
+                    probes[first - start + i, j] = nearby[cell, place] if place >= 0 else -1
+            first = last
+    return probes
+
+
+@compiled
+def _no_cells(n_queries: int, n_probes: int) -> Nearest:
+    return Nearest(
+        np.full((n_queries, n_probes), -1, dtype=np.int32), np.full((n_queries, n_probes), np.inf, dtype=np.float32)
+    )
+
+
+@compiled
+def _offer_cells(sketches: np.ndarray, start: int, stop: int, centroids: np.ndarray, nearest: Nearest) -> None:
+    """Offer all cells to the queries, which are the rows from `start` to `stop` of `sketches`."""
+    cells, squares = nearest.cells, nearest.squares  # fields taken in a loop would be counted as references
+    center = row_mean(centroids)
+    panels, norms = build_panels(centroids, center)
+    centered = np.zeros((CHUNK_QUERIES, padded_dims(centroids.shape[1])), dtype=np.float32)
+    bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)
+    products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
+    numbers = np.empty(PANEL_ROWS, dtype=np.int32)
+    values = np.empty(PANEL_ROWS + POOL_MARGIN, dtype=np.float32)
+    labels, last = np.empty(values.size, dtype=np.int32), squares.shape[1] - 1
+    for chunk in range(start, stop, CHUNK_QUERIES):
+        members = np.arange(chunk, min(chunk + CHUNK_QUERIES, stop))
+        center_queries(sketches, members, center, centered, bases)
+        for p in range(panels.shape[0]):
+            number_lanes(numbers, p * PANEL_ROWS)
+            for first in range(0, members.size, QUERY_GROUP):
+                multiply_panel(centered, bases, first, panels, norms, p, products)
+                for j in range(min(QUERY_GROUP, members.size - first)):
+                    i = members[first + j] - start
+                    bound = squares[i, last]
+                    for lane in range(append_within(products, j, bound, numbers, values, labels, 0)):
+                        if values[lane] < squares[i, last]:
+                            insert_neighbor(cells, squares, i, labels[lane], values[lane])
 
 
 def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator, n_iterations: int = 10) -> np.ndarray:

@@ -13,11 +13,11 @@ from scalemani.kernels.panels import (
     build_panels,
     center_queries,
     multiply_panel,
+    number_lanes,
     padded_dims,
     row_mean,
-    select_lanes,
 )
-from scalemani.kernels.selection import insert_neighbor
+from scalemani.kernels.selection import POOL_MARGIN, append_within, insert_neighbor
 
 # What float32 may add to a sketch distance, as a share of the lengths that went into it: some 20 times the rounding
 # of projections and products seen in practice. It costs a few more exact distances; too little would lose neighbours.
@@ -62,20 +62,22 @@ def exact_neighbors(
     centered = np.zeros((CHUNK_QUERIES, padded_dims(rows.sketches.shape[1])), dtype=np.float32)
     bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)
     products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
-    lanes = np.empty(PANEL_ROWS + 1, dtype=np.int64)
+    numbers = np.empty(PANEL_ROWS, dtype=np.int32)
+    squares = np.empty(PANEL_ROWS + POOL_MARGIN, dtype=np.float32)
+    near = np.empty(squares.size, dtype=np.int32)
     for chunk in range(0, query_labels.size, CHUNK_QUERIES):
         members = np.arange(chunk, min(chunk + CHUNK_QUERIES, query_labels.size))
         center_queries(queries.sketches, members, center, centered, bases)
         for p in range(panels.shape[0]):
+            number_lanes(numbers, p * PANEL_ROWS)
             for first in range(0, members.size, QUERY_GROUP):
-                multiply_panel(centered, first, panels, norms, p, products)
+                multiply_panel(centered, bases, first, panels, norms, p, products)
                 for j in range(first, min(first + QUERY_GROUP, members.size)):
                     i = members[j]
                     reach = reaches[i] / scale + ROUNDING_SHARE * (lengths[i] + longest[p])
-                    bound = reach**2 + ROUNDING_SHARE * (bases[j] + widest[p]) - bases[j]
-                    n_lanes = select_lanes(products, j - first, bound, lanes)
-                    for lane in lanes[:n_lanes]:
-                        row = p * PANEL_ROWS + lane
+                    bound = reach**2 + ROUNDING_SHARE * (bases[j] + widest[p])
+                    n_near = append_within(products, j - first, bound, numbers, squares, near, 0)
+                    for row in near[:n_near]:
                         if start + row != query_labels[i] and row < row_points.shape[0]:
                             limit = reaches[i] ** 2 * LIMIT_SLACK
                             square = squared_row_distance(query_points, i, row_points, row, limit)

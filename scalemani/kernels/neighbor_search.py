@@ -1,6 +1,6 @@
-"""Candidates for the neighbours of points: by scanning cells, and among the neighbours of neighbours.
+"""Candidates for the neighbours of points, by scanning the cells near them.
 
-Both work on sketches alone; exact distances settle the candidates in `neighbors.refine_neighbors`.
+Sketches alone are looked at; exact distances settle the candidates in `neighbors.refine_neighbors`.
 Rows are "work rows": the points sorted by cell, so that a cell is a contiguous range of rows.
 """
 
@@ -8,24 +8,21 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.compile import compiled, compiled_sums
+from scalemani.kernels.compile import compiled
 from scalemani.kernels.panels import (
     PANEL_ROWS,
     QUERY_GROUP,
     build_panels,
     center_queries,
-    lanes_within,
     multiply_panel,
+    number_lanes,
     padded_dims,
     row_mean,
 )
-from scalemani.kernels.prefetch import prefetch_row
-from scalemani.kernels.selection import keep_smallest
+from scalemani.kernels.selection import POOL_MARGIN, append_within, keep_smallest
 
 EMPTY = np.int32(-1)
-LARGEST = np.finfo(np.float32).max  # the padding of panels is infinitely far
 POOL_PER_CANDIDATE = 3  # room in a pool for each candidate asked for, beside that for one more panel
-HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4
 
 
 class Pools(NamedTuple):
@@ -37,14 +34,6 @@ class Pools(NamedTuple):
     bounds: np.ndarray  # (n,) float32
 
 
-class Edges(NamedTuple):
-    """Rows of a neighbour graph, and which of their entries the last round brought in."""
-
-    indices: np.ndarray  # (n, k) int32 rows, -1 where there is none
-    fresh: np.ndarray  # (n, k) bool
-
-
-@compiled
 def search_cells(
     sketches: np.ndarray, cell_offsets: np.ndarray, probes: np.ndarray, start: int, n_candidates: int
 ) -> np.ndarray:
@@ -57,27 +46,41 @@ def search_cells(
     candidate. Each row of the answer depends on its own query only.
     """
     n_queries = probes.shape[0]
-    capacity = POOL_PER_CANDIDATE * n_candidates + PANEL_ROWS
+    capacity = POOL_PER_CANDIDATE * n_candidates + PANEL_ROWS + POOL_MARGIN
     pools = Pools(
         np.empty((n_queries, capacity), dtype=np.float32),
         np.empty((n_queries, capacity), dtype=np.int32),
         np.zeros(n_queries, dtype=np.int64),
         np.full(n_queries, np.inf, dtype=np.float32),
     )
-    queries = sketches[start : start + n_queries]
     # The nearest cells first: they bring the bounds down before the other cells are looked at.
     for first, last in ((0, 1), (1, probes.shape[1])):
-        visits, visit_offsets = visits_by_cell(probes[:, first:last], cell_offsets.size - 1)
-        for cell in range(cell_offsets.size - 1):
-            members = visits[visit_offsets[cell] : visit_offsets[cell + 1]]
-            row = cell_offsets[cell]
-            if members.size > 0 and cell_offsets[cell + 1] > row:
-                _scan_cell(sketches[row : cell_offsets[cell + 1]], row, queries, start, members, pools, n_candidates)
+        _visit_cells(sketches, cell_offsets, probes[:, first:last], start, pools, n_candidates)
     candidates = np.full((n_queries, n_candidates), EMPTY, dtype=np.int32)
-    for i in range(n_queries):
-        _cut_pool(pools, i, n_candidates)
-        candidates[i, : pools.counts[i]] = pools.labels[i, : pools.counts[i]]
+    _hand_over(pools, candidates)
     return candidates
+
+
+@compiled
+def _visit_cells(
+    sketches: np.ndarray, cell_offsets: np.ndarray, probes: np.ndarray, start: int, pools: Pools, n_candidates: int
+) -> None:
+    """Offer the rows of all cells of `probes` to their queries, and leave the nearest in the pools."""
+    queries = sketches[start : start + probes.shape[0]]
+    visits, visit_offsets = visits_by_cell(probes, cell_offsets.size - 1)
+    for cell in range(cell_offsets.size - 1):
+        members = visits[visit_offsets[cell] : visit_offsets[cell + 1]]
+        row = cell_offsets[cell]
+        if members.size > 0 and cell_offsets[cell + 1] > row:
+            _scan_cell(sketches[row : cell_offsets[cell + 1]], row, queries, start, members, pools, n_candidates)
+    for i in range(probes.shape[0]):
+        _cut_pool(pools, i, n_candidates)
+
+
+@compiled
+def _hand_over(pools: Pools, candidates: np.ndarray) -> None:
+    for i in range(candidates.shape[0]):
+        candidates[i, : pools.counts[i]] = pools.labels[i, : pools.counts[i]]
 
 
 @compiled
@@ -121,136 +124,22 @@ def _scan_cell(
     bases = np.zeros(n_padded, dtype=np.float32)
     center_queries(queries, members, center, centered, bases)
     products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
+    numbers = np.empty(PANEL_ROWS, dtype=np.int32)
+    values, labels, counts, bounds = pools  # fields taken in a loop would be counted as references
+    capacity = values.shape[1]
     # Queries outside, panels inside: the panels of a cell stay in the second-level cache, the pools in the first.
     for first in range(0, members.size, QUERY_GROUP):
         for p in range(panels.shape[0]):
-            multiply_panel(centered, first, panels, norms, p, products)
+            multiply_panel(centered, bases, first, panels, norms, p, products)
+            number_lanes(numbers, row + p * PANEL_ROWS)
             for j in range(min(QUERY_GROUP, members.size - first)):
                 i = members[first + j]
-                if pools.counts[i] + PANEL_ROWS >= pools.values.shape[1]:
+                if counts[i] + PANEL_ROWS + POOL_MARGIN > capacity:
                     _cut_pool(pools, i, n_candidates)
-                _collect(products, j, bases[first + j], row + p * PANEL_ROWS, start + i, pools, i)
-
-
-@compiled
-def _collect(products: np.ndarray, j: int, base: float, row: int, own_row: int, pools: Pools, query: int) -> None:
-    """Add the rows of a panel, which begins at `row`, that are within the bound of a query to its pool."""
-    i, group = np.uint64(query), np.uint64(j)
-    bound = min(np.float32(pools.bounds[i] - base), LARGEST)
-    if lanes_within(products, j, bound) == 0:
-        return
-    count = np.uint64(pools.counts[i])
-    label, own_label = np.int32(row), np.int32(own_row)
-    for lane in range(np.uint64(PANEL_ROWS)):
-        product = products[group, lane]
-        pools.values[i, count] = product + base
-        pools.labels[i, count] = label
-        count += np.uint64((product <= bound) & (label != own_label))
-        label = np.int32(label + np.int32(1))
-    pools.counts[i] = np.int64(count)
-
-
-@compiled
-def propose_neighbors(
-    sketches: np.ndarray,
-    start: int,
-    own: Edges,
-    sources: np.ndarray,
-    lists: Edges,
-    limits: np.ndarray,
-    n_candidates: int,
-) -> np.ndarray:
-    """Return the rows of smallest sketch distance among the neighbours of each query's neighbours.
-
-    sketches: (N, s) float32, all work rows; the queries are the n rows from `start` on, with edges `own` (n, k).
-    sources: (n, w <= k), where in `lists` (u, any width) the edges of each of the first w neighbours stand, -1 for
-    none. limits: (n,) squared sketch distance from which on a row cannot become a neighbour. Pairs of two edges of
-    which neither is fresh were looked at in an earlier round and are skipped. Returns (n, n_candidates) int32 in no
-    particular order, at least four fifths of them if there are as many, -1 in the rest: never the query, never one of
-    its neighbours, no row twice.
-    """
-    n_queries, n_neighbors = own.indices.shape
-    candidates = np.full((n_queries, n_candidates), EMPTY, dtype=np.int32)
-    values = np.empty((1, POOL_PER_CANDIDATE * n_candidates + PANEL_ROWS), dtype=np.float32)
-    labels = np.empty(values.shape, dtype=np.int32)
-    n_most_seen = 1 + n_neighbors + sources.shape[1] * lists.indices.shape[1]
-    unseen = np.empty(n_most_seen, dtype=np.int32)
-    bits = 4
-    while (1 << bits) < 2 * n_most_seen:
-        bits += 1
-    seen = np.empty(1 << bits, dtype=np.int32)
-    for i in range(n_queries):
-        seen[:] = EMPTY
-        _first_seen(seen, bits, start + i)
-        for j in range(n_neighbors):
-            if own.indices[i, j] >= 0:
-                _first_seen(seen, bits, own.indices[i, j])
-        n_unseen = _unseen_rows(i, own, sources, lists, seen, bits, unseen, sketches)
-        count, bound = 0, limits[i]
-        for j in range(n_unseen):
-            value = sketch_distance(sketches, start + i, unseen[j])
-            if value < bound:
-                values[0, count] = value
-                labels[0, count] = unseen[j]
-                count += 1
-                if count == values.shape[1]:
-                    count, bound = keep_smallest(values, labels, 0, count, bound, n_candidates)
-        if count > n_candidates:
-            count, bound = keep_smallest(values, labels, 0, count, bound, n_candidates)
-        candidates[i, :count] = labels[0, :count]
-    return candidates
-
-
-@compiled
-def _unseen_rows(
-    query: int,
-    own: Edges,
-    sources: np.ndarray,
-    lists: Edges,
-    seen: np.ndarray,
-    bits: int,
-    unseen: np.ndarray,
-    sketches: np.ndarray,
-) -> int:
-    """Write the neighbours of the neighbours of a query that are not in `seen` into `unseen`; return how many.
-
-    Their sketches are asked for at once: they lie all over memory, and are needed when the list is complete.
-    """
-    i, n_unseen = np.uint64(query), np.uint64(0)
-    for j in range(np.uint64(sources.shape[1])):
-        if sources[i, j] < 0:
-            continue
-        source = np.uint64(sources[i, j])
-        for l in range(np.uint64(lists.indices.shape[1])):
-            row = lists.indices[source, l]
-            if row >= 0 and (own.fresh[i, j] or lists.fresh[source, l]) and _first_seen(seen, bits, row):
-                prefetch_row(sketches, row)
-                unseen[n_unseen] = row
-                n_unseen += np.uint64(1)
-    return np.int64(n_unseen)
-
-
-@compiled
-def _first_seen(seen: np.ndarray, bits: int, row: int) -> bool:
-    """Put `row` into the open hash table `seen` of 2**bits places; tell whether it was new."""
-    mask = np.uint32(seen.size - 1)
-    place = np.uint32(np.uint32(row) * HASH_MULTIPLIER) >> np.uint32(32 - bits)
-    while seen[place] != EMPTY:
-        if seen[place] == row:
-            return False
-        place = np.uint32(place + np.uint32(1)) & mask
-    seen[place] = row
-    return True
-
-
-@compiled_sums
-def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
-    """Return the squared distance of two of the `sketches` (N, s), in float32."""
-    a, b, total = np.uint64(row_a), np.uint64(row_b), np.float32(0.0)
-    for d in range(np.uint64(sketches.shape[1])):
-        difference = sketches[a, d] - sketches[b, d]
-        total += difference * difference
-    return total
+                if numbers[0] <= start + i < numbers[0] + PANEL_ROWS:
+                    products[j, start + i - numbers[0]] = np.inf  # a query is never its own candidate
+                place = i * capacity + counts[i]
+                counts[i] += append_within(products, j, bounds[i], numbers, values, labels, place)
 
 
 @compiled

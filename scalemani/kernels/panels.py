@@ -79,17 +79,24 @@ def center_queries(
 
 @compiled_sums
 def multiply_panel(
-    queries: np.ndarray, first: int, panels: np.ndarray, norms: np.ndarray, panel: int, products: np.ndarray
+    queries: np.ndarray,
+    bases: np.ndarray,
+    first: int,
+    panels: np.ndarray,
+    norms: np.ndarray,
+    panel: int,
+    products: np.ndarray,
 ) -> None:
-    """Write norms + queries[first : first + 4] . panel into `products` (4, 128)."""
+    """Write the squared distances, norms + bases + queries[first : first + 4] . panel, into `products` (4, 128)."""
     a, p = np.uint64(first), np.uint64(panel)
     b, c, d = a + _1, a + _2, a + _3
+    base_a, base_b, base_c, base_d = bases[a], bases[b], bases[c], bases[d]
     for lane in range(_LANES):
         norm = norms[p, lane]
-        products[_0, lane] = norm
-        products[_1, lane] = norm
-        products[_2, lane] = norm
-        products[_3, lane] = norm
+        products[_0, lane] = norm + base_a
+        products[_1, lane] = norm + base_b
+        products[_2, lane] = norm + base_c
+        products[_3, lane] = norm + base_d
     for k in range(_0, np.uint64(queries.shape[1]), _4):
         a0, a1, a2, a3 = queries[a, k], queries[a, k + _1], queries[a, k + _2], queries[a, k + _3]
         b0, b1, b2, b3 = queries[b, k], queries[b, k + _1], queries[b, k + _2], queries[b, k + _3]
@@ -106,23 +113,7 @@ def multiply_panel(
 
 
 @compiled
-def lanes_within(products: np.ndarray, query: int, bound: float) -> int:
-    """Return how many products of a query are not above `bound`. A count vectorises; a minimum does not (NaN)."""
-    i, limit = np.uint64(query), np.float32(bound)
-    count = np.int32(0)
+def number_lanes(numbers: np.ndarray, first: int) -> None:
+    """Write the numbers from `first` on into `numbers` (128,) int32."""
     for lane in range(_LANES):
-        count += np.int32(products[i, lane] <= limit)
-    return np.int64(count)
-
-
-@compiled
-def select_lanes(products: np.ndarray, query: int, bound: float, lanes: np.ndarray) -> int:
-    """Write the lanes whose products with a query are not above `bound` into `lanes` (129,); return how many."""
-    i, limit = np.uint64(query), np.float32(bound)
-    if lanes_within(products, query, limit) == 0:
-        return 0
-    n_lanes = _0
-    for lane in range(_LANES):
-        lanes[n_lanes] = lane
-        n_lanes += np.uint64(products[i, lane] <= limit)
-    return np.int64(n_lanes)
+        numbers[lane] = first + np.int64(lane)

@@ -3,9 +3,11 @@
 import numpy as np
 
 from scalemani.kernels.compile import compiled, compiled_sums
+from scalemani.kernels.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, compress_lanes
 
 MOST_HALVINGS = 24  # as many as float32 has digits: values that are still together then are ties
-SMALLEST = np.finfo(np.float32).tiny
+SMALLEST, LARGEST = np.finfo(np.float32).tiny, np.finfo(np.float32).max  # what is missing is infinitely far
+POOL_MARGIN = LANES_AT_ONCE  # room that a pool needs behind what it holds
 _1 = np.uint64(1)
 
 
@@ -31,7 +33,8 @@ def keep_smallest(
 ) -> tuple[int, float]:
     """Move the smallest of the first `n_values` >= `most` of a query's pool to its front: four fifths to all of `most`.
 
-    values: (n, capacity) float32, none above `highest`, which may be infinite; labels likewise. Returns
+    values: (n, capacity >= n_values + POOL_MARGIN) float32, none above `highest`, which may be infinite; labels
+    likewise int32; both C-contiguous. Returns
     how many are kept, and a bound: nothing kept is above it, nothing dropped below it. Bisection by counting, since
     counts vectorise and a quickselect mispredicts half of its branches; ties that cannot be parted are cut in order.
     """
@@ -50,12 +53,44 @@ def keep_smallest(
             high = middle
             if count <= most:
                 break
-    i, kept = np.uint64(query), np.uint64(0)
-    for j in range(np.uint64(n_values)):
-        value, label = values[i, j], labels[i, j]
-        values[i, kept], labels[i, kept] = value, label
-        kept += np.uint64(value <= high)
-    return min(np.int64(kept), most), high
+    values[query, n_values : n_values + POOL_MARGIN] = np.inf
+    kept, place = 0, query * values.shape[1]
+    values_at, labels_at = values.ctypes.data + ITEM_BYTES * place, labels.ctypes.data + ITEM_BYTES * place
+    for j in range(0, n_values, LANES_AT_ONCE):
+        kept += compress_lanes(
+            values_at + ITEM_BYTES * j,
+            labels_at + ITEM_BYTES * j,
+            min(high, LARGEST),
+            values_at + ITEM_BYTES * kept,
+            labels_at + ITEM_BYTES * kept,
+        )
+    return min(kept, most), high
+
+
+@compiled
+def append_within(
+    found: np.ndarray, query: int, bound: float, numbers: np.ndarray, values: np.ndarray, labels: np.ndarray, place: int
+) -> int:
+    """Append the values of a query that are not above `bound`, and their numbers, to a pool; return how many.
+
+    found: (n, m) float32 and numbers: (m,) int32, m a multiple of 16. values, labels: float32 and int32, of one shape;
+    place: where in them, counted over all rows, to go on. POOL_MARGIN places behind what is appended may be
+    overwritten. All are C-contiguous.
+    """
+    limit = min(np.float32(bound), LARGEST)
+    if _count_within(found, query, found.shape[1], limit) == 0:
+        return 0
+    found_at, appended = found.ctypes.data + query * found.strides[0], 0
+    values_at, labels_at = values.ctypes.data + ITEM_BYTES * place, labels.ctypes.data + ITEM_BYTES * place
+    for j in range(0, found.shape[1], LANES_AT_ONCE):
+        appended += compress_lanes(
+            found_at + ITEM_BYTES * j,
+            numbers.ctypes.data + ITEM_BYTES * j,
+            limit,
+            values_at + ITEM_BYTES * appended,
+            labels_at + ITEM_BYTES * appended,
+        )
+    return appended
 
 
 @compiled

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.cells import group_by_cell, locality_order, nearest_cells, train_cells
+from scalemani.kernels.cells import group_by_cell, locality_order, nearest_cells, nearest_nearby_cells, train_cells
 
 
 @pytest.mark.parametrize(("n_cells", "n_dims"), [(1, 3), (5, 1), (128, 7), (300, 64)])
@@ -24,6 +24,27 @@ def test_a_cell_depends_on_its_own_sketch_only():
     whole = nearest_cells(sketches, centroids, 6)
     for start, stop in ((0, 1), (1, 514), (514, 700)):
         np.testing.assert_array_equal(nearest_cells(sketches[start:stop], centroids, 6), whole[start:stop])
+
+
+def test_nearby_cells_are_the_nearest_of_those_near_the_own_cell():
+    generator = np.random.default_rng(2)
+    sketches, centroids = (generator.normal(size=(n, 8)).astype(np.float32) for n in (1500, 60))
+    order, offsets = group_by_cell(nearest_cells(sketches, centroids, 1)[:, 0], 60)
+    sketches = sketches[order]
+    everywhere = nearest_cells(centroids, centroids, 60)
+    np.testing.assert_array_equal(
+        nearest_nearby_cells(sketches, 0, 1500, offsets, centroids, everywhere, 5),
+        nearest_cells(sketches, centroids, 5),
+    )
+    nearby = everywhere[:, :20]
+    whole = nearest_nearby_cells(sketches, 0, 1500, offsets, centroids, nearby, 5)
+    distances = cdist(sketches.astype(float), centroids.astype(float))
+    for i in range(1500):
+        near = nearby[np.searchsorted(offsets, i, side="right") - 1]
+        np.testing.assert_array_equal(whole[i], near[np.argsort(distances[i, near])[:5]])
+    for start, stop in ((0, 1), (1, 700), (700, 1500)):
+        part = nearest_nearby_cells(sketches, start, stop, offsets, centroids, nearby, 5)
+        np.testing.assert_array_equal(part, whole[start:stop])
 
 
 def test_training_lowers_the_cost_and_separates_clusters():

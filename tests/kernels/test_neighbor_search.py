@@ -5,7 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.cells import group_by_cell, nearest_cells, train_cells
-from scalemani.kernels.neighbor_search import Edges, compact_rows, propose_neighbors, search_cells
+from scalemani.kernels.neighbor_proposals import Edges, propose_neighbors
+from scalemani.kernels.neighbor_search import compact_rows, search_cells
 from scalemani.kernels.neighbors import no_neighbors, refine_neighbors
 from scalemani.kernels.sketch import fit_sketch, sketch_points
 
