@@ -16,7 +16,9 @@ from scalemani.kernels.large_arrays import empty, large_arrays_from, large_array
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import LocalObjects
 
-M_ARENA_MAX, ARENAS = -8, 2  # of mallopt(3)
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # of mallopt(3)
+ARENAS = 2
+SHARED_BYTES = 2**20  # larger arrays go back to the system as soon as they are freed
 
 Made = TypeVar("Made")
 
@@ -152,9 +154,15 @@ def release() -> None:
 
 
 def share_freed_memory() -> None:
-    """Have glibc's allocator keep freed memory for all threads and not for each: called before threads are started."""
+    """Have glibc's allocator keep what is freed for all threads and not for each, and of large arrays nothing.
+
+    Called before threads are started. Left alone, the allocator would keep arrays of up to 32 MB, with holes between
+    them that nothing fits into.
+    """
     with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL("libc.so.6").mallopt(M_ARENA_MAX, ARENAS)
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(M_ARENA_MAX, ARENAS)
+        libc.mallopt(M_MMAP_THRESHOLD, SHARED_BYTES)
 
 
 def enter(scope: str) -> None:
