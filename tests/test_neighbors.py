@@ -83,8 +83,8 @@ def test_fresh_entries_are_those_that_the_round_before_did_not_hold(finished):
 def test_listed_edges_are_the_heads_of_the_lists(finished):
     task = task_with(finished, 0)
     lists = neighbors.listed_edges(task, "round_0")
-    np.testing.assert_array_equal(lists.indices, task.output.read("round_0/indices")[:, :K])
-    assert lists.indices.nbytes + lists.fresh.nbytes == neighbors.EDGE_BYTES * neighbors.n_listed(K) * 3500
+    np.testing.assert_array_equal(lists[0], task.output.read("round_0/indices")[:, :K])
+    assert lists[0].nbytes + lists[1].nbytes == neighbors.EDGE_BYTES * neighbors.n_listed(K) * 3500
 
 
 def test_the_latest_version_is_made_once_and_takes_the_place_of_the_one_before():

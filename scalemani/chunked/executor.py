@@ -1,6 +1,7 @@
 """Runs one task a block: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
 
 import contextlib
+import functools
 import os
 import threading
 import time
@@ -17,6 +18,7 @@ from distributed import Client
 from scalemani.chunked.clients import capacities, check_address, check_reach, connected, local_processes
 from scalemani.chunked.cluster import ClusterMap, Needs
 from scalemani.chunked.folds import OrderedFold
+from scalemani.chunked.mapped import let_go_of_many
 from scalemani.chunked.one_thread import blas_at_one_thread
 from scalemani.chunked.resident import share_freed_memory
 from scalemani.errors import ConfigError
@@ -165,20 +167,27 @@ class Executor:
     def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
         with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(function, units))
+            return list(pool.map(functools.partial(done, function), units))
 
     def _advance(self) -> None:
         with self._lock:
             self.progress.advance()
 
     def _counted(self, function: Callable[[Any], Any], unit: Any) -> Any:
-        result = function(unit)
+        result = done(function, unit)
         self._advance()
         return result
 
     def _map_threads(self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int) -> list[Any]:
         tasks = [dask.delayed(self._counted, pure=False, traverse=False)(function, unit) for unit in units]
         return list(dask.compute(*tasks, scheduler="threads", num_workers=at_once)) if tasks else []
+
+
+def done(function: Callable[[Any], Any], unit: Any) -> Any:
+    """Return function(unit); of what it has touched of mapped files, little stays in memory."""
+    result = function(unit)
+    let_go_of_many()
+    return result
 
 
 def nothing() -> None:

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from scalemani.chunked.mapped import mapped_arrays
-from scalemani.kernels.large_arrays import empty, large_arrays_from, large_arrays_in_memory
+from scalemani.chunked.mapped import MappedRows, Table
+from scalemani.kernels.large_arrays import empty, large_arrays_in_memory
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import LocalObjects
 
@@ -96,14 +96,15 @@ def resident(group: StageGroup, name: str) -> np.ndarray:
     return kept((group.root, group.path, name), read_only)
 
 
-def mapped(group: StageGroup, name: str) -> np.ndarray:
+def mapped(group: StageGroup, name: str) -> MappedRows:
     """As `resident`, for an array with a row a point, in a mapped file: of which little is in memory at any moment."""
 
-    def filled() -> np.ndarray:
-        with large_arrays_from(mapped_arrays(scratch_folder(group))):
-            values = read_large(group, name)
-        values.flags.writeable = False
-        return values
+    def filled() -> MappedRows:
+        array = group.array(name)
+        rows, step = MappedRows(scratch_folder(group), array.shape, array.dtype), array.chunks[0]
+        for start in range(0, len(rows), step):
+            rows[start : start + step] = np.asarray(array[start : start + step])
+        return rows
 
     return kept((group.root, group.path, name), filled)
 
@@ -125,12 +126,18 @@ def scratch_folder(group: StageGroup) -> Path:
 
 
 def gather_rows(group: StageGroup, name: str, rows: np.ndarray, cache_bytes: int) -> np.ndarray:
-    """Return the rows of an array at given row numbers, reading each block that holds one of them once.
-
-    Shapes: rows (n,) int, in any order; returns (n, columns...). Blocks are kept up to `cache_bytes` for the next call.
-    """
+    """Return the rows of an array at given row numbers: `gather_into` new memory."""
     array = group.array(name)
     gathered = np.empty((len(rows), *array.shape[1:]), dtype=array.dtype)
+    gather_into(gathered, group, name, rows, cache_bytes)
+    return gathered
+
+
+def gather_into(gathered: Table, group: StageGroup, name: str, rows: np.ndarray, cache_bytes: int) -> None:
+    """Write the rows of an array at given row numbers to a table, reading each block that holds one of them once.
+
+    Shapes: rows (n,) int, in any order; gathered (n, columns...). Blocks are kept, `cache_bytes` of them, for the next.
+    """
     ordered = bool(np.all(rows[1:] >= rows[:-1]))
     order = np.arange(0) if ordered else np.argsort(rows, kind="stable")
     ascending = rows if ordered else rows[order]
@@ -140,7 +147,6 @@ def gather_rows(group: StageGroup, name: str, rows: np.ndarray, cache_bytes: int
         inside = slice(cuts[position], cuts[position + 1])
         local = ascending[inside] - block * group.block_rows
         gathered[inside if ordered else order[inside]] = _cache.block(group, name, int(block), cache_bytes)[local]
-    return gathered
 
 
 def release() -> None:

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from scalemani.chunked.cluster import Needs
 from scalemani.chunked.executor import Executor, timed
 from scalemani.chunked.folds import folded, runs_of
-from scalemani.chunked.mapped import Empty, mapped_arrays
+from scalemani.chunked.mapped import Empty, MappedRows, Table, mapped_arrays
 from scalemani.chunked.resident import mapped, resident, scratch_folder
 from scalemani.params import Parameters
 from scalemani.store.groups import StageGroup, block_unit
@@ -85,9 +86,13 @@ class StageTask:
     cache_bytes: int
     in_memory: bool = True
 
-    def whole(self, group: StageGroup, name: str) -> np.ndarray:
+    def whole(self, group: StageGroup, name: str) -> Table:
         """Return a whole array with a row a point, kept until the stage ends: in memory where that has room."""
         return resident(group, name) if self.in_memory else mapped(group, name)
+
+    def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
+        """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""
+        return np.empty(shape, dtype) if self.in_memory else MappedRows(scratch_folder(self.output), shape, dtype)
 
     @property
     def empty(self) -> Empty:

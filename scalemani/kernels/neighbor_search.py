@@ -4,7 +4,8 @@ Sketches alone are looked at; exact distances settle the candidates in `neighbor
 Rows are "work rows": the points sorted by cell, so that a cell is a contiguous range of rows.
 """
 
-from typing import NamedTuple
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from scalemani.kernels.panels import (
 from scalemani.kernels.selection import POOL_MARGIN, append_within, keep_smallest
 
 EMPTY = np.int32(-1)
+ROWS_AT_ONCE = 8192  # of cells that are scanned one after the other: 2 MiB of sketches
 POOL_PER_CANDIDATE = 3  # room in a pool for each candidate asked for, beside that for one more panel
 
 
@@ -34,8 +36,22 @@ class Pools(NamedTuple):
     bounds: np.ndarray  # (n,) float32
 
 
+class RowSlices(Protocol):
+    """Rows of which slices can be had: an array, or what reads them from somewhere."""
+
+    def __getitem__(self, rows: slice, /) -> np.ndarray:
+        """Return a slice of rows."""
+
+
+class Visits(NamedTuple):
+    """Which queries visit each cell: `queries` cell after cell, ascending in each, from `offsets` (C + 1,) on."""
+
+    queries: np.ndarray
+    offsets: np.ndarray
+
+
 def search_cells(
-    sketches: np.ndarray, cell_offsets: np.ndarray, probes: np.ndarray, start: int, n_candidates: int
+    sketches: RowSlices, cell_offsets: np.ndarray, probes: np.ndarray, start: int, n_candidates: int
 ) -> np.ndarray:
     """Return the rows of smallest sketch distance among the cells that each query visits.
 
@@ -53,27 +69,58 @@ def search_cells(
         np.zeros(n_queries, dtype=np.int64),
         np.full(n_queries, np.inf, dtype=np.float32),
     )
+    queries = sketches[start : start + n_queries]
     # The nearest cells first: they bring the bounds down before the other cells are looked at.
-    for first, last in ((0, 1), (1, probes.shape[1])):
-        _visit_cells(sketches, cell_offsets, probes[:, first:last], start, pools, n_candidates)
+    for own in (probes[:, :1], probes[:, 1:]):
+        visits = visits_by_cell(own, cell_offsets.size - 1)
+        for low, high in _cell_ranges(visits, cell_offsets):
+            rows, offsets = sketches[cell_offsets[low] : cell_offsets[high]], cell_offsets[low : high + 1]
+            _scan_cells(rows, offsets, visits, low, (queries, start), pools, n_candidates)
+        _cut_pools(pools, n_candidates)
     candidates = np.full((n_queries, n_candidates), EMPTY, dtype=np.int32)
     _hand_over(pools, candidates)
     return candidates
 
 
+def _cell_ranges(visits: Visits, cell_offsets: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield ranges [low, high) of cells that hold all visited ones: a cell, or several of ROWS_AT_ONCE rows at most."""
+    visited = np.flatnonzero(np.diff(visits.offsets))
+    ends = cell_offsets[visited + 1]
+    first = 0
+    while first < len(visited):
+        fitting = np.searchsorted(ends, cell_offsets[visited[first]] + ROWS_AT_ONCE, side="right")
+        last = max(first, int(fitting) - 1)
+        yield int(visited[first]), int(visited[last]) + 1
+        first = last + 1
+
+
 @compiled
-def _visit_cells(
-    sketches: np.ndarray, cell_offsets: np.ndarray, probes: np.ndarray, start: int, pools: Pools, n_candidates: int
+def _scan_cells(
+    rows: np.ndarray,
+    offsets: np.ndarray,
+    visits: Visits,
+    first_cell: int,
+    asked: tuple[np.ndarray, int],
+    pools: Pools,
+    n_candidates: int,
 ) -> None:
-    """Offer the rows of all cells of `probes` to their queries, and leave the nearest in the pools."""
-    queries = sketches[start : start + probes.shape[0]]
-    visits, visit_offsets = visits_by_cell(probes, cell_offsets.size - 1)
-    for cell in range(cell_offsets.size - 1):
-        members = visits[visit_offsets[cell] : visit_offsets[cell + 1]]
-        row = cell_offsets[cell]
-        if members.size > 0 and cell_offsets[cell + 1] > row:
-            _scan_cell(sketches[row : cell_offsets[cell + 1]], row, queries, start, members, pools, n_candidates)
-    for i in range(probes.shape[0]):
+    """Offer `rows`, those of the cells from `first_cell` on that begin at `offsets`, to the queries that visit them.
+
+    asked: the queries, and the work row at which they begin.
+    """
+    queries, start = asked
+    for cell in range(offsets.size - 1):
+        visit = first_cell + cell
+        members = visits.queries[visits.offsets[visit] : visits.offsets[visit + 1]]
+        row = offsets[cell]
+        if members.size > 0 and offsets[cell + 1] > row:
+            own = rows[row - offsets[0] : offsets[cell + 1] - offsets[0]]
+            _scan_cell(own, row, queries, start, members, pools, n_candidates)
+
+
+@compiled
+def _cut_pools(pools: Pools, n_candidates: int) -> None:
+    for i in range(pools.counts.size):
         _cut_pool(pools, i, n_candidates)
 
 
@@ -93,8 +140,8 @@ def _cut_pool(pools: Pools, i: int, n_candidates: int) -> None:
 
 
 @compiled
-def visits_by_cell(probes: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the queries that visit each cell, cell after cell, ascending, and where each cell starts (C + 1,)."""
+def visits_by_cell(probes: np.ndarray, n_cells: int) -> Visits:
+    """Return the queries that visit each cell."""
     offsets = np.zeros(n_cells + 1, dtype=np.int64)
     for i in range(probes.shape[0]):
         for j in range(probes.shape[1]):
@@ -109,7 +156,7 @@ def visits_by_cell(probes: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.nda
             if cell >= 0:
                 visits[filled[cell]] = i
                 filled[cell] += 1
-    return visits, offsets
+    return Visits(visits, offsets)
 
 
 @compiled
@@ -140,30 +187,3 @@ def _scan_cell(
                     products[j, start + i - numbers[0]] = np.inf  # a query is never its own candidate
                 place = i * capacity + counts[i]
                 counts[i] += append_within(products, j, bounds[i], numbers, values, labels, place)
-
-
-@compiled
-def compact_rows(candidates: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows among `candidates` and where each candidate stands among them.
-
-    candidates: (n, c) rows below `n_rows`, -1 for none. Returns (u,) int64, ascending, and (n, c) int32, -1 for none.
-    """
-    places = np.full(n_rows, EMPTY, dtype=np.int32)
-    for i in range(candidates.shape[0]):
-        for j in range(candidates.shape[1]):
-            if candidates[i, j] >= 0:
-                places[candidates[i, j]] = 0
-    n_distinct = 0
-    for row in range(n_rows):
-        if places[row] == 0:
-            places[row] = n_distinct
-            n_distinct += 1
-    distinct = np.empty(n_distinct, dtype=np.int64)
-    for row in range(n_rows):
-        if places[row] >= 0:
-            distinct[places[row]] = row
-    positions = np.empty(candidates.shape, dtype=np.int32)
-    for i in range(candidates.shape[0]):
-        for j in range(candidates.shape[1]):
-            positions[i, j] = places[candidates[i, j]] if candidates[i, j] >= 0 else EMPTY
-    return distinct, positions

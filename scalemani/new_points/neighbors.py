@@ -9,8 +9,9 @@ from scalemani.chunked.graph import sketch_basis
 from scalemani.chunked.resident import gather_rows
 from scalemani.kernels.cells import nearest_cells
 from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
-from scalemani.kernels.neighbor_search import compact_rows, search_cells
+from scalemani.kernels.neighbor_search import search_cells
 from scalemani.kernels.neighbors import Neighbors, no_neighbors, refine_neighbors
+from scalemani.kernels.row_sets import compact_rows
 from scalemani.kernels.sketch import SketchBasis, sketch_points
 from scalemani.run import Run
 from scalemani.stages.neighbors import EXACT_BELOW, MANY_PROBES
@@ -74,7 +75,7 @@ class NeighborIndex:
         probes = nearest_cells(own, self.centroids, MANY_PROBES)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         candidates = search_cells(table, self.cell_offsets, probes, start, wanted)
-        labels, places = compact_rows(candidates, start)
+        labels, places = compact_rows(candidates)
         rows = self.rows.gather(labels).astype(dtype, copy=False)
         none = no_neighbors(len(points), n_neighbors)
         return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]

@@ -1,10 +1,9 @@
 """The embedding in input order: Z times the landmarks' coordinates, refined by passes over the graph where asked.
 
-The vectors, N rows of a few columns, are held in memory or mapped; the graph is streamed by blocks, as many of which
-are kept as memory allows. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the
-landmarks see the large scale, the coarse graph the tight small clusters between them. The coarse graphs also tell each
-step where to go. The vectors are stored now and then: a refinement that was killed goes on from there and ends the same
-to the last bit.
+The vectors, N rows of a few columns, are held in memory or mapped, and so is the graph from the first pass over its
+blocks on. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the landmarks see the
+large scale, the coarse graph the tight small clusters between them. The coarse graphs also tell each step where to go.
+The vectors are stored now and then: a refinement that was killed goes on from there and ends the same to the last bit.
 """
 
 import functools
@@ -19,8 +18,8 @@ from scalemani.chunked.graph import coarse_levels, degrees_of, symmetric_block, 
 from scalemani.chunked.resident import kept, read_large
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.baselines import exact_eigenmaps
-from scalemani.kernels.graph_product import normalized_product
-from scalemani.kernels.large_arrays import empty, large_arrays_from, placed
+from scalemani.kernels.graph_product import Rows, normalized_product
+from scalemani.kernels.large_arrays import as_here, empty, large_arrays_from, placed
 from scalemani.kernels.multilevel import DAMPING, Multilevel, Transfer, hierarchy_bytes
 from scalemani.kernels.refinement import (
     RefinementProblem,
@@ -51,7 +50,7 @@ def vector_dtype(params: Parameters) -> type:
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the vectors, of a block of W, and of all of W, which is kept where it fits."""
+    """Return the bytes of the vectors, of W where it is passed over again and again, and of a block of it."""
     n_points, width = dimensions.n_points, params.n_components
     edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE)
     vectors = 24 * width * n_points
@@ -61,16 +60,17 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
         refining = (
             hierarchy_bytes(n_points, params.n_neighbors) + n_points * held * np.dtype(vector_dtype(params)).itemsize
         )
-        vectors = max(vectors, refining)  # the vectors in input order are made when those that were refined are gone
+        # the vectors in input order are made when those that were refined are gone
+        vectors = max(vectors, refining) + n_points * edges
     elif params.embedding.solver == "exact":
         vectors += n_points * (4 * edges + 8 * 3 * (2 * width + 20))
     vectors += BYTES_PER_POINT * n_points
-    block, cache = 3 * dimensions.block_rows * edges, n_points * edges
+    block = 3 * dimensions.block_rows * edges
     if params.embedding.solver == "exact":
-        return MemoryNeed(vectors, block, cache)  # its matrices are in memory whatever there is of it
+        return MemoryNeed(vectors, block)  # its matrices are in memory whatever there is of it
     least = n_points * (KEPT_BYTES_PER_POINT + KEPT_COPIES * np.dtype(vector_dtype(params)).itemsize * width)
     least += hierarchy_bytes(0, params.n_neighbors) if params.embedding.solver == "lll+refine" else 0
-    return MemoryNeed(least, block, cache, growing=max(0, vectors - least))
+    return MemoryNeed(least, block, growing=max(0, vectors - least))
 
 
 def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
@@ -112,26 +112,25 @@ class StreamedGraph:
         self.degrees = degrees_of(self._group, work.task.dimensions.n_points)
         self._inverse_roots = placed(1 / np.sqrt(self.degrees))
         self.trivial = placed(unit_roots(self.degrees))
-        per_block = EDGES_PER_NEIGHBOR * work.task.params.n_neighbors * BYTES_PER_EDGE * work.task.dimensions.block_rows
-        self._kept_blocks = int(work.task.cache_bytes // per_block)
+        self._passes_again = work.task.params.embedding.solver == "lll+refine"
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (N, m)."""
         out = empty(vectors.shape, vectors.dtype)
         blocks = list(range(self._work.task.dimensions.n_blocks))
-        self._work.executor.over(functools.partial(self._block_product, vectors, out), blocks)
+        self._work.executor.over(as_here(functools.partial(self._block_product, vectors, out)), blocks)
         self._work.executor.progress.advance()
         return out
 
     def _block_product(self, vectors: np.ndarray, out: np.ndarray, block: int) -> None:
         start, stop = self._work.task.dimensions.rows(block)
-        read = functools.partial(symmetric_rows_of, self._group, block)
-        rows = (
-            kept((self._group.root, self._group.path, "rows of W", block), read)
-            if block < self._kept_blocks
-            else read()
-        )
+        key = self._group.root, self._group.path, "rows of W", block
+        rows = kept(key, functools.partial(self._rows, block)) if self._passes_again else self._rows(block)
         normalized_product(rows, self._inverse_roots, start, vectors, out[start:stop])
+
+    def _rows(self, block: int) -> Rows:
+        indptr, indices, values = symmetric_rows_of(self._group, block)
+        return indptr, placed(indices), placed(values)
 
 
 Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.chunked.gathered import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES, proposed, refined
 from scalemani.chunked.graph import round_step, sketch_basis
+from scalemani.chunked.mapped import Table
 from scalemani.chunked.resident import gather_rows, kept, kept_latest, mapped, resident
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.cells import nearest_cells, nearest_nearby_cells
 from scalemani.kernels.draws import sample_rows
 from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
-from scalemani.kernels.neighbor_proposals import Edges, propose_neighbors
-from scalemani.kernels.neighbor_search import compact_rows, search_cells
-from scalemani.kernels.neighbors import Neighbors, merge_neighbors, no_neighbors, recall_at_k, refine_neighbors
+from scalemani.kernels.neighbor_proposals import Edges
+from scalemani.kernels.neighbor_search import search_cells
+from scalemani.kernels.neighbors import Neighbors, merge_neighbors, no_neighbors, recall_at_k
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 
@@ -34,7 +36,6 @@ FEW_NEIGHBORS = 30  # up to here every round settles 2 k candidates by exact dis
 FIRST_CANDIDATES = 1.7  # beyond: in the first round, in parts of k; in later ones k
 MOST_VISITED, MOST_LISTED = 30, 45  # neighbours whose lists are looked at, and how much of each list
 EDGE_BYTES = 5  # a neighbour and whether it is fresh
-STAMP_BYTES = 4  # a place for every row, while the candidates of a block are numbered or proposed
 
 
 def method_of(dimensions: Dimensions, params: Parameters) -> str:
@@ -69,8 +70,8 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     if method_of(dimensions, params) == "pynndescent":
         return MemoryNeed(n_points * (4 * dimensions.n_features + 60 * k) + everything, rows * k * 30)
     pools = rows * (8 * (3 * n_candidates(k, 0) + 144) + 60 * k)
-    gathered = min(rows * (4 + k // 4), n_points) * dimensions.row_bytes
-    per_task = pools + gathered + STAMP_BYTES * n_points
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(k, 1) * dimensions.row_bytes)
+    per_task = pools + min(gathered, n_points * (dimensions.row_bytes + 4 * width + NUMBER_BYTES))
     queries = min(params.neighbors.sampled_queries, n_points) * (dimensions.row_bytes + 4 * width)
     nearby = 4 * NEARBY_CELLS * n_points // params.partition.cell_points
     return MemoryNeed(queries + nearby, per_task, everything, growing=(4 * width + EDGE_BYTES * n_listed(k)) * n_points)
@@ -143,7 +144,8 @@ def cells_block(task: StageTask, block: int) -> Arrays:
     centroids = resident(task.inputs["partition"], "centroids")
     wanted = min(n_probes(task.dimensions, task.params), len(centroids))
     near = kept((task.output.root, task.output.path, "nearby"), functools.partial(nearby_cells, centroids, wanted))
-    probes = nearest_nearby_cells(sketches, start, stop, offsets, centroids, near, wanted)
+    own = sketches[start:stop]
+    probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, wanted)
     candidates = search_cells(sketches, offsets, probes, start, n_candidates(task.params.n_neighbors, 0))
     return settled(task, block, candidates, no_known(task, block))
 
@@ -165,16 +167,15 @@ def joined_block(number: int, task: StageTask, block: int) -> Arrays:
     limits = ((distances[:, -1] / sketch_basis(task.inputs["partition"]).scale) ** 2).astype(np.float32)
     sketches = task.whole(task.inputs["work_points"], "sketch")
     own, visited = Edges(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
-    candidates = propose_neighbors(
-        sketches, start, own, visited, lists, limits, n_candidates(task.params.n_neighbors, number)
-    )
+    count = n_candidates(task.params.n_neighbors, number)
+    candidates = proposed(sketches, start, own, visited, lists, limits, count)
     return settled(task, block, candidates, Neighbors(indices, distances))
 
 
-def listed_edges(task: StageTask, step: str) -> Edges:
-    """Return the head of the list of every point after a round: each block would else read most other blocks anew."""
+def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:
+    """Return `Edges` of the head of every list after a round: each block would else read most other blocks anew."""
     shape = (task.dimensions.n_points, n_listed(task.params.n_neighbors))
-    lists = Edges(task.empty(shape, np.int32), task.empty(shape, np.bool_))
+    lists = task.table(shape, np.int32), task.table(shape, np.bool_)
     for block in range(task.dimensions.n_blocks):
         rows = slice(*task.dimensions.rows(block))
         for name, values in zip(("indices", "fresh"), lists, strict=True):
@@ -184,23 +185,12 @@ def listed_edges(task: StageTask, step: str) -> Edges:
 
 def settled(task: StageTask, block: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
     """Return the arrays of a block: the nearest of what is known and the candidates, by exact distance."""
-    points, n_points = task.inputs["work_points"], task.dimensions.n_points
-    if task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes:
-        # where all points fit they are measured where they lie: rows gathered for each block are most of its memory
-        rows, labels, places = resident(points, "points"), row_numbers(n_points), candidates
-        queries = rows[slice(*task.dimensions.rows(block))]
-    else:
-        # they lie in more blocks than memory holds, each of which would be decoded for a few rows, again and again
-        distinct, places = compact_rows(candidates, n_points)
-        rows, labels = np.asarray(mapped(points, "points")[distinct]), distinct.astype(np.int32)
-        queries = points.read_block("points", block)
-    found, fresh = refine_neighbors(queries, rows, labels, places, known)
+    group, n_points = task.inputs["work_points"], task.dimensions.n_points
+    start, _ = task.dimensions.rows(block)
+    fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
+    points: Table = resident(group, "points") if fits else mapped(group, "points")
+    found, fresh = refined(points, start, candidates, known)
     return {"indices": found.indices, "distances": found.distances, "fresh": fresh.astype(np.uint8)}
-
-
-def row_numbers(n_points: int) -> np.ndarray:
-    """Return the numbers of all work rows: made once a process and kept."""
-    return kept(("row numbers", n_points), functools.partial(np.arange, n_points, dtype=np.int32))
 
 
 def exact_block(task: StageTask, block: int) -> Arrays:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scalemani.chunked.graph import sketch_basis
-from scalemani.chunked.resident import gather_rows, resident
+from scalemani.chunked.resident import gather_into, resident
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.cells import group_by_cell
 from scalemani.kernels.sketch import sketch_points
@@ -15,13 +15,13 @@ BYTES_PER_ROW_NUMBER = 16  # the order and what sorting it takes
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the order, of a run of one block with a source block, and of a run over all."""
+    """Return the bytes of the order, of a block with a source block, and of all points that runs collect."""
     width = min(params.partition.sketch_dimensions, dimensions.n_features)
     rows = dimensions.block_rows * dimensions.row_bytes
     return MemoryNeed(
         2 * BYTES_PER_ROW_NUMBER * dimensions.n_points,
         5 * rows + 12 * width * dimensions.block_rows,
-        dimensions.n_blocks * rows,
+        growing=dimensions.n_blocks * rows,
     )
 
 
@@ -49,7 +49,7 @@ def run(work: StageWork) -> dict[str, Any]:
             RowArray("sketch", "float32", (width,), ("point", "axis"), "their leading principal components"),
         ],
     )
-    work.map_runs(ordered_blocks, work.run_blocks(dimensions.block_rows * dimensions.row_bytes))
+    work.map_runs(ordered_blocks, -(-dimensions.n_blocks // work.at_once))
     return {}
 
 
@@ -58,7 +58,8 @@ def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int
     order = resident(task.output, "input_rows")
     basis = sketch_basis(task.inputs["partition"])
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
-    points = gather_rows(task.inputs["points"], "points", order[first:last], 0)
+    points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
+    gather_into(points, task.inputs["points"], "points", order[first:last], 0)
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         rows = points[start - first : stop - first]

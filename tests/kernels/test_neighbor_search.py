@@ -6,8 +6,9 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.cells import group_by_cell, nearest_cells, train_cells
 from scalemani.kernels.neighbor_proposals import Edges, propose_neighbors
-from scalemani.kernels.neighbor_search import compact_rows, search_cells
+from scalemani.kernels.neighbor_search import search_cells
 from scalemani.kernels.neighbors import no_neighbors, refine_neighbors
+from scalemani.kernels.row_sets import compact_rows
 from scalemani.kernels.sketch import fit_sketch, sketch_points
 
 
@@ -91,14 +92,14 @@ def test_proposals_through_gathered_lists_are_the_same():
     limits = np.full(50, np.inf, dtype=np.float32)
     own = Edges(graph.indices[:50], graph.fresh[:50])
     whole = propose_neighbors(sketches, 0, own, own.indices, graph, limits, 10)
-    rows, places = compact_rows(own.indices, 300)
+    rows, places = compact_rows(own.indices)
     gathered = Edges(graph.indices[rows], graph.fresh[rows])
     np.testing.assert_array_equal(propose_neighbors(sketches, 0, own, places, gathered, limits, 10), whole)
 
 
 def test_compact_rows_hold_each_row_once():
     candidates = np.random.default_rng(0).integers(-1, 500, (40, 7)).astype(np.int32)
-    rows, places = compact_rows(candidates, 600)
+    rows, places = compact_rows(candidates)
     np.testing.assert_array_equal(rows, np.unique(candidates[candidates >= 0]))
     np.testing.assert_array_equal(np.where(places >= 0, rows[places], -1), candidates)
 
