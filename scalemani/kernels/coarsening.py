@@ -22,7 +22,7 @@ MOST_MEMBERS = 8
 DENSE_NODES = 1000  # solved densely: a fifth of a second
 LEAST_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this ends the coarsening
 ROWS_PER_SUM = 1024  # rows are summed in tiles of this many, of which blocks are multiples: blocks leave no trace
-NODES_AT_ONCE = 16384  # of a coarse graph, whose parts are merged: some 30 MB
+NODES_AT_ONCE = 8192  # of a coarse graph, whose parts are merged: some 15 MB
 
 
 class AggregateState(NamedTuple):

@@ -77,7 +77,8 @@ def tree_sum(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
 
 def symmetric_part(matrix: sp.csr_matrix) -> sp.csr_matrix:
     """Return (M + M^T) / 2, symmetric bit for bit, with sorted columns."""
-    symmetric = sp.csr_matrix(0.5 * (matrix + matrix.T.tocsr()))
+    symmetric = sp.csr_matrix(matrix + matrix.T.tocsr())
+    symmetric.data *= 0.5
     symmetric.sort_indices()
     return symmetric
 
@@ -92,8 +93,12 @@ def reduced_laplacian(
     transposed graph is needed; the degrees are then those of `directed_degrees`.
     """
     mass = symmetric_part(tree_sum(degree_parts))
-    laplacian = symmetric_part(sp.csr_matrix(mass - symmetric_part(tree_sum(affinity_parts))))
-    return ReducedLaplacian(laplacian, mass)
+    return ReducedLaplacian(laplacian_of(symmetric_part(tree_sum(affinity_parts)), mass), mass)
+
+
+def laplacian_of(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> sp.csr_matrix:
+    """Return A~ from the symmetric parts of the sums of Z_b^T W_b Z and of Z_b^T D_b Z over all blocks."""
+    return symmetric_part(sp.csr_matrix(mass - affinity))
 
 
 def directed_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> np.ndarray:

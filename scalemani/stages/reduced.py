@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.graph import matrix_arrays, read_matrix, symmetric_block, weights_block, weights_rows
+from scalemani.chunked.resident import release
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.reduced import TreeSum, diagonal_product, reduced_laplacian, weighted_product
+from scalemani.kernels.reduced import TreeSum, diagonal_product, laplacian_of, symmetric_part, weighted_product
 from scalemani.params import Parameters
 
 BYTES_PER_ENTRY = 12  # float64 and int32
@@ -24,7 +25,7 @@ ROWS_REACHED = 3  # rows of Z that the neighbours of a block are, for each row o
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the sums, of a block's products, and of Z."""
+    """Return the bytes of the sums where they exceed those of a block's products, of these, and of Z."""
     width, n_landmarks = params.landmark_neighbors, params.n_landmarks
     full = n_landmarks * n_landmarks
     total = min(full, dimensions.n_points * width * width)
@@ -35,11 +36,9 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
         + 2 * 8192 * spread
         + 3 * min(full, dimensions.block_rows * width * spread)
     )
-    return MemoryNeed(
-        PARTS_IN_MEMORY * total * BYTES_PER_ENTRY // 2,
-        block * BYTES_PER_ENTRY,
-        growing=dimensions.n_points * width * BYTES_PER_ENTRY,
-    )
+    # Sums are taken one at a time when all products were made.
+    sums, products = PARTS_IN_MEMORY * total * BYTES_PER_ENTRY // 2, block * BYTES_PER_ENTRY
+    return MemoryNeed(max(0, sums - products), products, growing=dimensions.n_points * width * BYTES_PER_ENTRY)
 
 
 def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
@@ -60,15 +59,16 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute every block's part, sums of parts while there are many, and the sum of these."""
     task = work.task
     work.map_parts(reduced_part)
+    release()  # of Z, which is not needed any more
     needs = replace(work.needs, shared=0, each=work.needs.shared + work.needs.each)
     alone, level = replace(work, at_once=1, needs=needs), 0  # a sum takes what is planned once a process
     while n_parts(task, level) > SUMMED_TOGETHER:
         level += 1
         alone.map_parts(functools.partial(summed_part, level), step_of(level), n_parts(task, level))
-    sums = {name: summed(task, level, name, range(n_parts(task, level))) for name in PARTS}
-    reduced = reduced_laplacian([sums["affinity"]], [sums["mass"]])
-    task.output.write_whole({**matrix_arrays("laplacian", reduced.laplacian), **matrix_arrays("mass", reduced.mass)})
-    return {"nonzeros": int(reduced.laplacian.nnz), "density": reduced.laplacian.nnz / reduced.laplacian.shape[0] ** 2}
+    affinity, mass = (symmetric_part(summed(task, level, name, range(n_parts(task, level)))) for name in PARTS)
+    laplacian = laplacian_of(affinity, mass)
+    task.output.write_whole({**matrix_arrays("laplacian", laplacian), **matrix_arrays("mass", mass)})
+    return {"nonzeros": int(laplacian.nnz), "density": laplacian.nnz / laplacian.shape[0] ** 2}
 
 
 def n_parts(task: StageTask, level: int) -> int:
