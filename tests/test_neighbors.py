@@ -87,6 +87,39 @@ def test_listed_edges_are_the_heads_of_the_lists(finished):
     assert lists[0].nbytes + lists[1].nbytes == neighbors.EDGE_BYTES * neighbors.n_listed(K) * 3500
 
 
+def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_path):
+    task = task_with(finished, 0)
+    rng = np.random.default_rng(5)
+    far_apart = rng.normal(size=(6, 1, 40)) * 1e4 + rng.normal(size=(6, 600, 40))
+    params = PARAMS.with_values({"neighbors": {"n_probes": 4}})
+    source = open_points(far_apart.reshape(-1, 40).astype(np.float32))
+    apart = run(source, tmp_path / "apart", "knn-graph", params, Executor(workers=2))
+    groups = {name: apart.group(name) for name in ("work_points", "partition")}
+    coarse = StageTask("neighbors", Dimensions(3600, 40, "float32", 4096), params, groups, apart.group("neighbors"), 0)
+    try:
+        rounded, unit = neighbors.short_sketches(task)
+        sketches = task.inputs["work_points"].read("sketch")
+        scale = float(task.inputs["partition"].read("scale"))
+        assert rounded.dtype == np.int8
+        within = np.abs(sketches * scale) < 127 * unit
+        np.testing.assert_allclose((rounded * unit)[within], (sketches * scale)[within], atol=0.501 * unit)
+        as_they_are, unit = neighbors.short_sketches(coarse)
+        assert as_they_are.dtype == np.float32
+        assert unit == float(groups["partition"].read("scale"))
+    finally:
+        release()
+    recalls = [neighbors.recall_at_k(*pair) for pair in sampled_distances(apart)]
+    assert recalls[-1] - recalls[0] > 0.02
+
+
+def sampled_distances(finished):
+    """Found and true distances of the sampled points after each round."""
+    group = finished.group("neighbors")
+    queries, truth = group.read("query_rows"), group.read("true_distances")
+    for number in range(finished.certificates["neighbors"]["rounds"] + 1):
+        yield group.read(f"round_{number}/distances")[queries], truth
+
+
 def test_the_latest_version_is_made_once_and_takes_the_place_of_the_one_before():
     made = []
 

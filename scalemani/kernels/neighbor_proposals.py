@@ -2,9 +2,11 @@
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
+from numba.extending import overload
 
-from scalemani.kernels.compile import compiled, compiled_sums
+from scalemani.kernels.compile import REASSOCIATE, compiled
 from scalemani.kernels.prefetch import prefetch_row
 from scalemani.kernels.selection import POOL_MARGIN, keep_smallest
 
@@ -33,12 +35,12 @@ def propose_neighbors(
 ) -> np.ndarray:
     """Return the rows of smallest sketch distance among the neighbours of each query's neighbours.
 
-    sketches: (N, s) float32, all work rows; the queries are the n rows from `start` on, with edges
-    `own` (n, k). sources: (n, w <= k), where in `lists` (u, any width) the edges of each of the first w neighbours
-    stand, -1 for none. limits: (n,) squared sketch distance from which on a row cannot become a neighbour. Pairs of
-    two edges of which neither is fresh were looked at in an earlier round and are skipped. Returns (n, n_candidates)
-    int32 in no particular order, at least four fifths of them if there are as many, -1 in the rest: never the query,
-    never one of its neighbours, no row twice.
+    sketches: (N, s) float32 or int8, all work rows; the queries are the n rows from `start` on, with edges `own` (n,
+    k). sources: (n, w <= k), where in `lists` (u, any width) the edges of each of the first w neighbours stand, -1 for
+    none. limits: (n,) squared sketch distance from which on a row cannot become a neighbour. Pairs of two edges of
+    which neither is fresh were looked at in an earlier round and are skipped. Returns (n, n_candidates) int32 in no
+    particular order, at least four fifths of them if there are as many, -1 in the rest: never the query, never one of
+    its neighbours, no row twice.
     """
     n_queries, n_neighbors = own.indices.shape
     candidates = np.full((n_queries, n_candidates), NONE, dtype=np.int32)
@@ -105,11 +107,30 @@ def _new_rows(
     return np.int64(count)
 
 
-@compiled_sums
 def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
-    """Return the squared distance of two of the `sketches` (N, s), in float32."""
+    """Return the squared distance of two of the `sketches` (N, s): in float32, exact for int8 and s <= 256.
+
+    Compiled code only.
+    """
+    raise NotImplementedError("sketch_distance is called from compiled code")
+
+
+def _byte_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    a, b, total = np.uint64(row_a), np.uint64(row_b), np.int32(0)
+    for d in range(np.uint64(sketches.shape[1])):
+        difference = np.int16(np.int16(sketches[a, d]) - np.int16(sketches[b, d]))
+        total = np.int32(total + np.int32(difference) * np.int32(difference))
+    return np.float32(total)
+
+
+def _float_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
     a, b, total = np.uint64(row_a), np.uint64(row_b), np.float32(0.0)
     for d in range(np.uint64(sketches.shape[1])):
         difference = sketches[a, d] - sketches[b, d]
         total += difference * difference
     return total
+
+
+@overload(sketch_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
+def _sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    return _byte_distance if sketches.dtype == numba.int8 else _float_distance

@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from scalemani.kernels.compile import compiled
+from scalemani.kernels.lane_instructions import ITEM_BYTES
 from scalemani.kernels.panels import (
     PANEL_ROWS,
     QUERY_GROUP,
@@ -20,10 +21,12 @@ from scalemani.kernels.panels import (
     padded_dims,
     row_mean,
 )
+from scalemani.kernels.prefetch import CACHE_LINE_BYTES, prefetch_line
 from scalemani.kernels.selection import POOL_MARGIN, append_within, keep_smallest
 
 EMPTY = np.int32(-1)
 ROWS_AT_ONCE = 8192  # of cells that are scanned one after the other: 2 MiB of sketches
+PREFETCHED_BYTES = 128  # of the values and of the labels that a pool goes on with
 POOL_PER_CANDIDATE = 3  # room in a pool for each candidate asked for, beside that for one more panel
 
 
@@ -176,6 +179,11 @@ def _scan_cell(
     capacity = values.shape[1]
     # Queries outside, panels inside: the panels of a cell stay in the second-level cache, the pools in the first.
     for first in range(0, members.size, QUERY_GROUP):
+        for i in members[first : first + QUERY_GROUP]:
+            place = ITEM_BYTES * (i * capacity + counts[i])
+            for line in range(0, PREFETCHED_BYTES, CACHE_LINE_BYTES):
+                prefetch_line(values.ctypes.data + place + line)
+                prefetch_line(labels.ctypes.data + place + line)
         for p in range(panels.shape[0]):
             multiply_panel(centered, bases, first, panels, norms, p, products)
             number_lanes(numbers, row + p * PANEL_ROWS)

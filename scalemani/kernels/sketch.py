@@ -7,8 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.compile import compiled
+
 TILE_ROWS = 1024  # products are formed in aligned tiles of rows, since BLAS may round otherwise for another shape
 MOST_GRAM_ROWS = 2048  # rows of the sample in use when there are more dimensions than this
+MOST_STEPS = 127  # of int8
+CLIPPED_SHARE = 1e-4  # of the coordinates: a few far ones must not make the steps of all others long
 EXACT_IN_FLOAT32 = (np.dtype(np.uint8), np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
 
 
@@ -69,3 +73,24 @@ def sketch_points(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
         centered *= unit
         np.dot(centered.astype(np.float32, copy=False), basis.axes, out=sketches[start:stop])
     return sketches
+
+
+def rounding_step(sketches: np.ndarray) -> float:
+    """Return the step of which nearly all coordinates of `sketches` (n, s) are at most 127."""
+    return float(np.quantile(np.abs(sketches), 1.0 - CLIPPED_SHARE)) / MOST_STEPS
+
+
+def rounding_error(step: float, n_dims: int) -> float:
+    """Return by what the distance of two sketches of `n_dims` rounded coordinates is off, in root mean square."""
+    return step * float(np.sqrt(n_dims / 6))  # each of two coordinates adds step^2 / 12
+
+
+@compiled
+def rounded_sketches(sketches: np.ndarray, step: float) -> np.ndarray:
+    """Return `sketches` (n, s) in whole steps, from -127 to 127: (n, s) int8."""
+    rounded, per_step = np.empty(sketches.shape, dtype=np.int8), np.float32(1.0 / step)
+    for i in range(np.uint64(sketches.shape[0])):
+        for d in range(np.uint64(sketches.shape[1])):
+            steps = np.rint(sketches[i, d] * per_step)
+            rounded[i, d] = np.int8(min(max(steps, np.float32(-MOST_STEPS)), np.float32(MOST_STEPS)))
+    return rounded

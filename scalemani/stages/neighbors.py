@@ -21,6 +21,7 @@ from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbor_proposals import Edges
 from scalemani.kernels.neighbor_search import search_cells
 from scalemani.kernels.neighbors import Neighbors, merge_neighbors, no_neighbors, recall_at_k
+from scalemani.kernels.sketch import rounded_sketches, rounding_error, rounding_step
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 
@@ -35,6 +36,9 @@ NEARBY_CELLS = 256
 FEW_NEIGHBORS = 30  # up to here every round settles 2 k candidates by exact distances, which cost little then
 FIRST_CANDIDATES = 1.7  # beyond: in the first round, in parts of k; in later ones k
 MOST_VISITED, MOST_LISTED = 30, 45  # neighbours whose lists are looked at, and how much of each list
+# Sketches are rounded to bytes where that moves a distance by at most so much of what the closest tenth of points have
+# to their last neighbour: far less than what a sketch leaves out.
+ROUNDING_SHARE, CLOSE_SHARE = 0.08, 0.1
 EDGE_BYTES = 5  # a neighbour and whether it is fresh
 
 
@@ -74,7 +78,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     per_task = pools + min(gathered, n_points * (dimensions.row_bytes + 4 * width + NUMBER_BYTES))
     queries = min(params.neighbors.sampled_queries, n_points) * (dimensions.row_bytes + 4 * width)
     nearby = 4 * NEARBY_CELLS * n_points // params.partition.cell_points
-    return MemoryNeed(queries + nearby, per_task, everything, growing=(4 * width + EDGE_BYTES * n_listed(k)) * n_points)
+    return MemoryNeed(queries + nearby, per_task, everything, growing=(5 * width + EDGE_BYTES * n_listed(k)) * n_points)
 
 
 def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
@@ -164,12 +168,30 @@ def joined_block(number: int, task: StageTask, block: int) -> Arrays:
     )
     slot = (task.output.root, task.output.path, "listed")
     lists = kept_latest(slot, step, functools.partial(listed_edges, task, step))
-    limits = ((distances[:, -1] / sketch_basis(task.inputs["partition"]).scale) ** 2).astype(np.float32)
-    sketches = task.whole(task.inputs["work_points"], "sketch")
+    key = (task.output.root, task.output.path, "short sketches")
+    sketches, unit = kept(key, functools.partial(short_sketches, task))
+    limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
     own, visited = Edges(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
     count = n_candidates(task.params.n_neighbors, number)
     candidates = proposed(sketches, start, own, visited, lists, limits, count)
     return settled(task, block, candidates, Neighbors(indices, distances))
+
+
+def short_sketches(task: StageTask) -> tuple[Table, float]:
+    """Return the sketches of all points, in bytes unless that is too coarse for near neighbours, and their unit.
+
+    The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
+    """
+    sketches, scale = task.whole(task.inputs["work_points"], "sketch"), sketch_basis(task.inputs["partition"]).scale
+    step = rounding_step(sketches[resident(task.output, "query_rows")])
+    close = float(np.quantile(resident(task.output, "query_limits"), CLOSE_SHARE))
+    if not 0 < rounding_error(step, sketches.shape[1]) * scale <= ROUNDING_SHARE * close < np.inf:
+        return sketches, scale
+    rounded = task.table(sketches.shape, np.int8)
+    for block in range(task.dimensions.n_blocks):
+        rows = slice(*task.dimensions.rows(block))
+        rounded[rows] = rounded_sketches(sketches[rows], step)
+    return rounded, step * scale
 
 
 def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:

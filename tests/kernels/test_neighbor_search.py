@@ -63,11 +63,16 @@ def random_graph(n_points, k, seed):
     return Edges(indices.astype(np.int32), generator.random((n_points, k)) < 0.5)
 
 
-def test_proposals_are_the_best_unseen_neighbours_of_neighbours():
+@pytest.mark.parametrize(
+    ("dtype", "n_dims", "limit"), [("float32", 16, 30.0), ("int8", 16, 30e3), ("int8", 256, 480e3)]
+)
+def test_proposals_are_the_best_unseen_neighbours_of_neighbours(dtype, n_dims, limit):
     n_points, k, n_candidates = 400, 8, 12
-    sketches = np.random.default_rng(0).normal(size=(n_points, 16)).astype(np.float32)
+    sketches = np.random.default_rng(0).normal(size=(n_points, n_dims)).astype(np.float32)
+    if dtype == "int8":
+        sketches = (sketches * 31).clip(-127, 127).astype(np.int8)
     graph = random_graph(n_points, k, 1)
-    limits = np.full(n_points, 30.0, dtype=np.float32)
+    limits = np.full(n_points, limit, dtype=np.float32)
     start, stop = 100, 300
     own = Edges(graph.indices[start:stop], graph.fresh[start:stop])
     got = propose_neighbors(sketches, start, own, own.indices, graph, limits[start:stop], n_candidates)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.sketch import fit_sketch, sketch_points
+from scalemani.kernels.sketch import fit_sketch, rounded_sketches, rounding_error, rounding_step, sketch_points
 
 
 def sketch_distances(points, basis):
@@ -68,3 +68,19 @@ def test_the_same_bits_for_any_cut_at_tiles(dtype):
         parts = [sketch_points(points[start : start + block], basis) for start in range(0, 5000, block)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
     assert sketch_points(points[:0], basis).shape == (0, 16)
+
+
+def test_rounded_sketches_keep_distances_but_for_a_few_far_coordinates():
+    sketches = (np.random.default_rng(5).normal(size=(3000, 64)) * 0.3).astype(np.float32)
+    sketches[7, 3], sketches[9, 0] = 1e6, -1e6
+    step = rounding_step(sketches)
+    rounded = rounded_sketches(sketches, step)
+    assert rounded.dtype == np.int8
+    np.testing.assert_array_equal(rounded, np.rint(sketches / step).clip(-127, 127))
+    assert 1.0 < 127 * step < 2.0
+    clipped = np.any(abs(sketches) > 127 * step, axis=1)
+    assert 2 <= clipped.sum() < 30
+    kept, steps = sketches[~clipped].astype(float), rounded[~clipped] * step
+    pairs = np.random.default_rng(6).integers(0, len(kept), (2, 5000))
+    off = (kept - steps)[pairs[0]] - (kept - steps)[pairs[1]]
+    np.testing.assert_allclose(np.sqrt(np.mean(np.sum(off**2, axis=1))), rounding_error(step, 64), rtol=0.05)
