@@ -2,19 +2,21 @@
 
 import gc
 import os
+import tempfile
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani import plan
 from scalemani.chunked import mapped
 from scalemani.chunked.executor import Executor
-from scalemani.chunked.mapped import MAPPED_BYTES, TOUCHED_BYTES, mapped_arrays, mapped_file
+from scalemani.chunked.mapped import MAPPED_BYTES, ROWS_AT_ONCE, TOUCHED_BYTES, MappedRows, mapped_arrays, mapped_file
 from scalemani.chunked.work import ROWS_PER_TILE, Dimensions, MemoryNeed
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.params import Parameters
@@ -35,6 +37,35 @@ def test_they_hold_what_was_written_when_their_pages_were_let_go(tmp_path):
     for array, values in zip(held, written, strict=True):
         np.testing.assert_array_equal(array, values)
     assert list(tmp_path.iterdir()) == []
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3 * ROWS_AT_ONCE), st.sampled_from([(), (3,), (5, 2)]))
+@settings(deadline=None, max_examples=20)
+def test_mapped_rows_are_those_of_an_array(seed, n_rows, columns):
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        rows, expected = MappedRows(Path(folder), (n_rows, *columns), np.int64), np.zeros((n_rows, *columns), np.int64)
+        start, stop = np.sort(rng.integers(0, n_rows + 1, 2))
+        scattered = rng.permutation(n_rows)[: n_rows // 2]
+        for chosen in (slice(start, stop), scattered):
+            values = rng.integers(0, 10**6, expected[chosen].shape)
+            rows[chosen], expected[chosen] = values, values
+        ascending = np.sort(rng.integers(0, n_rows, 2 * n_rows))
+        for chosen in (slice(None), slice(start, stop), ascending, ascending[:0]):
+            np.testing.assert_array_equal(rows[chosen], expected[chosen])
+        assert len(rows) == n_rows
+
+
+def test_rows_from_here_and_there_bring_few_pages_in_however_busy_the_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(mapped, "let_go_of_many", lambda: None)  # as if the thread that watches got no processor
+    rows = MappedRows(tmp_path, (200_000, 1024), np.uint8)
+    for start in range(0, len(rows), 20_000):
+        rows[start : start + 20_000] = np.full((20_000, 1024), start // 20_000, np.uint8)
+    before = mapped.file_pages_bytes()
+    for seed in range(20):
+        chosen = np.sort(np.random.default_rng(seed).choice(len(rows), 5_000, replace=False))
+        np.testing.assert_array_equal(rows[chosen][:, 0], chosen // 20_000)
+        assert mapped.file_pages_bytes() - before < ROWS_AT_ONCE * 2**16
 
 
 def test_the_process_holds_few_of_their_pages(tmp_path):
@@ -99,6 +130,23 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
     for stage in ("neighbors", "reduced", "coarse_graphs", "coarse_embedding", "embedding"):
         groups = [each.group(stage) for each in runs]
         assert groups[0].content_digest == groups[1].content_digest, stage
+
+
+def test_work_that_ends_in_parts_leaves_few_pages_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(mapped, "_watching", [True])  # as if a thread watched that gets no processor
+    array = mapped_arrays(tmp_path)((8 * MAPPED_BYTES // 8,), np.float64)
+    before, parts = mapped.file_pages_bytes(), np.array_split(np.arange(array.size), 32)
+    monkeypatch.setattr(mapped, "_others", [before])
+    most = []
+
+    def fill(part):
+        array[part] = part
+        most.append(mapped.file_pages_bytes() - before)
+
+    Executor(workers=2).over(fill, parts)
+    assert max(most) < 2 * MAPPED_BYTES
+    assert mapped.file_pages_bytes() - before <= MAPPED_BYTES
+    np.testing.assert_array_equal(array, np.arange(array.size))
 
 
 def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_within_it():

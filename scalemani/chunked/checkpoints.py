@@ -17,7 +17,7 @@ from scalemani.store.objects import digest
 
 TABLE = "checkpoint.json"
 FOLDERS = ("checkpoint-0", "checkpoint-1")
-PIECE_BYTES = 2**26
+PIECE_BYTES = 2**23
 MOST_OF_THE_TIME = 0.03  # that keeping may take
 
 

@@ -130,7 +130,7 @@ class StreamedGraph:
 
     def _rows(self, block: int) -> Rows:
         indptr, indices, values = symmetric_rows_of(self._group, block)
-        return indptr, placed(indices), placed(values)
+        return placed(indptr), placed(indices), placed(values)
 
 
 Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]

@@ -21,7 +21,7 @@ from scalemani.store.verified import Digests, VerifiedStore
 
 SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
-WHOLE_CHUNK_BYTES = 2**25  # each chunk is copied and compressed in memory
+WHOLE_CHUNK_BYTES = 2**23  # each chunk is copied and compressed in memory, several times over
 
 
 def block_unit(block: int, step: str = "") -> str:
