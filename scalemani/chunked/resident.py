@@ -18,7 +18,7 @@ from scalemani.store.objects import LocalObjects
 
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # of mallopt(3)
 ARENAS = 2
-SHARED_BYTES = 2**20  # larger arrays go back to the system as soon as they are freed
+SHARED_BYTES = 2**18  # larger arrays go back to the system as soon as they are freed
 
 Made = TypeVar("Made")
 
