@@ -116,6 +116,11 @@ def without_user(text: str) -> str:
     return re.sub(r"(?<=://)[^/@\s]*@", "", text)
 
 
+def without_secrets(text: str) -> str:
+    """Return a text without the user, password and query of any URL in it."""
+    return re.sub(r"(://[^\s?]*)\?\S*", r"\1", without_user(text))
+
+
 def refuse_credentials(location: str) -> None:
     """Refuse a URL with a user or password in it, without repeating them."""
     scheme, separator, rest = location.partition("://")

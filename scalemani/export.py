@@ -1,5 +1,6 @@
 """Rows out to a file that other programs read, block by block: .npy, .zarr and .parquet."""
 
+import contextlib
 import math
 import os
 import shutil
@@ -56,6 +57,11 @@ class FileWriter(RowWriter):
 
     file: Any
 
+    def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
+        super().__init__(target, shape, dtype, block_rows)
+        self.partial.unlink(missing_ok=True)  # left by a command that was killed, or a link that leads elsewhere
+        self.file = self.partial.open("xb")
+
     def finish(self) -> None:
         """Put the file in place of what was there."""
         self.file.close()
@@ -72,7 +78,6 @@ class NpyWriter(FileWriter):
 
     def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
         super().__init__(target, shape, dtype, block_rows)
-        self.file = self.partial.open("wb")
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(self.file, header)
         self.file.flush()
@@ -95,18 +100,29 @@ class ParquetWriter(FileWriter):
     parallel = False
 
     def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
-        super().__init__(target, shape, dtype, block_rows)
         self.arrow = optional_module("pyarrow", "parquet")
         parquet = optional_module("pyarrow.parquet", "parquet")
+        super().__init__(target, shape, dtype, block_rows)
         kind = self.arrow.from_numpy_dtype(dtype)
         columns = math.prod(shape[1:])
         self.schema = self.arrow.schema([(f"component_{column + 1}", kind) for column in range(columns)])
-        self.file = parquet.ParquetWriter(self.partial, self.schema)
+        self.writer = parquet.ParquetWriter(self.file, self.schema)
 
     def write(self, start: int, rows: np.ndarray) -> None:
         """Write the next rows as one row group."""
         columns = np.ascontiguousarray(rows.reshape(len(rows), -1).T)
-        self.file.write_table(self.arrow.table(list(columns), schema=self.schema))
+        self.writer.write_table(self.arrow.table(list(columns), schema=self.schema))
+
+    def finish(self) -> None:
+        """Write the footer, then put the file in place of what was there."""
+        self.writer.close()
+        super().finish()
+
+    def abandon(self) -> None:
+        """Remove the file."""
+        with contextlib.suppress(OSError, ValueError):
+            self.writer.close()
+        super().abandon()
 
 
 class ZarrWriter(RowWriter):
@@ -195,6 +211,10 @@ def write_rows(
     refuse_credentials(str(path))
     target = str(path).rstrip("/")
     suffix = Path(target).suffix.lower()
+    if "://" in target and "?" in target:
+        raise ConfigError(
+            f"{without_credentials(target)} was given with a query: leave it out, nothing is written to one"
+        )
     if suffix not in WRITERS:
         raise ConfigError(f"{path} ends in {suffix or 'no suffix'}; allowed: {', '.join(SUFFIXES)}")
     if "://" in target and suffix != ".zarr":

@@ -21,7 +21,8 @@ from scalemani.plan import DIMENSIONS, Plan, PlannedStage, make_plan
 from scalemani.sources import PointsSource
 from scalemani.stages import points as points_stage
 from scalemani.stages.registry import STAGE_MODULES
-from scalemani.store.groups import StageGroup, parsed
+from scalemani.store.committed import parsed
+from scalemani.store.groups import StageGroup
 from scalemani.store.locks import Held
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
@@ -54,7 +55,7 @@ class Run:
     def records(self) -> dict[str, dict[str, Any]]:
         """Return the record of every finished stage: parameters, certificates, seconds, peak memory in bytes."""
         groups = {stage: self.group(stage) for stage in self.keys}
-        return {stage: group.record for stage, group in groups.items() if group.complete}
+        return {stage: checked_record(group) for stage, group in groups.items() if group.complete}
 
     @property
     def certificates(self) -> dict[str, dict[str, Any]]:
@@ -116,6 +117,15 @@ class Run:
         if not group.complete:
             raise StoreError(f"stage {stage} of {self.store.root} is not finished: run the same command again")
         return group
+
+
+def checked_record(group: StageGroup) -> dict[str, Any]:
+    """Return the record of a finished stage, if it has what every record has."""
+    record = group.record
+    numbers = isinstance(record.get("seconds"), int | float) and isinstance(record.get("peak_memory"), int)
+    if not isinstance(record.get("certificates"), dict) or not numbers:
+        raise damaged_object(f"{group.objects.root}/complete.json", "not the record of a stage")
+    return record
 
 
 def open_run(root: str | Path) -> Run:

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
@@ -35,6 +36,7 @@ ROUTES = {
     "distributed.scheduler.http.routes": ["distributed.http.scheduler.prometheus", "distributed.http.health"],
     "distributed.worker.http.routes": ["distributed.http.worker.prometheus", "distributed.http.health"],
 }
+SCRATCH = "temporary-directory"  # of the workers, in Dask's words
 
 
 def check_address(address: object) -> None:
@@ -51,7 +53,9 @@ def check_address(address: object) -> None:
 @contextlib.contextmanager
 def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
     """Start worker processes of one thread on this machine; yield a client, and what brings lost ones back."""
-    with quiet(), without_main(), dask.config.set({**SETTINGS, **ROUTES}):
+    # A folder of one's own: Dask's lies under a name that anybody can foresee, and make a link, where all may write.
+    scratch = tempfile.TemporaryDirectory(prefix="scalemani-", ignore_cleanup_errors=True)
+    with scratch as folder, quiet(), without_main(), dask.config.set({**SETTINGS, **ROUTES, SCRATCH: folder}):
         cluster = LocalCluster(
             n_workers=0,
             threads_per_worker=1,

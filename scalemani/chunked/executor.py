@@ -76,9 +76,11 @@ class Executor:
             raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
         if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
             check_address(self.scheduler)
+        if self.memory is not None and (isinstance(self.memory, bool) or not isinstance(self.memory, int)):
+            raise ConfigError(f"memory must be a whole number of bytes, got {self.memory!r}")
         if self.memory is not None and self.memory <= 0:
             raise ConfigError(f"memory must be above zero, such as 4GB, got {format_bytes(self.memory)}")
-        if not self.wait >= 0:
+        if isinstance(self.wait, bool) or not isinstance(self.wait, int | float) or not self.wait >= 0:
             raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
         self._lock = threading.Lock()
         self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None

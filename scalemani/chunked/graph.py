@@ -23,7 +23,7 @@ def round_step(round_number: int) -> str:
 
 def final_step(neighbors: StageGroup) -> str:
     """Return the name of the arrays that hold the finished graph."""
-    return round_step(neighbors.record["certificates"]["rounds"])
+    return round_step(neighbors.certificate("rounds", int))
 
 
 def graph_block(neighbors: StageGroup, block: int) -> tuple[np.ndarray, np.ndarray]:
@@ -109,7 +109,7 @@ def level_arrays(level: Level) -> dict[str, np.ndarray]:
 def coarse_levels(group: StageGroup) -> list[Level]:
     """Return the coarse graphs, the finest first."""
     levels = []
-    for number in range(1, group.record["certificates"]["levels"] + 1):
+    for number in range(1, group.certificate("levels", int) + 1):
         names = ("indptr", "indices", "values", "degrees", "labels")
         indptr, indices, values, degrees, labels = (
             read_large(group, f"{level_folder(number)}{name}") for name in names

@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from scalemani.cli.commands import app
-from scalemani.errors import ScalemaniError, without_user
+from scalemani.errors import ScalemaniError, without_secrets
 
 GRACE_SECONDS = 3.0
 STANDARD_ERROR = 2
@@ -57,8 +57,8 @@ def run_command() -> int:
 def report(error: BaseException, text: str, status: int) -> int:
     """Print one line on standard error, after the traceback where it is asked for."""
     if "--debug" in sys.argv:
-        traceback.print_exception(error)
-    line = "".join(letter if letter.isprintable() else " " for letter in without_user(text))
+        typer.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
+    line = "".join(letter if letter.isprintable() else " " for letter in without_secrets(text))
     typer.echo(f"error: {' '.join(line.split())}", err=True)
     return status
 

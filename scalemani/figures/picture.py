@@ -189,7 +189,9 @@ def save(picture: Any, path: Path) -> None:
     """Write a picture as .png, in one step."""
     partial = path.with_name(path.name + ".partial")
     try:
-        picture.save(partial, format="PNG")
+        partial.unlink(missing_ok=True)  # left by a command that was killed, or a link that leads elsewhere
+        with partial.open("xb") as file:
+            picture.save(file, format="PNG")
         os.replace(partial, path)
     except OSError as error:
         partial.unlink(missing_ok=True)

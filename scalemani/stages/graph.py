@@ -44,7 +44,7 @@ def run(work: StageWork) -> dict[str, Any]:
         ],
     )
     work.map_runs(graph_blocks, work.run_blocks(COPIES_AT_WORK * bytes_per_block(task.dimensions, task.params)))
-    return {"recall": neighbors.record["certificates"]["recall"]}
+    return {"recall": neighbors.certificate("recall", float)}
 
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:

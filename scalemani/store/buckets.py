@@ -77,7 +77,7 @@ class BucketObjects(Objects):
 
     def below(self, path: str) -> "BucketObjects":
         """Return the objects whose keys start with `path`."""
-        return BucketObjects(f"{self.root}/{path}")
+        return BucketObjects(f"{self.root}/{checked_key(path)}")
 
     def get(self, key: str) -> bytes | None:
         """Return the content of `key`, or None where there is none."""

@@ -8,13 +8,14 @@ import threading
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import zarr
 
-from scalemani.errors import StoreError
-from scalemani.store.objects import digest, unsealed
+from scalemani.errors import ScalemaniError, StoreError
+from scalemani.store.committed import check_size, marks_of, parsed, refuse_non_finite
+from scalemani.store.objects import damaged_object, digest
 from scalemani.store.places import open_objects
 from scalemani.store.schema import RowArray, create_array
 from scalemani.store.verified import Digests, VerifiedStore
@@ -22,6 +23,8 @@ from scalemani.store.verified import Digests, VerifiedStore
 SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
 WHOLE_CHUNK_BYTES = 2**23  # each chunk is copied and compressed in memory, several times over
+
+Kind = TypeVar("Kind")
 
 
 def block_unit(block: int, step: str = "") -> str:
@@ -52,16 +55,18 @@ class StageGroup:
 
     def refresh(self) -> None:
         """Read the marks again: other processes may have committed blocks since. Marks that are known stay."""
-        complete = self._complete = parsed(self.objects.get("complete.json"))
-        if complete is not None:
-            marks = {unit: digests_of(mark) for unit, mark in complete["units"].items()}
+        complete = parsed(self.objects.get("complete.json"))
+        gathered = None if complete is None else marks_of(complete.get("units"))
+        self._complete = None if gathered is None else complete
+        if gathered is not None:
+            marks = gathered
         else:
             names = [name.removesuffix(".json") for name in self.objects.names("marks")]
             unknown = [unit for unit in names if unit not in self._marks]
             contents = self.objects.get_many([f"marks/{unit}.json" for unit in unknown])
-            found = {unit: parsed(content) for unit, content in zip(unknown, contents, strict=True)}
             marks = {unit: self._marks[unit] for unit in names if unit in self._marks}
-            marks |= {unit: digests_of(mark) for unit, mark in found.items() if mark is not None}
+            for unit, content in zip(unknown, contents, strict=True):
+                marks |= marks_of({unit: parsed(content)}) or {}
         with self._lock:
             self._marks = marks
             self.revision = uuid.uuid4().hex
@@ -143,6 +148,14 @@ class StageGroup:
             raise StoreError(f"{self.path} below {self.root} is not complete: run the same command again")
         return {name: value for name, value in self._complete.items() if name != "units"}
 
+    def certificate(self, name: str, kind: type[Kind]) -> Kind:
+        """Return one of the stage's certificates, on which it depends how the arrays are read."""
+        certificates = self.record.get("certificates")
+        found = certificates.get(name) if isinstance(certificates, dict) else None
+        if not isinstance(found, kind):
+            raise damaged_object(f"{self.objects.root}/complete.json", f"certificate {name} is {found!r}")
+        return found
+
     @property
     def content_digest(self) -> str:
         """One digest over everything committed in the group, independent of the order of the commits."""
@@ -165,12 +178,12 @@ class StageGroup:
 
     def marked(self, unit: str) -> bool:
         """Return whether the store has the mark of a unit by now, whoever committed it."""
-        mark = parsed(self.objects.get(f"marks/{unit}.json"))
-        if mark is None:
+        found = marks_of({unit: parsed(self.objects.get(f"marks/{unit}.json"))})
+        if found is None:
             return False
         with self._lock:
-            self._marks[unit] = digests_of(mark)
-            self._store.expected.update(self._marks[unit])
+            self._marks |= found
+            self._store.expected.update(found[unit])
         return True
 
     def has(self, unit: str) -> bool:
@@ -237,6 +250,13 @@ class StageGroup:
                     array = zarr.open_array(self._store, path=name, mode="r+", zarr_format=3)
                 except FileNotFoundError as error:
                     raise StoreError(f"no array {name!r} in {self.path} below {self.root}") from error
+                except (ScalemaniError, OSError):
+                    raise
+                except Exception as error:  # zarr's own are of many kinds, and all mean the same here
+                    raise damaged_object(f"{self.objects.root}/arrays/{name}/zarr.json", str(error)) from error
+                if self._complete is not None:
+                    lengths = [entry[0] for key, entry in self._store.expected.items() if key.startswith(f"{name}/c")]
+                    check_size(array, lengths, f"{self.objects.root}/arrays/{name}/zarr.json")
                 self._arrays[name] = array.with_config({"write_empty_chunks": True})
             return self._arrays[name]
 
@@ -263,30 +283,3 @@ def whole_chunks(values: np.ndarray) -> tuple[int, ...]:
         return ()
     rows = WHOLE_CHUNK_BYTES // max(values[:1].nbytes, 1)
     return (max(1, min(rows, len(values))), *(max(length, 1) for length in values.shape[1:]))
-
-
-def digests_of(mark: Mapping[str, Sequence[Any]]) -> Digests:
-    """Return the digests of a mark read back from JSON."""
-    return {key: (int(value[0]), str(value[1]), "".join(map(str, value[2:]))) for key, value in mark.items()}
-
-
-def parsed(content: bytes | None) -> dict[str, Any] | None:
-    """Return a mark or record; a damaged one is none: its unit is computed anew."""
-    try:
-        return None if content is None else unsealed(content)
-    except ValueError:
-        return None
-
-
-def refuse_non_finite(values: np.ndarray, where: str) -> None:
-    """Raise where a value to be stored is NaN or infinite: a sum is enough to tell, and reads at memory speed."""
-    if values.dtype.kind != "f" or values.size == 0:
-        return
-    with np.errstate(over="ignore", invalid="ignore"):  # finite values may have a sum that is not
-        total = values.sum(dtype=np.float64)
-    if not np.isfinite(total):
-        finite = np.isfinite(values)
-        if not finite.all():
-            raise StoreError(
-                f"{where}: {finite.size - np.count_nonzero(finite)} values are not finite; nothing was stored"
-            )

@@ -101,7 +101,12 @@ def entered(stack: contextlib.ExitStack, objects: Objects, wait: float, told: Ca
 @contextlib.contextmanager
 def file_locked(root: Path) -> Iterator[Held]:
     """Hold a run in a folder; the lock is the kernel's (flock): it goes with the process, however that ends."""
-    descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    except OSError as error:
+        raise StoreError(
+            f"{root / LOCK} is not a file that this run can lock: {error.strerror}; remove it, or use another folder"
+        ) from error
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -169,7 +169,7 @@ class LocalObjects(Objects):
 
     def below(self, path: str) -> "LocalObjects":
         """Return the objects whose keys start with `path`."""
-        return LocalObjects(self.root / path)
+        return LocalObjects(checked_path(self.root, path))
 
     def get(self, key: str) -> bytes | None:
         """Return the content of `key`, or None where there is none."""
