@@ -23,7 +23,7 @@ import pytest
         ("neighbors.method=annoy", ["neighbors.method", "'auto', 'exact', 'pynndescent' or 'partition'", "'annoy'"]),
         ("neighbors.metric=cosine", ["unknown parameter neighbors.metric", "allowed:"]),
         ("neighbors.recall=1.5", ["neighbors.recall must be <= 1, got 1.5"]),
-        ("landmarks.n_landmarks=2", ["landmark_weights.n_neighbors must be at most landmarks.n_landmarks=2"]),
+        ("landmarks.n_landmarks=2", ["n_components must be below landmarks.n_landmarks=2", "must be at least 3"]),
         ("landmarks.n_landmarks=1", ["landmarks.n_landmarks must be >= 2, got 1"]),
         ("landmarks.n_landmarks=2001", ["landmarks.n_landmarks must be at most N=2000, got 2001"]),
         ("landmarks.method=kmean", ["landmarks.method", "'kmeans'", "got 'kmean'"]),
