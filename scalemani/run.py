@@ -13,7 +13,7 @@ import zarr
 from scalemani.chunked.executor import Executor
 from scalemani.chunked.memory import PeakMemory
 from scalemani.chunked.resident import release
-from scalemani.chunked.work import Dimensions, StageTask, StageWork
+from scalemani.chunked.work import ROWS_PER_TILE, Dimensions, StageTask, StageWork
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.largest import STAGE, Component, Within, input_rows, largest_component, within
 from scalemani.params import Parameters
@@ -40,7 +40,7 @@ class Run:
         try:
             self.method: str = plan["method"]
             self.keys: dict[str, str] = dict(plan["keys"])
-            self.dimensions = Dimensions(**plan["dimensions"])
+            self.dimensions = checked_dimensions(plan["dimensions"])
             self.params = Parameters().with_values(plan["params"])
             self._within = [Within(**entry) for entry in plan["within"]]
         except (KeyError, TypeError, ValueError) as error:
@@ -117,6 +117,17 @@ class Run:
         if not group.complete:
             raise StoreError(f"stage {stage} of {self.store.root} is not finished: run the same command again")
         return group
+
+
+def checked_dimensions(values: dict[str, Any]) -> Dimensions:
+    """Return the dimensions in a plan; raise ValueError where they cannot be those of any points."""
+    found = Dimensions(**values)
+    counts = (found.n_points, found.n_features, found.block_rows)
+    whole = all(isinstance(count, int) and not isinstance(count, bool) and 0 < count < 2**63 for count in counts)
+    if not whole or found.block_rows % ROWS_PER_TILE or not isinstance(found.dtype, str):
+        raise ValueError(f"dimensions {values}")
+    np.dtype(found.dtype)
+    return found
 
 
 def checked_record(group: StageGroup) -> dict[str, Any]:
