@@ -90,7 +90,7 @@ class Executor:
     def started(self) -> Iterator[None]:
         """Start what the tasks need, and stop it again: BLAS at one thread, a local cluster where one is asked for."""
         if self.memory is not None:
-            share_freed_memory()
+            share_freed_memory(self.memory)
         with blas_at_one_thread(), contextlib.ExitStack() as stack:
             if self.scheduler == "processes":
                 self._client, self._restore = stack.enter_context(local_processes(self.workers))

@@ -18,6 +18,7 @@ from scalemani.store.objects import LocalObjects
 
 M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # of mallopt(3)
 ARENAS = 2
+SHORT_OF_MEMORY = 2 * 10**9  # with more, mapping each array anew costs time for nothing
 SHARED_BYTES = 2**18  # larger arrays go back to the system as soon as they are freed
 
 Made = TypeVar("Made")
@@ -159,8 +160,8 @@ def release() -> None:
         ctypes.CDLL("libc.so.6").malloc_trim(0)
 
 
-def share_freed_memory() -> None:
-    """Have glibc's allocator keep what is freed for all threads and not for each, and of large arrays nothing.
+def share_freed_memory(memory: int) -> None:
+    """Have glibc's allocator keep what is freed for all threads and not for each, and of large arrays nothing where the budget is short.
 
     Called before threads are started. Left alone, the allocator would keep arrays of up to 32 MB, with holes between
     them that nothing fits into.
@@ -168,7 +169,8 @@ def share_freed_memory() -> None:
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
         libc.mallopt(M_ARENA_MAX, ARENAS)
-        libc.mallopt(M_MMAP_THRESHOLD, SHARED_BYTES)
+        if memory < SHORT_OF_MEMORY:
+            libc.mallopt(M_MMAP_THRESHOLD, SHARED_BYTES)
 
 
 def enter(scope: str) -> None:
