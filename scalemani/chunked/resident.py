@@ -161,10 +161,10 @@ def release() -> None:
 
 
 def share_freed_memory(memory: int) -> None:
-    """Have glibc's allocator keep what is freed for all threads and not for each, and of large arrays nothing where the budget is short.
+    """Have glibc's allocator keep freed memory for all threads and not for each: called before threads are started.
 
-    Called before threads are started. Left alone, the allocator would keep arrays of up to 32 MB, with holes between
-    them that nothing fits into.
+    Where the budget is short it keeps nothing of large arrays. Left alone it would keep those of up to 32 MB, with
+    holes between them that nothing fits into.
     """
     with contextlib.suppress(OSError, AttributeError):
         libc = ctypes.CDLL("libc.so.6")
