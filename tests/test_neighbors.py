@@ -135,3 +135,12 @@ def test_the_latest_version_is_made_once_and_takes_the_place_of_the_one_before()
         assert made == ["a", "b", "a"]
     finally:
         release()
+
+
+def test_points_far_from_all_others_have_all_their_neighbours(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = rng.normal(size=(400, 1, 8)) * 1000 + rng.normal(size=(400, 5, 8))
+    points = np.concatenate([rng.normal(size=(2000, 8)), groups.reshape(-1, 8)]).astype(np.float32)
+    graph = run(open_points(points), tmp_path / "graph", "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+    assert (graph.group("neighbors").read("round_0/indices") >= 0).all()
+    assert graph.certificates["neighbors"]["recall"] > 0.8  # two small cells a point are few

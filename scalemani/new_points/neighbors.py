@@ -9,10 +9,10 @@ from scalemani.chunked.graph import sketch_basis
 from scalemani.chunked.resident import gather_rows
 from scalemani.kernels.cells import nearest_cells
 from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
-from scalemani.kernels.neighbor_search import search_cells
 from scalemani.kernels.neighbors import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.row_sets import compact_rows
 from scalemani.kernels.sketch import SketchBasis, sketch_points
+from scalemani.kernels.small_cells import search_enough_cells
 from scalemani.run import Run
 from scalemani.stages.neighbors import EXACT_BELOW, MANY_PROBES
 from scalemani.store.groups import StageGroup
@@ -74,7 +74,7 @@ class NeighborIndex:
         table = np.concatenate([self.sketches, own])
         probes = nearest_cells(own, self.centroids, MANY_PROBES)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
-        candidates = search_cells(table, self.cell_offsets, probes, start, wanted)
+        candidates = search_enough_cells(table, self.cell_offsets, self.centroids, probes, start, wanted)
         labels, places = compact_rows(candidates)
         rows = self.rows.gather(labels).astype(dtype, copy=False)
         none = no_neighbors(len(points), n_neighbors)

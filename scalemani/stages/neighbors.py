@@ -19,9 +19,9 @@ from scalemani.kernels.cells import nearest_cells, nearest_nearby_cells
 from scalemani.kernels.draws import sample_rows
 from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbor_proposals import Edges
-from scalemani.kernels.neighbor_search import search_cells
 from scalemani.kernels.neighbors import Neighbors, merge_neighbors, no_neighbors, recall_at_k
 from scalemani.kernels.sketch import rounded_sketches, rounding_error, rounding_step
+from scalemani.kernels.small_cells import search_enough_cells
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 
@@ -150,7 +150,8 @@ def cells_block(task: StageTask, block: int) -> Arrays:
     near = kept((task.output.root, task.output.path, "nearby"), functools.partial(nearby_cells, centroids, wanted))
     own = sketches[start:stop]
     probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, wanted)
-    candidates = search_cells(sketches, offsets, probes, start, n_candidates(task.params.n_neighbors, 0))
+    count = n_candidates(task.params.n_neighbors, 0)
+    candidates = search_enough_cells(sketches, offsets, centroids, probes, start, count)
     return settled(task, block, candidates, no_known(task, block))
 
 
