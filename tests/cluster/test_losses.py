@@ -22,7 +22,7 @@ from scalemani.params import Parameters
 from scalemani.run import run
 from scalemani.sources import open_points
 
-SECONDS_ON_A_BUSY_MACHINE = 240  # 25 where nothing else runs: processes are started one after the other
+SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes are started one after the other
 
 
 def embed(points, root, values, **resources):
