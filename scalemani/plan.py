@@ -123,8 +123,8 @@ def make_plan(
         disk = DiskUse()
         if not group.complete:
             writes = STAGE_MODULES[stage.name].disk(dimensions, params)
-            disk = disk_use(writes, found.stored_row_bytes, dimensions, group.committed_bytes)
-            disk = disk._replace(passing=disk.passing + mapped_bytes(need, writes.uncached, used, len(processes)))
+            mapped = mapped_bytes(need, writes.uncached, used, len(processes))
+            disk = disk_use(writes, found.stored_row_bytes, dimensions, group.committed_bytes, mapped)
         needs = Needs(stage.name, group.path, held, need.per_task)
         values = stage_params(stage, params)
         planned.append(PlannedStage(stage, keys[stage.name], values, group, total, disk, used, needs))

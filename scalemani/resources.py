@@ -11,8 +11,6 @@ from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 
 PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
-
-
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
 BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
 
@@ -77,14 +75,15 @@ class DiskUse(NamedTuple):
     passing: int = 0
 
 
-def disk_use(need: DiskNeed, point_bytes: float, dimensions: Dimensions, committed: int) -> DiskUse:
-    """Return what a stage has yet to write of what it stores, and of its checkpoints.
+def disk_use(need: DiskNeed, point_bytes: float, dimensions: Dimensions, committed: int, mapped: int = 0) -> DiskUse:
+    """Return what a stage has yet to write of what it stores, and of checkpoints and mapped files.
 
-    Parameters: `point_bytes`, what a point takes as stored; `committed`, what the stage has written before.
+    Parameters: `point_bytes`, what a point takes as stored; `committed`, what the stage has written before; `mapped`,
+    the bytes of `mapped_bytes`.
     """
     overhead = STAGE_OVERHEAD_BYTES + BLOCK_OVERHEAD_BYTES * dimensions.n_blocks
     stored = need.stored + int(need.points * point_bytes) + overhead
-    return DiskUse(max(0, stored - committed), need.passing)
+    return DiskUse(max(0, stored - committed), need.passing + mapped)
 
 
 def mapped_bytes(need: MemoryNeed, uncached: int, used: Fit, n_processes: int) -> int:
@@ -102,8 +101,8 @@ def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse]) -> 
     needed = total_bytes(uses.values())
     if free is None or needed <= free:
         return
-    largest = sorted(uses, key=lambda name: uses[name].stored + uses[name].passing, reverse=True)[:3]
-    listed = ", ".join(f"{name} {format_bytes(uses[name].stored + uses[name].passing)}" for name in largest)
+    largest = sorted(uses, key=lambda name: sum(uses[name]), reverse=True)[:3]
+    listed = ", ".join(f"{name} {format_bytes(sum(uses[name]))}" for name in largest)
     raise DiskSpaceError(
         f"the run has up to {format_bytes(needed)} ({needed} bytes) to write below {place} (the most: {listed}), and "
         f"{format_bytes(free)} ({free} bytes) are free on its disk: free {format_bytes(needed - free)} or choose a "

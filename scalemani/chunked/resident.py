@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import zarr
 
 from scalemani.chunked.mapped import MappedRows, Table
 from scalemani.kernels.large_arrays import empty, large_arrays_in_memory
@@ -64,14 +65,7 @@ _cache = BlockCache()
 
 def kept(key: Hashable, make: Callable[[], Made]) -> Made:
     """Return what `make` returns, made once a process and kept under `key` until `release`."""
-    with _lock:
-        making = _making.setdefault(key, threading.Lock())
-    with making:
-        # Another run in this process may end a stage, and release what is kept, at any moment.
-        made = _kept.get(key)
-        if made is None:
-            made = _kept[key] = make()
-    return made
+    return kept_latest(key, None, make)
 
 
 def kept_latest(slot: Hashable, version: Hashable, make: Callable[[], Made]) -> Made:
@@ -79,6 +73,7 @@ def kept_latest(slot: Hashable, version: Hashable, make: Callable[[], Made]) -> 
     with _lock:
         making = _making.setdefault(slot, threading.Lock())
     with making:
+        # Another run in this process may end a stage, and release what is kept, at any moment.
         held = _kept.get(slot)
         if held is None or held[0] != version:
             _kept.pop(slot, None)
@@ -102,9 +97,8 @@ def mapped(group: StageGroup, name: str) -> MappedRows:
 
     def filled() -> MappedRows:
         array = group.array(name)
-        rows, step = MappedRows(scratch_folder(group), array.shape, array.dtype), array.chunks[0]
-        for start in range(0, len(rows), step):
-            rows[start : start + step] = np.asarray(array[start : start + step])
+        rows = MappedRows(scratch_folder(group), array.shape, array.dtype)
+        fill(rows, array)
         return rows
 
     return kept((group.root, group.path, name), filled)
@@ -115,10 +109,16 @@ def read_large(group: StageGroup, name: str) -> np.ndarray:
     if large_arrays_in_memory():
         return group.read(name)
     array = group.array(name)
-    values, rows = empty(array.shape, array.dtype), array.chunks[0]
-    for start in range(0, len(values), rows):
-        values[start : start + rows] = array[start : start + rows]
+    values = empty(array.shape, array.dtype)
+    fill(values, array)
     return values
+
+
+def fill(rows: Table, array: zarr.Array) -> None:
+    """Write all rows of a stored array to a table of its shape, chunk by chunk."""
+    step = array.chunks[0]
+    for start in range(0, len(rows), step):
+        rows[start : start + step] = np.asarray(array[start : start + step])
 
 
 def scratch_folder(group: StageGroup) -> Path:
