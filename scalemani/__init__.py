@@ -5,7 +5,6 @@ import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scalemani.affinities import Affinities, entropic_affinities
     from scalemani.estimators import (
         SNE,
         TSNE,
@@ -16,65 +15,41 @@ if TYPE_CHECKING:
         SymmetricSNE,
         knn_graph,
     )
-    from scalemani.landmarks import Landmarks, landmark_weights, select_landmarks
-    from scalemani.nonlinear import objective, repulsion
-    from scalemani.run import Run, open_run
-    from scalemani.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
+    from scalemani.functions.affinities import Affinities, entropic_affinities
+    from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
+    from scalemani.functions.nonlinear import objective, repulsion
+    from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
+    from scalemani.runs.opened import Run, open_run
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
-    "Affinities": "affinities",
-    "entropic_affinities": "affinities",
-    "ElasticEmbedding": "estimators",
-    "KnnGraph": "estimators",
-    "SNE": "estimators",
-    "SymmetricSNE": "estimators",
-    "TSNE": "estimators",
-    "LaplacianEigenmaps": "estimators",
-    "SpectralClustering": "estimators",
-    "knn_graph": "estimators",
-    "Landmarks": "landmarks",
-    "landmark_weights": "landmarks",
-    "select_landmarks": "landmarks",
-    "objective": "nonlinear",
-    "repulsion": "nonlinear",
-    "Run": "run",
-    "open_run": "run",
-    "reduce_laplacian": "spectral",
-    "solve_reduced": "spectral",
-    "symmetric_affinities": "spectral",
+    "estimators": (
+        "SNE",
+        "TSNE",
+        "ElasticEmbedding",
+        "KnnGraph",
+        "LaplacianEigenmaps",
+        "SpectralClustering",
+        "SymmetricSNE",
+        "knn_graph",
+    ),
+    "functions.affinities": ("Affinities", "entropic_affinities"),
+    "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
+    "functions.nonlinear": ("objective", "repulsion"),
+    "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
+    "runs.opened": ("Run", "open_run"),
 }
+MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}
 
-__all__ = [
-    "SNE",
-    "TSNE",
-    "Affinities",
-    "ElasticEmbedding",
-    "KnnGraph",
-    "Landmarks",
-    "LaplacianEigenmaps",
-    "Run",
-    "SpectralClustering",
-    "SymmetricSNE",
-    "entropic_affinities",
-    "knn_graph",
-    "landmark_weights",
-    "objective",
-    "open_run",
-    "reduce_laplacian",
-    "repulsion",
-    "select_landmarks",
-    "solve_reduced",
-    "symmetric_affinities",
-]
+__all__ = sorted(MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.metadata.version("scalemani")
-    if name not in PUBLIC_NAMES:
+    if name not in MODULE_OF:
         raise AttributeError(f"module 'scalemani' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(importlib.import_module(f"scalemani.{PUBLIC_NAMES[name]}"), name)
+    return getattr(importlib.import_module(f"scalemani.{MODULE_OF[name]}"), name)
 
 
 def __dir__() -> list[str]:

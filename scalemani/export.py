@@ -14,13 +14,13 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ConfigError, StoreError, refuse_credentials
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.sources.opening import open_points
 from scalemani.store.objects import as_store_error
 from scalemani.store.retrying import may_pass, retried
 
 BLOCK_BYTES = 2**24
-ROW_MULTIPLE = 1024
 PARTIAL = ".partial"
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
@@ -177,7 +177,7 @@ WRITERS: dict[str, type[RowWriter]] = {".npy": NpyWriter, ".parquet": ParquetWri
 
 def rows_per_block(row_bytes: int, preferred: int | None = None) -> int:
     """Return a number of rows of about 16 MB: a multiple of the source's own rows, or of 1024."""
-    step = preferred or ROW_MULTIPLE
+    step = preferred or TILE_ROWS
     return step * max(1, BLOCK_BYTES // max(1, row_bytes * step))
 
 

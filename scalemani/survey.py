@@ -7,16 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.cluster import Needs
-from scalemani.chunked.executor import Executor
-from scalemani.chunked.work import ROWS_PER_TILE, Dimensions
+from scalemani.chunked.work import Dimensions
 from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.landmarks import first_of_equal_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.params import DEFAULT_LANDMARKS
 from scalemani.sources import PointsSource
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
+from scalemani.workers.driver import Needs
+from scalemani.workers.executor import Executor
 
 BLOCK_BYTES = 16 * 2**20
 BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its block takes some ten times as much
@@ -63,14 +64,14 @@ def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None)
     """
     block_bytes = BLOCK_BYTES if memory is None else min(BLOCK_BYTES, memory // BLOCKS_IN_MEMORY)
     rows = min(block_bytes // max(row_bytes, 1), -(-n_points // LEAST_BLOCKS), MOST_BLOCK_ROWS)
-    return max(ROWS_PER_TILE, rows // ROWS_PER_TILE * ROWS_PER_TILE)
+    return max(TILE_ROWS, rows // TILE_ROWS * TILE_ROWS)
 
 
 def checked_block_rows(block_rows: int, n_points: int) -> int:
     """Return the rows a block that were asked for, no more than hold all points."""
-    if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1 or block_rows % ROWS_PER_TILE:
-        raise ConfigError(f"block_rows must be a multiple of {ROWS_PER_TILE} above zero, got {block_rows!r}")
-    return min(block_rows, -(-n_points // ROWS_PER_TILE) * ROWS_PER_TILE)
+    if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1 or block_rows % TILE_ROWS:
+        raise ConfigError(f"block_rows must be a multiple of {TILE_ROWS} above zero, got {block_rows!r}")
+    return min(block_rows, -(-n_points // TILE_ROWS) * TILE_ROWS)
 
 
 def survey(source: PointsSource, executor: Executor, block_rows: int | None = None) -> Survey:
@@ -115,7 +116,7 @@ def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> Se
     start, stop = dimensions.rows(block)
     rows = source.read(start, stop)
     check_finite_block(rows, start)
-    sample = rows[:ROWS_PER_TILE]
+    sample = rows[:TILE_ROWS]
     return Seen(tile_digests(rows), rows.min(axis=0), rows.max(axis=0), len(sample), encoded_bytes(sample))
 
 
@@ -129,12 +130,12 @@ def seen_together(one: Seen, other: Seen) -> Seen:
 def tile_digests(rows: np.ndarray) -> list[str]:
     """Return the digest of every tile of rows, whatever the block they are read in."""
     rows = np.ascontiguousarray(rows)
-    return [digest(rows[start : start + ROWS_PER_TILE].data) for start in range(0, len(rows), ROWS_PER_TILE)]
+    return [digest(rows[start : start + TILE_ROWS].data) for start in range(0, len(rows), TILE_ROWS)]
 
 
 def unchanged(rows: np.ndarray, start: int, digests: Sequence[str]) -> np.ndarray:
     """Return rows read a second time, if they are what the survey saw."""
-    tile = start // ROWS_PER_TILE
+    tile = start // TILE_ROWS
     found = tile_digests(rows)
     if found != list(digests[tile : tile + len(found)]):
         raise DataError(

@@ -8,13 +8,15 @@ import time
 
 import pytest
 
-from scalemani.progress import SECONDS_BETWEEN_LINES, LogProgress, TerminalProgress, progress_for
+from scalemani.progress import progress_for
+from scalemani.progress.bars import ProgressBars
+from scalemani.progress.lines import SECONDS_BETWEEN_LINES, ProgressLines
 
 
 def test_a_log_gets_a_line_a_stage_and_a_line_a_note():
     stream = io.StringIO()
     with progress_for(stream) as progress:
-        assert isinstance(progress, LogProgress)
+        assert isinstance(progress, ProgressLines)
         progress.start("points", 3)
         progress.advance()
         progress.start("partition", 0)
@@ -28,7 +30,7 @@ def test_a_log_gets_a_line_a_stage_and_a_line_a_note():
 
 def test_a_log_has_a_heartbeat_also_while_nothing_is_finished():
     stream = io.StringIO()
-    with LogProgress(stream, seconds_between_lines=0.05) as progress:
+    with ProgressLines(stream, seconds_between_lines=0.05) as progress:
         time.sleep(0.12)
         assert stream.getvalue() == ""
         progress.start("neighbors", 4)
@@ -61,7 +63,7 @@ def test_a_terminal_shows_bars_and_gets_its_cursor_back(monkeypatch, error):
     driver, terminal = pty.openpty()
     with open(terminal, "w") as stream:
         with contextlib.suppress(ValueError), progress_for(stream) as progress:
-            assert isinstance(progress, TerminalProgress)
+            assert isinstance(progress, ProgressBars)
             progress.start("partition", 0)
             progress.start("neighbors", 4)
             progress.advance(3)

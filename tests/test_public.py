@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.run import Run, open_run
+from scalemani.runs.opened import Run, open_run
 
 SEED = 4
 COMPONENTS, LANDMARKS, NEIGHBORS, PERPLEXITY, LANDMARK_NEIGHBORS = 2, 300, 15, 5, 5

@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from scalemani.kernels.affinity_orders import GRAPH_ORDERS, ORDERS
-from scalemani.kernels.entropic import entropic_affinities
-from scalemani.kernels.root_finders import SOLVERS
+from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.affinities.orders import GRAPH_ORDERS, ORDERS
+from scalemani.kernels.affinities.root_finders import SOLVERS
 
 N_DIGITS = 60_000
 N_NEIGHBORS = 250

@@ -18,7 +18,7 @@ from digits import million_digits
 from ledger import Task, read_ledger, spans
 from measuring import show
 
-from scalemani.run import Run, open_run
+from scalemani.runs.opened import Run, open_run
 
 BIT_EQUAL = {
     "graph": ("neighbors", ("indices", "distances")),

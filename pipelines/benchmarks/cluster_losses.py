@@ -37,13 +37,13 @@ from commanding import (
 from digits import million_digits
 from measuring import show
 
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 EVERY_SECONDS = 5.0
 WORKERS = 4
 BLOCKS = ["--block-rows", "2048"]
 POINTS, RUN = "s3://benchmark/points.zarr", "s3://benchmark/run"
-DIGESTS = """import json; from commanding import digests; from scalemani.run import open_run
+DIGESTS = """import json; from commanding import digests; from scalemani.runs.opened import open_run
 print(json.dumps(digests(open_run(sys.argv[1]))))"""
 FOLDER = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
 SLOWEST = 20  # times as long as undisturbed counts as a hang

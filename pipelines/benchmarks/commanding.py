@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 from measuring import settings
 
-from scalemani.run import Run, open_run
+from scalemani.runs.opened import Run, open_run
 
 SETTING = settings(affinities__perplexity=5, neighbors__n_neighbors=15, landmarks__n_landmarks=2000)
 PROXY = Path(__file__).with_name("faulty_proxy.py")

@@ -25,7 +25,7 @@ import scalemani as sm
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.figures import line_figure
-from scalemani.kernels.attraction import AffinityRows
+from scalemani.kernels.graph.attraction import AffinityRows
 
 SMALL = (
     "gradient-descent",

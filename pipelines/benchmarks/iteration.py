@@ -22,7 +22,7 @@ from repulsion import EXTENT, map_of_clusters
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.repulsion import make_repulsion, measured_error
-from scalemani.kernels.attraction import AffinityRows, attraction_gradient
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
 
 N_POINTS, DEGREE, WINDOW = 1_000_000, 94, 300
 TIMED = 5

@@ -17,7 +17,7 @@ import numpy as np
 from digits import million_digits
 from measuring import settings, show
 
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 
 def main() -> None:

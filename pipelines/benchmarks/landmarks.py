@@ -24,11 +24,11 @@ from threadpoolctl import threadpool_limits
 
 import scalemani as sm
 from scalemani.figures.lines import line_figure
-from scalemani.kernels.bandwidths import gaussian_affinities
-from scalemani.kernels.baselines import exact_eigenmaps, landmark_eigenmaps, nystrom_eigenmaps
+from scalemani.kernels.affinities.bandwidths import gaussian_affinities
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.measures import procrustes_error
-from scalemani.kernels.nearest_landmarks import nearest_landmarks
-from scalemani.run import open_run
+from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps, landmark_eigenmaps, nystrom_eigenmaps
+from scalemani.runs.opened import open_run
 
 N_NEIGHBORS, SIGMA, N_COMPONENTS, LANDMARK_NEIGHBORS = 200, 200.0, 50, 50
 FIRST_COLUMNS = 2

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 
-from scalemani.chunked.graph import affinity_rows
+from scalemani.chunked.records import affinity_rows
 from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
-from scalemani.kernels.attraction import AffinityRows
-from scalemani.kernels.pair_sums import ExactSums
-from scalemani.run import open_run
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.runs.opened import open_run
 
 JITTER = 1e-4
 

@@ -15,7 +15,7 @@ from digits import million_digits, mnist_file
 from measuring import records, scalemani, settings, show
 
 from scalemani.kernels.measures import label_accuracy
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 SETTING = settings(
     affinities__perplexity=10, neighbors__n_neighbors=30, landmarks__n_landmarks=2000, embedding__residual=1e-2

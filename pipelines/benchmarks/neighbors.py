@@ -18,7 +18,7 @@ import numpy as np
 from digits import million_digits
 from measuring import THREAD_VARIABLES, measured, records, scalemani, show
 
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 N_QUERIES = 1000
 QUERY_SEED = 20_261  # not the seed of the certificate: its sample must be another

@@ -26,8 +26,8 @@ import json, sys, time
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
-from scalemani.chunked.graph import symmetric_block
-from scalemani.run import open_run
+from scalemani.chunked.records import symmetric_block
+from scalemani.runs.opened import open_run
 run = open_run(sys.argv[1])
 d, residual = int(sys.argv[2]), float(sys.argv[3])
 group, n_points = run.group("symmetric_affinities"), run.dimensions.n_points

@@ -23,7 +23,7 @@ from pathlib import Path
 import measuring
 import numpy as np
 
-from scalemani.kernels.particle_mesh import ParticleMesh
+from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
 
 N_POINTS = 1_000_000
 N_CLUSTERS = 200

@@ -2,9 +2,9 @@
 
     python pipelines/benchmarks/same_bits.py WORK [--data FOLDER] [--only NAME ...] > digests.json
 
-Runs the command line of the `scalemani` that Python imports on digits, COIL views, a Swiss roll and word counts, by the
-spectral and the t-SNE route, and prints a digest for every array of every stage. Two versions of the code that print the
-same digests compute the same bits. Points are made once in WORK, so that both versions read the same files.
+Runs the command line of the `scalemani` that Python imports on digits, COIL views, a Swiss roll and word counts, by
+the spectral and the t-SNE route, and prints a digest for every array of every stage. Two versions of the code that
+print the same digests compute the same bits. Points are made once in WORK, so that both read the same files.
 """
 
 import argparse

@@ -24,7 +24,7 @@ import scalemani as sm
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import descend
 from scalemani.embeddings.recipes import phases_of, start_deviation
-from scalemani.kernels.draws import sample_rows
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import label_accuracy, neighbor_preservation
 from scalemani.params import LayoutParams
 

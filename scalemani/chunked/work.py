@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.chunked.cluster import Needs
-from scalemani.chunked.executor import Executor, timed
-from scalemani.chunked.folds import folded, runs_of
-from scalemani.chunked.mapped import Empty, MappedRows, Table, mapped_arrays
-from scalemani.chunked.resident import mapped, resident, scratch_folder
+from scalemani.memory.kept import mapped, resident, scratch_folder
+from scalemani.memory.mapped import Empty, MappedRows, Table, mapped_arrays
 from scalemani.params import Parameters
+from scalemani.sources import PointsSource
 from scalemani.store.groups import StageGroup, block_unit
+from scalemani.workers.driver import Needs
+from scalemani.workers.executor import Executor, timed
+from scalemani.workers.folds import folded, runs_of
 
-ROWS_PER_TILE = 1024  # BLAS results change with the matrix shape: products are cut at multiples of this, blocks too
 PARTS_LEDGER = ".parts"
+DIMENSIONS = "dimensions.json"  # of the points, in their stage
 Arrays = Mapping[str, np.ndarray]
 
 
@@ -100,6 +101,15 @@ class StageTask:
         return np.empty if self.in_memory else mapped_arrays(scratch_folder(self.output))
 
 
+@dataclass(frozen=True)
+class PointsInput:
+    """What the stage `points` ingests: a source, the digests of its tiles as surveyed, and its constant features."""
+
+    source: PointsSource
+    tile_digests: tuple[str, ...]
+    constant_features: int
+
+
 BlockFunction = Callable[[StageTask, int], Arrays]
 RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
 FoldFunction = Callable[[StageTask, range], Any]
@@ -108,13 +118,17 @@ Combine = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class StageWork:
-    """A stage at work: its task, where tasks run, how many at once in all and in one process, and what they need."""
+    """A stage at work: its task, where tasks run, how many at once in all and in one process, and what they need.
+
+    `points` is what the stage `points` reads; all other stages read groups of the store alone.
+    """
 
     task: StageTask
     executor: Executor
     at_once: int
     in_one_process: int = 1
     needs: Needs = field(default_factory=Needs)
+    points: PointsInput | None = None
 
     def map_blocks(self, function: BlockFunction, step: str = "") -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block."""

@@ -75,7 +75,7 @@ def compute(options: Options, only: str | None = None) -> None:
     params = options.parameters()  # before the imports that take a second
     from scalemani.cli.summaries import show_label_accuracy, show_records
     from scalemani.progress import progress_for
-    from scalemani.run import run
+    from scalemani.runs.walk import run
     from scalemani.sources import open_labels
 
     source = options.source()
@@ -92,9 +92,9 @@ def compute(options: Options, only: str | None = None) -> None:
 def plan(options: Options) -> None:
     """Show stages, keys, missing blocks, projected memory and time; run nothing."""
     params = options.parameters()  # before the imports that take a second
-    from scalemani.chunked.executor import Silent
     from scalemani.cli.summaries import earlier_seconds, show_plan
-    from scalemani.run import plan_run
+    from scalemani.progress import Silent
+    from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import MARKER, RunStore
 
     source, executor = options.source(), options.executor(Silent())
@@ -111,7 +111,7 @@ def info(
 ) -> None:
     """Show parameters, stages, seconds, peak memory and certificates of a run."""
     from scalemani.cli.summaries import ordered_records, show_records
-    from scalemani.run import open_run
+    from scalemani.runs.opened import open_run
 
     opened = open_run(run)
     if as_json:
@@ -133,7 +133,7 @@ def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = Fa
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr."""
     from scalemani.export import export as export_rows
     from scalemani.new_points import NewPoints, far_away
-    from scalemani.run import open_run
+    from scalemani.runs.opened import open_run
     from scalemani.sources import open_points
 
     refuse_output_in_input(out, new_points, run)
@@ -147,7 +147,7 @@ def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = Fa
 def plot(run: RunFolder, out: Output, labels: Labels = None, debug: Debug = False) -> None:
     """Draw the embedding of a run as a .png: readable at ten million points."""
     from scalemani.figures import embedding_picture
-    from scalemani.run import open_run
+    from scalemani.runs.opened import open_run
     from scalemani.sources import open_labels
 
     refuse_output_in_input(out, run, *([] if labels is None else [labels]))
@@ -165,7 +165,7 @@ def export(run: RunFolder, out: Output, debug: Debug = False) -> None:
     from scalemani.cli.summaries import left_out
     from scalemani.export import beside, write_rows
     from scalemani.export import export as export_rows
-    from scalemani.run import open_run
+    from scalemani.runs.opened import open_run
 
     refuse_output_in_input(out, run)
     opened = open_run(run)

@@ -16,7 +16,7 @@ def certificates(
     debug: Debug = False,
 ) -> None:
     """Make the certificates of a cluster: for its scheduler, its workers and its clients."""
-    from scalemani.chunked.certificates import make_certificates
+    from scalemani.workers.tls import make_certificates
 
     for path in make_certificates(folder, days):
         typer.echo(path)
@@ -29,7 +29,7 @@ def scheduler(
     debug: Debug = False,
 ) -> None:
     """Start a Dask scheduler that listens on the loopback interface, or with certificates, without a dashboard."""
-    from scalemani.chunked.machines import dask_environment, scheduler_command
+    from scalemani.workers.commands import dask_environment, scheduler_command
 
     become(scheduler_command(host, port, tls), dask_environment(tls))
 
@@ -43,7 +43,7 @@ def worker(
     debug: Debug = False,
 ) -> None:
     """Start Dask workers, without a dashboard."""
-    from scalemani.chunked.machines import dask_environment, worker_command
+    from scalemani.workers.commands import dask_environment, worker_command
 
     become(worker_command(address, workers, threads, memory, tls), dask_environment(tls))
 

@@ -87,7 +87,7 @@ class Options:
         """Return where tasks run, how many at once and in how much memory."""
         from dask.utils import parse_bytes
 
-        from scalemani.chunked.executor import Executor
+        from scalemani.workers.executor import Executor
 
         arguments: dict[str, Any] = {"scheduler": self.scheduler, "progress": progress, "tls": self.tls}
         arguments["wait"] = self.wait

@@ -6,11 +6,11 @@ import numpy as np
 import typer
 from dask.utils import format_bytes
 
-from scalemani.kernels.draws import sample_rows
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import label_accuracy
-from scalemani.plan import Plan
 from scalemani.routes import route
-from scalemani.run import Run, open_run
+from scalemani.runs.opened import Run, open_run
+from scalemani.runs.plan import Plan
 from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent

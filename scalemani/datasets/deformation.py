@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalemani.kernels.compile import compiled
+from scalemani.kernels.machine.compile import compiled
 
 # Field modes with less than this share of the variance of one dimension are left out.
 NEGLIGIBLE_VARIANCE = 1e-3

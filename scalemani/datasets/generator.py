@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from scalemani.kernels.draws import row_words
+from scalemani.kernels.arrays.draws import row_words
 from scalemani.validation import LARGEST_SEED, check_count
 
 UNIFORM_STEP = 2.0**-52

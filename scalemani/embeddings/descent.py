@@ -9,8 +9,8 @@ import numpy as np
 from scalemani.embeddings.directions import Direction, Memory
 from scalemani.embeddings.objectives import Evaluation, Problem
 from scalemani.errors import ConvergenceError, NumericalError
-from scalemani.kernels.flat import dot, moved, norm
-from scalemani.kernels.pair_sums import PairSums
+from scalemani.kernels.arrays.coordinates import dot, moved, norm
+from scalemani.kernels.repulsion.exact import PairSums
 
 SUFFICIENT_DECREASE = 1e-4  # of the slope, the first Wolfe condition
 BACKTRACK = 0.5

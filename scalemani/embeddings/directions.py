@@ -11,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from scalemani.embeddings.laplacian import ShiftedLaplacian, conjugate_gradients
-from scalemani.kernels.flat import add_multiple, dot
-from scalemani.kernels.momentum import Motion, momentum_step
-from scalemani.kernels.pair_curvature import PairCurvature
+from scalemani.kernels.arrays.coordinates import add_multiple, dot
+from scalemani.kernels.descent.curvature import PairCurvature
+from scalemani.kernels.descent.momentum import Motion, momentum_step
 
 Memory = Mapping[str, np.ndarray]
 LEAST_CURVATURE = 1e-10  # relative, of an update pair: below it y.s is rounding and the pair is left out

@@ -15,11 +15,11 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
-from scalemani.kernels.attraction import AffinityRows, attraction_gradient
-from scalemani.kernels.flat import add_multiple, dot
-from scalemani.kernels.sparsify import strongest_neighbors
-from scalemani.kernels.symmetrize import row_sums
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.arrays.coordinates import add_multiple, dot
+from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
+from scalemani.kernels.graph.strongest import strongest_neighbors
+from scalemani.kernels.graph.symmetric import row_sums
 
 FACTORED_UP_TO = 5000
 EXACT_SHIFT = 1e-10  # of the least degree, [PH] 3.3: keeps a factored B from being singular

@@ -18,11 +18,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.kernels.attraction import AffinityRows, attraction_energy, attraction_gradient
-from scalemani.kernels.flat import combine
-from scalemani.kernels.isolated import isolated_sums
-from scalemani.kernels.pair_sums import LEAST_SUM, ExactSums, PairSums
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.arrays.coordinates import combine
+from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
+from scalemani.kernels.repulsion.exact import LEAST_SUM, ExactSums, PairSums
+from scalemani.kernels.repulsion.isolated import isolated_sums
 
 ISOLATED = 0.1  # a sum of kernels below it is left to exact summation where it is divided by
 

@@ -19,8 +19,8 @@ from scalemani.embeddings.laplacian import shifted_laplacian, spectral_operator
 from scalemani.embeddings.objectives import Problem
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError
-from scalemani.kernels.pair_curvature import PairCurvature
-from scalemani.kernels.pair_sums import PairSums
+from scalemani.kernels.descent.curvature import PairCurvature
+from scalemani.kernels.repulsion.exact import PairSums
 
 LEARNT_PAIRS = 10  # of L-BFGS where the spectral direction is its first guess
 COARSEST = 0.1  # the error of the repulsion that an accuracy schedule starts from

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.embeddings.objectives import Objective
-from scalemani.kernels.pair_sums import LEAST_SUM, ExactSums, PairSums
-from scalemani.kernels.particle_mesh import ParticleMesh
+from scalemani.kernels.repulsion.exact import LEAST_SUM, ExactSums, PairSums
+from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
 
 MOST_STEPS = 100
 SUFFICIENT_DECREASE = 1e-4

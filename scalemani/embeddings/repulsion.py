@@ -7,12 +7,12 @@ S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repu
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.kernels.barnes_hut import BarnesHut
-from scalemani.kernels.draws import sample_rows
-from scalemani.kernels.fast_gauss import FastGauss
-from scalemani.kernels.pair_sums import KERNELS, ExactSums, PairSums
-from scalemani.kernels.particle_mesh import ParticleMesh
-from scalemani.kernels.tall import Mapper
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.repulsion.exact import KERNELS, ExactSums, PairSums
+from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
+from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
+from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 
 METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
 EXACT_UP_TO = 2000  # points; beyond it the mesh is quicker at every tolerance it meets

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 
 from scalemani.estimators.fitting import TakesSparse, fitted, placed
-from scalemani.kernels.kmeans import assign
+from scalemani.kernels.landmarks.kmeans import assign
 from scalemani.new_points import Placement
 from scalemani.stages.clustering import unit_rows
 

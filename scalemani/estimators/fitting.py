@@ -17,7 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from scalemani.estimators.running import executor_for, seed_of, store_or_temporary
 from scalemani.new_points import Placement, placed_rows, placed_source, placement_of
 from scalemani.params import NEIGHBORS_PER_PERPLEXITY, Parameters
-from scalemani.run import Run, run
+from scalemani.runs.opened import Run
+from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_points
 from scalemani.validation import check_points
 

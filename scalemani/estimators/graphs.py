@@ -12,7 +12,7 @@ from dask.array import Array as DaskArray
 
 from scalemani.estimators.running import executor_for, seed_of, store_or_temporary
 from scalemani.params import Parameters
-from scalemani.run import run
+from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_points
 
 

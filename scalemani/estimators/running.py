@@ -1,7 +1,6 @@
 """What estimators share: a store to run in, resources, and the seed."""
 
 import contextlib
-import logging
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,26 +9,10 @@ from typing import Any
 import numpy as np
 from dask.utils import parse_bytes
 
-from scalemani.chunked.executor import Executor
 from scalemani.errors import ConfigError
+from scalemani.progress.lines import ProgressLogger
 from scalemani.validation import check_seed
-
-logger = logging.getLogger("scalemani")
-
-
-class LoggedProgress:
-    """Sends notes to the library's logger as warnings, which show on standard error unless the application differs."""
-
-    def start(self, stage: str, total: int) -> None:
-        """Log that a stage starts."""
-        logger.info("%s: %d to do", stage, total)
-
-    def advance(self, done: int = 1) -> None:
-        """Log nothing for a single unit."""
-
-    def note(self, message: str) -> None:
-        """Log one line."""
-        logger.warning(message)
+from scalemani.workers.executor import Executor
 
 
 @contextlib.contextmanager
@@ -44,7 +27,7 @@ def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
 
 def executor_for(scheduler: Any, workers: int | None, memory: str | int | None) -> Executor:
     """Return where an estimator's tasks run."""
-    arguments: dict[str, Any] = {"scheduler": scheduler, "progress": LoggedProgress()}
+    arguments: dict[str, Any] = {"scheduler": scheduler, "progress": ProgressLogger()}
     if workers is not None:
         arguments["workers"] = workers
     if memory is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.ndimage import convolve
 
 from scalemani.figures.palette import DENSITY, ramp
-from scalemani.kernels.compile import compiled
+from scalemani.kernels.machine.compile import compiled
 
 CORE_PERCENT = (2, 98)
 REACH = 3.0  # extents of the core beyond which, on either side, points count as outliers

@@ -10,7 +10,7 @@ from scalemani.errors import DataError
 from scalemani.new_points.by_descent import placed_by_descent
 from scalemani.new_points.by_landmarks import placed_landmarks
 from scalemani.new_points.reach import Reach, far_away
-from scalemani.run import Run
+from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource
 from scalemani.validation import check_finite_block
 

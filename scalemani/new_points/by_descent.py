@@ -10,12 +10,12 @@ from scalemani.embeddings.objectives import objective_of
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.recipes import strength_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
-from scalemani.kernels.bandwidths import gaussian_affinities, self_tuning_affinities
-from scalemani.kernels.entropic import entropic_affinities
+from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
+from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.params import AffinitiesParams, Parameters
-from scalemani.run import Run
+from scalemani.runs.opened import Run
 
 
 @dataclass(frozen=True)

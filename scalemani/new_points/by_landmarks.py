@@ -4,11 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.resident import gather_rows
-from scalemani.kernels.landmark_weights import local_weights
-from scalemani.kernels.nearest_landmarks import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.memory.kept import gather_rows
 from scalemani.new_points.reach import Reach, reach_of
-from scalemani.run import Run
+from scalemani.runs.opened import Run
 
 ROWS_AT_ONCE = 4096
 

@@ -5,15 +5,15 @@ from typing import Protocol
 
 import numpy as np
 
-from scalemani.chunked.graph import sketch_basis
-from scalemani.chunked.resident import gather_rows
-from scalemani.kernels.cells import nearest_cells
-from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
-from scalemani.kernels.neighbors import Neighbors, no_neighbors, refine_neighbors
-from scalemani.kernels.row_sets import compact_rows
-from scalemani.kernels.sketch import SketchBasis, sketch_points
-from scalemani.kernels.small_cells import search_enough_cells
-from scalemani.run import Run
+from scalemani.chunked.records import sketch_basis
+from scalemani.kernels.neighbors.cells import nearest_cells
+from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
+from scalemani.kernels.neighbors.small_cells import search_enough_cells
+from scalemani.kernels.rows.renumbering import compact_rows
+from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
+from scalemani.memory.kept import gather_rows
+from scalemani.runs.opened import Run
 from scalemani.stages.neighbors import EXACT_BELOW, MANY_PROBES
 from scalemani.store.groups import StageGroup
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from scalemani.run import Run
+from scalemani.runs.opened import Run
 
 FAR = 2.0  # times the distance of the farthest landmark: a sample of the points does not hold the farthest of them
 SHOWN_ROWS = 5

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.graph import graph_block
+from scalemani.chunked.records import graph_block
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.bandwidths import gaussian_affinities, self_tuning_affinities
-from scalemani.kernels.entropic import entropic_affinities
+from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
+from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.folds import runs_of
-from scalemani.chunked.resident import gather_rows, resident
-from scalemani.chunked.work import ROWS_PER_TILE, Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
+from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
+from scalemani.workers.folds import runs_of
 
 MOST_PASSES = 100
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
@@ -63,7 +64,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
-    runs = runs_of(-(-work.task.dimensions.n_points // ROWS_PER_TILE), TILES_TOGETHER)
+    runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     moved, passes = np.inf, 0
     while passes < MOST_PASSES and moved > SETTLED:
         name = f"pass_{passes:03d}"
@@ -81,12 +82,12 @@ def tiles_part(centers_name: str, task: StageTask, tiles: range) -> LloydPart:
 def tile_parts(centers_name: str, task: StageTask, tiles: range) -> Iterator[LloydPart]:
     """Yield what each tile adds; every block that holds some of them is read once."""
     centers, block_rows = resident(task.output, centers_name), task.dimensions.block_rows
-    first, last = tiles.start * ROWS_PER_TILE, min(tiles.stop * ROWS_PER_TILE, task.dimensions.n_points)
+    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
     for block in range(first // block_rows, -(-last // block_rows)):
         start, stop = task.dimensions.rows(block)
         rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
-        for tile in range(max(first, start) - start, min(last, stop) - start, ROWS_PER_TILE):
-            yield lloyd_part(rows[tile : tile + ROWS_PER_TILE], centers)
+        for tile in range(max(first, start) - start, min(last, stop) - start, TILE_ROWS):
+            yield lloyd_part(rows[tile : tile + TILE_ROWS], centers)
 
 
 def added(one: LloydPart, other: LloydPart) -> LloydPart:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from scalemani.chunked.graph import coarse_levels
+from scalemani.chunked.records import coarse_levels
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
-from scalemani.kernels.large_arrays import large_arrays_from
-from scalemani.kernels.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
-from scalemani.kernels.refinement import n_start_columns
+from scalemani.kernels.arrays.large import large_arrays_from
+from scalemani.kernels.spectral.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
+from scalemani.kernels.spectral.refinement import n_start_columns
 from scalemani.params import Parameters
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in

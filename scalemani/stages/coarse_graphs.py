@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.graph import degrees_of, level_arrays, level_folder, symmetric_rows_of
+from scalemani.chunked.records import degrees_of, level_arrays, level_folder, symmetric_rows_of
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.coarsening import (
+from scalemani.kernels.arrays.large import as_here, large_arrays_from
+from scalemani.kernels.spectral.coarsening import (
     Rows,
     SummedRows,
     aggregated,
@@ -17,8 +18,7 @@ from scalemani.kernels.coarsening import (
     joined,
     no_aggregates,
 )
-from scalemani.kernels.large_arrays import as_here, large_arrays_from
-from scalemani.kernels.multilevel import hierarchy_bytes
+from scalemani.kernels.spectral.multilevel import hierarchy_bytes
 from scalemani.params import Parameters
 
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph

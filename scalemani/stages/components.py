@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.graph import graph_block, sketch_basis
-from scalemani.chunked.resident import gather_rows
+from scalemani.chunked.records import graph_block, sketch_basis
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
-from scalemani.kernels.components import (
+from scalemani.kernels.graph.components import (
     Components,
     boruvka_round,
     bridge_queries,
@@ -19,6 +18,7 @@ from scalemani.kernels.components import (
     nearer,
     nearest_outside,
 )
+from scalemani.memory.kept import gather_rows
 from scalemani.params import Parameters
 
 MOST_QUERIES = 8192  # with many components, fewer of their points look for a bridge

@@ -13,15 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.checkpoints import Checkpoints
-from scalemani.chunked.embedding import write_embedding
-from scalemani.chunked.graph import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
-from scalemani.chunked.resident import kept, read_large
+from scalemani.chunked.output import write_embedding
+from scalemani.chunked.records import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.baselines import exact_eigenmaps
-from scalemani.kernels.graph_product import Rows, normalized_product
-from scalemani.kernels.large_arrays import as_here, empty, large_arrays_from, placed
-from scalemani.kernels.multilevel import DAMPING, Multilevel, Transfer, hierarchy_bytes
-from scalemani.kernels.refinement import (
+from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
+from scalemani.kernels.arrays.large import as_here, empty, large_arrays_from, placed
+from scalemani.kernels.graph.product import Rows, normalized_product
+from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
+from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer, hierarchy_bytes
+from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
     RefinementState,
     initial_state,
@@ -30,7 +30,7 @@ from scalemani.kernels.refinement import (
     refined_embedding,
     refinement,
 )
-from scalemani.kernels.tall import column_squares, panels, residuals_into, unit_roots
+from scalemani.memory.kept import kept, read_large
 from scalemani.params import Parameters
 
 CHECKPOINT_SECONDS = 10.0

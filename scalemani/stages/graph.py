@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.graph import final_step
-from scalemani.chunked.resident import gather_rows, resident
+from scalemani.chunked.records import final_step
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 

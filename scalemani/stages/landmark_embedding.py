@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from scalemani.chunked.graph import read_matrix
+from scalemani.chunked.records import read_matrix
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
-from scalemani.kernels.eigenproblem import solve_reduced
+from scalemani.kernels.spectral.eigenproblem import solve_reduced
 from scalemani.params import Parameters
 
 FACTOR_BYTES_PER_ENTRY = 8

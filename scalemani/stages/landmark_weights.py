@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.resident import kept, resident
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.landmark_weights import local_weights, reconstruction_errors
-from scalemani.kernels.nearest_landmarks import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
+from scalemani.memory.kept import kept, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 

@@ -4,13 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.resident import gather_rows
-from scalemani.chunked.work import ROWS_PER_TILE, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.draws import generator, sample_rows
-from scalemani.kernels.landmark_kmeans import minibatch_start, minibatch_step, snap_rows, snap_start, snap_step
-from scalemani.kernels.landmark_seeding import kmeans_plus_plus
-from scalemani.kernels.landmarks import first_of_equal_rows, random_landmarks
-from scalemani.landmarks import LANDMARK_METHODS
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.functions.landmarks import LANDMARK_METHODS
+from scalemani.kernels.arrays.draws import generator, sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.minibatch import minibatch_start, minibatch_step, snap_rows, snap_start, snap_step
+from scalemani.kernels.landmarks.seeding import kmeans_plus_plus
+from scalemani.kernels.landmarks.uniform import first_of_equal_rows, random_landmarks
+from scalemani.memory.kept import gather_rows
 from scalemani.params import Parameters
 
 COPIES_OF_SAMPLE = 3  # the points as stored, in float32 while they are compared, and a block on its way
@@ -77,13 +78,13 @@ def clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, params
     """Return the rows nearest to the centroids of mini-batch k-means over tiles of all points in random order."""
     n_points, seed = len(points), params.seed
     state = minibatch_start(sample, points[seeds])
-    n_tiles = -(-n_points // ROWS_PER_TILE)
+    n_tiles = -(-n_points // TILE_ROWS)
     order = generator(seed, "landmarks/tiles").permutation(n_tiles)
-    for tile in order[: max(1, params.landmarks.sample_points // ROWS_PER_TILE)]:
+    for tile in order[: max(1, params.landmarks.sample_points // TILE_ROWS)]:
         state = minibatch_step(state, points[tile_rows(int(tile), n_points)])
     snapped = snap_start(len(seeds))
     for tile in range(n_tiles):
-        snapped = snap_step(snapped, state, points[tile_rows(tile, n_points)], tile * ROWS_PER_TILE)
+        snapped = snap_step(snapped, state, points[tile_rows(tile, n_points)], tile * TILE_ROWS)
     found = snap_rows(snapped)
     # Centroids whose nearest points were all taken, or are repeated, give way to the seeds.
     candidates = np.concatenate([found[found >= 0], seeds])
@@ -93,4 +94,4 @@ def clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, params
 
 def tile_rows(tile: int, n_points: int) -> np.ndarray:
     """Return the rows of a tile."""
-    return np.arange(tile * ROWS_PER_TILE, min((tile + 1) * ROWS_PER_TILE, n_points))
+    return np.arange(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, n_points))

@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.gathered import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES, proposed, refined
-from scalemani.chunked.graph import round_step, sketch_basis
-from scalemani.chunked.mapped import Table
-from scalemani.chunked.resident import gather_rows, kept, kept_latest, mapped, resident
+from scalemani.chunked.records import round_step, sketch_basis
+from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES, proposed, refined
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.cells import nearest_cells, nearest_nearby_cells
-from scalemani.kernels.draws import sample_rows
-from scalemani.kernels.exact_neighbors import SketchedRows, exact_neighbors
-from scalemani.kernels.neighbor_proposals import Edges
-from scalemani.kernels.neighbors import Neighbors, merge_neighbors, no_neighbors, recall_at_k
-from scalemani.kernels.sketch import rounded_sketches, rounding_error, rounding_step
-from scalemani.kernels.small_cells import search_enough_cells
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
+from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.nn_descent import Edges
+from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
+from scalemani.kernels.neighbors.small_cells import search_enough_cells
+from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
+from scalemani.memory.kept import gather_rows, kept, kept_latest, mapped, resident
+from scalemani.memory.mapped import Table
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.graph import sketch_basis
-from scalemani.chunked.resident import gather_rows, resident
+from scalemani.chunked.records import sketch_basis
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.cells import nearest_cells, train_cells
-from scalemani.kernels.draws import generator, sample_rows
-from scalemani.kernels.sketch import fit_sketch, sketch_points
+from scalemani.kernels.arrays.draws import generator, sample_rows
+from scalemani.kernels.neighbors.cells import nearest_cells, train_cells
+from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
+from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 

@@ -1,16 +1,17 @@
 """Points as they came, in input order, cut into the blocks that every later array follows."""
 
+import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.chunked.resident import kept
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork, write_one
+from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork, write_one
 from scalemani.errors import StoreError
+from scalemani.memory.kept import kept
 from scalemani.params import Parameters
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
-from scalemani.survey import Survey, reachable, unchanged
+from scalemani.survey import reachable, unchanged
 
 SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
 COPIES_AT_WORK = 4  # the block read, its encoded form, and the codec's and the reader's buffers
@@ -33,19 +34,22 @@ def arrays(dimensions: Dimensions) -> list[RowArray]:
     ]
 
 
-def ingest(work: StageWork, source: PointsSource, found: Survey) -> dict[str, Any]:
+def run(work: StageWork) -> dict[str, Any]:
     """Copy the blocks that are missing from the source into the store: on the workers where they can read it too."""
-    task = work.task
+    task, given = work.task, work.points
+    if given is None:
+        raise ValueError("the stage `points` was started without points to read")
+    task.output.objects.set_json(DIMENSIONS, dataclasses.asdict(task.dimensions))
     task.output.create(task.dimensions.n_points, arrays(task.dimensions))
-    if reachable(source):
-        task.output.objects.set_json(SURVEY, {"tiles": found.tile_digests})
-        work.map_blocks(functools.partial(read_anywhere, source))
+    if reachable(given.source):
+        task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
+        work.map_blocks(functools.partial(read_anywhere, given.source))
     else:
         missing = [[block] for block in range(task.dimensions.n_blocks) if not task.output.done(block)]
         work.executor.progress.start(task.stage, len(missing))
-        read = functools.partial(read_block, source, found.tile_digests)
-        work.executor.map_locally(functools.partial(write_one, read, "", task), missing, source.sequential)
-    return {"points": task.dimensions.n_points, "constant_features": found.constant_features}
+        read = functools.partial(read_block, given.source, given.tile_digests)
+        work.executor.map_locally(functools.partial(write_one, read, "", task), missing, given.source.sequential)
+    return {"points": task.dimensions.n_points, "constant_features": given.constant_features}
 
 
 def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.graph import matrix_arrays, read_matrix, symmetric_block, weights_block, weights_rows
-from scalemani.chunked.resident import release
+from scalemani.chunked.records import matrix_arrays, read_matrix, symmetric_block, weights_block, weights_rows
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.reduced import TreeSum, diagonal_product, laplacian_of, symmetric_part, weighted_product
+from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, laplacian_of, symmetric_part, weighted_product
+from scalemani.memory.kept import release
 from scalemani.params import Parameters
 
 BYTES_PER_ENTRY = 12  # float64 and int32

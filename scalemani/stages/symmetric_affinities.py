@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.graph import graph_block
+from scalemani.chunked.records import graph_block
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.symmetrize import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
+from scalemani.kernels.graph.symmetric import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
 from scalemani.params import Parameters
 
 BYTES_PER_INCOMING_EDGE = 24  # target, source and value, held twice while the parts are joined

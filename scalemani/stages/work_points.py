@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scalemani.chunked.graph import sketch_basis
-from scalemani.chunked.resident import gather_into, resident
+from scalemani.chunked.records import sketch_basis
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.cells import group_by_cell
-from scalemani.kernels.sketch import sketch_points
+from scalemani.kernels.neighbors.cells import group_by_cell
+from scalemani.kernels.rows.sketches import sketch_points
+from scalemani.memory.kept import gather_into, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
 

@@ -8,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from scalemani.chunked.cluster import Needs
+from scalemani.workers.driver import Needs
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},

@@ -14,13 +14,13 @@ import numpy as np
 import psutil
 import pytest
 
-from scalemani.chunked import cluster as cluster_module
-from scalemani.chunked.cluster import Needs, slots
-from scalemani.chunked.executor import LEDGER_VARIABLE, Executor
 from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.params import Parameters
-from scalemani.run import run
+from scalemani.runs.walk import run
 from scalemani.sources import open_points
+from scalemani.workers import driver as cluster_module
+from scalemani.workers.driver import Needs, slots
+from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes are started one after the other
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scalemani.export import export
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 from scalemani.store import buckets
 
 PROXY = Path(__file__).parents[2] / "pipelines" / "benchmarks" / "faulty_proxy.py"

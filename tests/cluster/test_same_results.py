@@ -7,10 +7,11 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from scalemani.chunked.executor import Executor
 from scalemani.params import Parameters
-from scalemani.run import open_run, run
+from scalemani.runs.opened import open_run
+from scalemani.runs.walk import run
 from scalemani.sources import open_points
+from scalemani.workers.executor import Executor
 
 MOST_TASK_BYTES = 8192
 BIT_EQUAL = {

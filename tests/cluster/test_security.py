@@ -10,10 +10,10 @@ import numpy as np
 import psutil
 import pytest
 
-from scalemani.chunked import clients
-from scalemani.chunked.certificates import make_certificates
-from scalemani.chunked.executor import Executor
 from scalemani.errors import ConfigError, SchedulerLostError
+from scalemani.workers import connections as clients
+from scalemani.workers.executor import Executor
+from scalemani.workers.tls import make_certificates
 
 PAGES = (
     "/health",

@@ -16,7 +16,7 @@ import pytest
 import yaml
 from distributed import Client
 
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")

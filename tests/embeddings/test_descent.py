@@ -12,7 +12,7 @@ from scalemani.embeddings.objectives import OBJECTIVES, Evaluation, Problem, aff
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, ConvergenceError
-from scalemani.kernels.attraction import AffinityRows
+from scalemani.kernels.graph.attraction import AffinityRows
 
 SEARCHED = (
     "gradient-descent",

@@ -10,7 +10,7 @@ import zarr
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
 
 
 def brute_force(points, k):

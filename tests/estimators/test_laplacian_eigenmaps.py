@@ -16,9 +16,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scalemani as sm
-from scalemani.chunked.executor import LEDGER_VARIABLE
 from scalemani.errors import ConfigError, DataError
-from scalemani.run import open_run
+from scalemani.runs.opened import open_run
+from scalemani.workers.executor import LEDGER_VARIABLE
 
 SETTINGS = {"n_landmarks": 200, "perplexity": 5, "random_state": 3}
 

@@ -8,14 +8,15 @@ from sklearn import cluster
 from sklearn.datasets import load_digits, make_blobs, make_moons
 
 import scalemani as sm
-from scalemani.chunked.executor import Executor
 from scalemani.errors import ConfigError
-from scalemani.kernels.kmeans import assign, kmeans
+from scalemani.kernels.landmarks.kmeans import assign, kmeans
 from scalemani.kernels.measures import clustering_error
 from scalemani.params import Parameters
-from scalemani.run import Run, open_run, run
+from scalemani.runs.opened import Run, open_run
+from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.stages.clustering import unit_rows
+from scalemani.workers.executor import Executor
 
 BLOBS = make_blobs(1500, centers=6, n_features=4, cluster_std=1.0, random_state=2)
 MOONS = make_moons(1500, noise=0.06, random_state=0)

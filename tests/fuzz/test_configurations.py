@@ -3,11 +3,11 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.chunked.executor import Executor
 from scalemani.cli.options import read_configuration
 from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.params import Parameters, parse_assignments
 from scalemani.routes import ROUTES, route
+from scalemani.workers.executor import Executor
 
 EXAMPLES = settings(max_examples=500, deadline=None, derandomize=True)
 KNOWN = Parameters().as_dict()

@@ -8,14 +8,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scalemani.chunked.executor import Executor
+from scalemani.chunked.work import DIMENSIONS
 from scalemani.errors import ScalemaniError
 from scalemani.new_points import NewPoints
 from scalemani.params import Parameters
-from scalemani.plan import DIMENSIONS
-from scalemani.run import INPUTS, open_run, plan_run, run
+from scalemani.runs.opened import open_run
+from scalemani.runs.walk import INPUTS, plan_run, run
 from scalemani.sources import open_points
 from scalemani.store.objects import digest, sealed, unsealed
+from scalemani.workers.executor import Executor
 
 VALUES = {"neighbors": {"n_neighbors": 6}, "affinities": {"perplexity": 2}, "landmarks": {"n_landmarks": 20}}
 EXAMPLES = settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))

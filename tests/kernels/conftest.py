@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from scalemani.kernels.graph_product import normalized_product
-from scalemani.kernels.symmetrize import row_sums
-from scalemani.kernels.tall import unit_roots
+from scalemani.kernels.arrays.columns import unit_roots
+from scalemani.kernels.graph.product import normalized_product
+from scalemani.kernels.graph.symmetric import row_sums
 
 
 def random_affinities(n_points, seed=0, n_neighbors=8):

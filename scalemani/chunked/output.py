@@ -1,0 +1,34 @@
+"""Embeddings that one process holds in work order, written in input order."""
+
+import functools
+from dataclasses import replace
+
+import numpy as np
+
+from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.large import empty
+from scalemani.memory.kept import read_large
+from scalemani.store.schema import RowArray
+
+
+def in_input_order(task: StageTask, positions: np.ndarray) -> np.ndarray:
+    """Return positions (N, d) of work order in input order."""
+    ordered, input_rows = empty(positions.shape, np.float64), read_large(task.inputs["work_points"], "input_rows")
+    for panel in panels(len(ordered)):
+        ordered[input_rows[panel]] = positions[panel]
+    return ordered
+
+
+def write_embedding(work: StageWork, positions: np.ndarray) -> None:
+    """Write positions (N, d) of work order as the array `embedding`, by blocks, from this process."""
+    embedding = in_input_order(work.task, positions)
+    columns = RowArray("embedding", "float64", (embedding.shape[1],), ("point", "component"), "rows in input order")
+    work.task.output.create(len(embedding), [columns])
+    local = replace(work, executor=replace(work.executor, scheduler=None))
+    local.map_blocks(functools.partial(embedding_block, embedding))
+
+
+def embedding_block(embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
+    """Return one block of the embedding."""
+    return {"embedding": embedding[slice(*task.dimensions.rows(block))]}

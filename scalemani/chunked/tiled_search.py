@@ -1,0 +1,77 @@
+"""Neighbour search in tables that may lie in files: a tile of queries at a time, with copies of the rows it looks at.
+
+Queries that follow each other lie near each other, and so does what they look at: it is little, and fits the caches.
+"""
+
+import functools
+
+import numpy as np
+
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.nn_descent import Edges, propose_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
+from scalemani.kernels.rows.renumbering import compact_rows
+from scalemani.memory.kept import kept
+from scalemani.memory.mapped import Table
+
+NUMBER_BYTES = 40  # of a copied row: its number, and its places in a hash table and among the others
+PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**25  # of sketches and of points, if no two queries look at the same one
+
+
+def proposed(
+    sketches: Table,
+    start: int,
+    own: Edges,
+    visited: np.ndarray,
+    lists: tuple[Table, Table],
+    limits: np.ndarray,
+    n_candidates: int,
+) -> np.ndarray:
+    """Return what `propose_neighbors` does of queries that are rows `start` and following.
+
+    `visited` (n, w) are the rows of all whose `lists`, the fields of `Edges`, are looked at.
+    """
+    indices, fresh = lists
+    if isinstance(sketches, np.ndarray) and isinstance(indices, np.ndarray) and isinstance(fresh, np.ndarray):
+        return propose_neighbors(sketches, start, own, visited, Edges(indices, fresh), limits, n_candidates)
+    per_query = 1 + own.indices.shape[1] + visited.shape[1] * indices.shape[1]
+    row_bytes = 4 * sketches.shape[1] + NUMBER_BYTES
+    found = np.empty((len(limits), n_candidates), np.int32)
+    for tile in slices(len(limits), max(1, PROPOSED_BYTES // (per_query * row_bytes))):
+        sources, places = compact_rows(visited[tile])
+        near, far = own.indices[tile], indices[sources]
+        # All that is looked at is numbered anew, in the same order: to the kernel there are no other rows.
+        queries = np.arange(start + tile.start, start + tile.stop, dtype=np.int32)
+        everything = np.concatenate([queries, near.ravel(), far.ravel()])
+        rows, numbers = compact_rows(everything[:, np.newaxis])
+        first, near_places, far_places = np.split(numbers[:, 0], np.cumsum([len(queries), near.size]))
+        candidates = propose_neighbors(
+            sketches[rows],
+            int(first[0]),
+            Edges(near_places.reshape(near.shape), own.fresh[tile]),
+            places,
+            Edges(far_places.reshape(far.shape), fresh[sources]),
+            limits[tile],
+            n_candidates,
+        )
+        found[tile] = np.where(candidates < 0, candidates, rows[candidates])
+    return found
+
+
+def refined(points: Table, start: int, candidates: np.ndarray, known: Neighbors) -> tuple[Neighbors, np.ndarray]:
+    """Return what `refine_neighbors` does of queries that are rows `start` and following, candidates (n, c) rows."""
+    row_bytes, parts = points[:1].nbytes, []
+    for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):
+        queries, own = points[start + tile.start : start + tile.stop], Neighbors(*(part[tile] for part in known))
+        if isinstance(points, np.ndarray):
+            parts.append(refine_neighbors(queries, points, row_numbers(len(points)), candidates[tile], own))
+        else:
+            rows, places = compact_rows(candidates[tile])
+            parts.append(refine_neighbors(queries, points[rows], rows.astype(np.int32), places, own))
+    indices, distances = (np.concatenate([found[field] for found, _ in parts]) for field in (0, 1))
+    return Neighbors(indices, distances), np.concatenate([fresh for _, fresh in parts])
+
+
+def row_numbers(n_points: int) -> np.ndarray:
+    """Return the numbers of all work rows: made once a process and kept."""
+    return kept(("row numbers", n_points), functools.partial(np.arange, n_points, dtype=np.int32))

@@ -1,0 +1,1 @@
+"""Functions on arrays in memory: the steps of the routes one by one."""

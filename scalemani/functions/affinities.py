@@ -1,0 +1,176 @@
+"""Entropic affinities of a neighbour graph in memory: the door to the kernels, where input is checked."""
+
+import math
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.kernels.affinities import entropic
+from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
+from scalemani.kernels.affinities.orders import GRAPH_ORDERS, ORDERS
+from scalemani.kernels.affinities.root_finders import SOLVERS
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.validation import check_seed, refuse_masked
+
+LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
+SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse
+
+
+@dataclass(frozen=True)
+class Affinities:
+    """Affinities of n points to their k neighbours.
+
+    values (n, k) float64: p, each row sums to one, columns in the order of the distances.
+    beta (n,) float64: 1 / (2 sigma^2); the largest float64 where saturated.
+    iterations (n,) int32: steps of the root finder.
+    saturated (n,) bool: at least `perplexity` neighbours tie at the smallest distance; uniform over those.
+    residuals (n,) float64: entropy minus log perplexity, in nats; within `tol` unless saturated.
+    """
+
+    values: np.ndarray
+    beta: np.ndarray
+    iterations: np.ndarray
+    saturated: np.ndarray
+    residuals: np.ndarray
+
+
+def entropic_affinities(
+    distances: np.ndarray,
+    perplexity: float = 30.0,
+    *,
+    solver: str = "newton",
+    order: str = "density",
+    tol: float = 1e-10,
+    indices: np.ndarray | None = None,
+    random_state: Any = 0,
+) -> Affinities:
+    """Return Gaussian affinities whose every row has the perplexity asked.
+
+    Parameters
+    ----------
+    distances
+        (n, k) distances (not squared) to the k nearest neighbours, ascending, self excluded; float32 or float64,
+        squared in float64. Rows may be data points or queries.
+    perplexity
+        Effective number of neighbours, 1 < perplexity < k; default 30. The papers use k = 3 to 5 times it.
+    solver
+        "newton" (default), "halley", "euler", "bisection", "brent" or "ridder"; all give the same root.
+    order
+        What each point starts from: "density" (default), "bounds", "mst", "path" (these two need `indices`),
+        "raster", "random", "oracle". Changes the number of steps, not the result.
+    tol
+        Largest |entropy - log perplexity| in nats, default 1e-10.
+    indices
+        (n, k) rows of the neighbours.
+    random_state
+        Seed of "random" and "path"; None or a generator to draw one.
+
+    Raises
+    ------
+    ConfigError
+        A perplexity, solver, order or tolerance that cannot be used.
+    DataError
+        Distances that are not a finite, non-negative, ascending (n, k) table.
+
+    Source: Vladymyrov and Carreira-Perpinan, "Entropic affinities", ICML 2013.
+    """
+    table = checked_distances(distances)
+    n_rows, n_neighbors = table.shape
+    check_perplexity(perplexity, n_neighbors)
+    check_search(solver, order, tol)
+    seed = check_seed(random_state)
+    if order in GRAPH_ORDERS:
+        indices = checked_indices(indices, table.shape, order)
+    scale = power_of_two_scale(table)
+    rows = entropic.empty_rows(n_rows, n_neighbors)
+    for start in range(0, n_rows, TILE_ROWS):
+        tile = slice(start, min(start + TILE_ROWS, n_rows))
+        found = entropic.entropic_affinities(
+            np.square(table[tile].astype(np.float64) * scale),
+            perplexity,
+            solver=solver,
+            order=order,
+            tol=tol,
+            indices=None if indices is None else indices[tile],
+            first_row=start,
+            seed=seed,
+        )
+        for whole, part in zip(rows, found, strict=True):
+            whole[tile] = part
+    if scale != 1.0:
+        with np.errstate(over="ignore", under="ignore"):
+            beta = np.clip(rows.beta * scale * scale, SMALLEST, LARGEST)
+        rows.beta[:] = np.where(rows.saturated, LARGEST, beta)
+    return Affinities(*rows)
+
+
+def power_of_two_scale(distances: np.ndarray) -> float:
+    """Return the factor that keeps squares in range: 1 for distances anyone measures, else an exact power of two."""
+    largest = float(distances[:, -1].max(initial=0.0))
+    if largest == 0.0 or 1.0 / SQUARING_SAFE < largest < SQUARING_SAFE:
+        return 1.0
+    return math.ldexp(1.0, -max(math.frexp(largest)[1], -1000))
+
+
+def checked_distances(distances: np.ndarray) -> np.ndarray:
+    """Return the distances as a float array, or say what is wrong with them and where."""
+    refuse_masked(distances, "distances")
+    table = np.asarray(distances)
+    if table.dtype.kind not in "fiu":
+        raise DataError(f"distances must be real numbers, got dtype {table.dtype}: give float32 or float64")
+    if table.ndim != 2 or table.shape[1] < 2:
+        raise DataError(f"distances must be (n_points, k) with k >= 2, got shape {table.shape}")
+    if table.dtype not in (np.float32, np.float64) or not table.dtype.isnative:
+        table = table.astype(np.float32 if table.dtype.kind == "f" and table.dtype.itemsize <= 4 else np.float64)
+    for start in range(0, table.shape[0], TILE_ROWS):
+        rows = table[start : start + TILE_ROWS]
+        for name, wrong in (
+            ("NaN or infinite", ~np.isfinite(rows).all(axis=1)),
+            ("negative", (rows < 0.0).any(axis=1)),
+            ("not ascending", (rows[:, 1:] < rows[:, :-1]).any(axis=1)),
+        ):
+            if wrong.any():
+                listed = ", ".join(str(start + row) for row in np.flatnonzero(wrong)[:5])
+                raise DataError(
+                    f"distances are {name} in row(s) {listed}: each row must hold the finite distances to a point's "
+                    "neighbours, nearest first, without the point itself"
+                )
+    return table
+
+
+def checked_indices(indices: np.ndarray | None, shape: tuple[int, ...], order: str) -> np.ndarray:
+    """Return the neighbour indices that a graph order needs."""
+    if indices is None:
+        raise ConfigError(f"order {order!r} follows the graph: give indices=graph.indices, or order='density'")
+    table = np.asarray(indices)
+    if table.shape != shape or table.dtype.kind not in "iu":
+        raise DataError(f"indices must be integers of the distances' shape {shape}, got {table.dtype} {table.shape}")
+    return table
+
+
+def check_perplexity(perplexity: float, n_neighbors: int) -> None:
+    """Refuse a perplexity that is not a finite number in (1, k)."""
+    if isinstance(perplexity, bool | np.bool_) or not isinstance(perplexity, Real):
+        raise ConfigError(f"perplexity must be a number, got {type(perplexity).__name__} {perplexity!r}: try 30")
+    if not math.isfinite(perplexity):
+        raise ConfigError(f"perplexity must be finite, got {perplexity}: try 30")
+    if perplexity <= 1.0:
+        raise ConfigError(f"perplexity must be > 1, got {perplexity}: it is the effective number of neighbours, try 30")
+    if perplexity >= n_neighbors:
+        raise ConfigError(
+            f"perplexity must be < n_neighbors (k={n_neighbors}), got {perplexity}: lower it or ask the graph for "
+            "3 to 5 times as many neighbours"
+        )
+
+
+def check_search(solver: str, order: str, tol: float) -> None:
+    """Refuse an unknown solver or order, or a tolerance that rounding cannot reach."""
+    if solver not in SOLVERS:
+        raise ConfigError(f"unknown solver {solver!r}: {nearest_name(solver, SOLVERS)}")
+    if order not in ORDERS:
+        raise ConfigError(f"unknown order {order!r}: {nearest_name(order, ORDERS)}")
+    if isinstance(tol, bool) or not isinstance(tol, Real) or not LEAST_TOLERANCE <= tol < 1.0:
+        raise ConfigError(f"tol must be a number in [{LEAST_TOLERANCE:g}, 1), got {tol!r}: the default is 1e-10")

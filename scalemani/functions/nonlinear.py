@@ -1,0 +1,124 @@
+"""The nonlinear route on arrays in memory: `repulsion` and `objective`."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from scalemani.embeddings.objectives import Problem, affinity_scale, objective_of
+from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.errors import ConfigError, DataError
+from scalemani.functions.matrices import check_affinities, checked_sparse
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.validation import check_points
+
+
+def repulsion(
+    embedding: Any, kernel: str = "student", method: str = "auto", tolerance: float = 1e-3
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums of a kernel over all other points, and their gradients.
+
+    Parameters
+    ----------
+    embedding : (N, d) array-like of finite numbers
+    kernel : "student", 1 / (1 + d^2); "gaussian", exp(-d^2); or "epanechnikov", max(0, 1 - d^2)
+    method : "exact" (any d); "grid", a particle mesh, "barnes-hut" or "fgt" (the fast Gauss transform) for d = 2 and 3;
+        "auto" takes exact sums for few points and the mesh beyond
+    tolerance : relative error of the gradients, over all points, that the method has to meet
+
+    Returns
+    -------
+    sums : (N,) float64, S_n = sum over m != n of K(|x_n - x_m|^2)
+    gradient : (N, d) float64, of S at each point
+
+    Raises
+    ------
+    ConfigError
+        For an unknown kernel or method, and for a tolerance or dimension that the method does not reach.
+    DataError
+        For an embedding that is not a table of finite numbers.
+
+    Examples
+    --------
+    >>> sums, gradient = repulsion([[0.0, 0.0], [1.0, 0.0]], kernel="student")
+    >>> sums, gradient[0]
+    (array([0.5, 0.5]), array([0.5, 0. ]))
+    """
+    positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
+    chosen = chosen_method(method, kernel, *positions.shape)
+    return make_repulsion(chosen, kernel, check_tolerance(tolerance)).field(positions)
+
+
+def check_tolerance(tolerance: Any) -> float:
+    """Return a tolerance in (0, 1), or raise ConfigError."""
+    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
+        raise ConfigError(f"tolerance must be a number above 0 and below 1, got {tolerance!r}")
+    return float(tolerance)
+
+
+def objective(
+    embedding: Any,
+    W: Any,
+    method: str = "elastic-embedding",
+    strength: float = 1.0,
+    repulsion: str = "auto",
+    tolerance: float = 1e-3,
+) -> tuple[float, np.ndarray]:
+    """Return the objective of a nonlinear embedding, E = E+ + strength E-, and its gradient.
+
+    | method | E+ | E- |
+    | --- | --- | --- |
+    | "elastic-embedding" | sum w d^2 | sum exp(-d^2) |
+    | "s-sne" | sum p d^2 | log sum exp(-d^2) |
+    | "t-sne" | sum p log(1 + d^2) | log sum 1 / (1 + d^2) |
+    | "sne" | sum p d^2 | sum_n log sum_m exp(-d_nm^2) |
+    | "t-ee" | sum w log(1 + d^2) | sum 1 / (1 + d^2) |
+    | "epanechnikov-ee" | sum w d^2 | sum max(0, 1 - d^2) |
+
+    Sums run over all ordered pairs of different points; d is the distance in the embedding.
+
+    Parameters
+    ----------
+    embedding : (N, d) array-like of finite numbers
+    W : (N, N) sparse, symmetric affinities w (`symmetric_affinities`). p is w divided by its sum for "s-sne" and
+        "t-sne", and by its sum over N for "sne", where it stands for (p_n|m + p_m|n) / 2
+    method : one of the table
+    strength : weight of E-, above zero
+    repulsion, tolerance : how E- is summed, as in `repulsion`
+
+    Returns
+    -------
+    value : float; the Kullback-Leibler divergence of t-SNE and s-SNE is value + sum p log p at strength 1
+    gradient : (N, d) float64
+
+    Raises
+    ------
+    ConfigError
+        For an unknown method, a strength that is not above zero, and what `repulsion` refuses.
+    DataError
+        For an embedding or affinities that are not finite, negative or asymmetric affinities, and shapes that differ.
+    DisconnectedGraphError
+        For a point without any affinity.
+
+    Source: Vladymyrov and Carreira-Perpinan, Partial-Hessian strategies, ICML 2012; section 3.2 of the thesis.
+
+    Examples
+    --------
+    >>> value, gradient = objective([[0.0], [1.0]], [[0.0, 1.0], [1.0, 0.0]], "t-ee")
+    >>> round(value, 6), gradient.ravel()
+    (2.386294, array([-1.,  1.]))
+    """
+    positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
+    affinities = checked_sparse(W, "W")
+    if affinities.shape != (len(positions), len(positions)):
+        raise DataError(f"W must be (N, N) with N = {len(positions)} rows of the embedding, got {affinities.shape}")
+    check_affinities(affinities)
+    if isinstance(strength, bool) or not isinstance(strength, Real) or not 0 < float(strength) < math.inf:
+        raise ConfigError(f"strength must be a number above zero, got {strength!r}: without repulsion points collapse")
+    asked = objective_of(method)
+    chosen = chosen_method(repulsion, asked.kernel, *positions.shape)
+    rows = AffinityRows(affinities.indptr.astype(np.int64), affinities.indices.astype(np.uint32), affinities.data)
+    problem = Problem(rows, asked, affinity_scale(asked, rows), float(strength))
+    value, gradient = problem.evaluate(positions, make_repulsion(chosen, asked.kernel, check_tolerance(tolerance)))
+    return value, gradient

@@ -1,0 +1,1 @@
+"""Bandwidths and the affinities of edges: the perplexity search and its alternatives."""

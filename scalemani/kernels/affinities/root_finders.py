@@ -1,0 +1,186 @@
+"""Root finders for H(beta) = log K over one row: derivative steps inside a bracket, and three without derivatives."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.kernels.affinities.entropy import entropy_and_derivatives
+from scalemani.kernels.machine.compile import compiled
+
+NEWTON, HALLEY, EULER, BISECTION, BRENT, RIDDER = range(6)
+SOLVERS = {
+    "newton": NEWTON,
+    "halley": HALLEY,
+    "euler": EULER,
+    "bisection": BISECTION,
+    "brent": BRENT,
+    "ridder": RIDDER,
+}
+MAX_DERIVATIVE_STEPS = 20  # of algorithm 1: a bisection follows
+MAX_STEPS = 2200  # halvings of a bracket as wide as float64 itself; the collapse of the bracket stops sooner
+
+
+class Row(NamedTuple):
+    """One row's problem: the shifted squared distances, scratch for their exponentials, log K, tolerance on |F|."""
+
+    differences: np.ndarray
+    exponentials: np.ndarray
+    log_perplexity: float
+    tolerance: float
+
+
+class Root(NamedTuple):
+    """A solved row: its exponentials are those of `beta`, with sum `total`; steps are evaluations after the first."""
+
+    beta: float
+    total: float
+    residual: float
+    steps: int
+
+
+@compiled
+def derivative_step(solver: int, value: float, slope: float, curvature: float) -> float:
+    """Return the step in log beta; of Gander's form -F/F' h(t), t = F F'' / F'^2 (thesis section 2.3.3)."""
+    newton = -value / slope
+    if solver == HALLEY:
+        return newton / (1.0 - 0.5 * value * curvature / (slope * slope))
+    if solver == EULER:
+        discriminant = 1.0 - 2.0 * value * curvature / (slope * slope)
+        if discriminant >= 0.0:
+            return 2.0 * newton / (1.0 + math.sqrt(discriminant))
+    return newton
+
+
+@compiled
+def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver: int) -> Root:
+    """Solve by algorithm 1 of the thesis: derivative steps, bisection (in log beta) when one leaves the bracket."""
+    beta = start
+    steps = derivative_steps = 0
+    while True:
+        total, entropy, slope, curvature = entropy_and_derivatives(row.differences, row.exponentials, beta)
+        value = entropy - row.log_perplexity
+        if abs(value) <= row.tolerance or steps == MAX_STEPS:
+            break
+        if value > 0.0:
+            lower = beta
+        else:
+            upper = beta
+        candidate = np.nan
+        if solver != BISECTION and derivative_steps < MAX_DERIVATIVE_STEPS:
+            candidate = beta * math.exp(derivative_step(solver, value, slope, curvature))
+            derivative_steps += 1
+        if not lower < candidate < upper:
+            candidate = math.sqrt(lower) * math.sqrt(upper)
+            derivative_steps = 0
+            if not lower < candidate < upper:
+                break
+        beta = candidate
+        steps += 1
+    return Root(beta, total, value, steps)
+
+
+@compiled
+def value_at(row: Row, beta: float) -> tuple[float, float]:
+    """Return Z and F = H - log K at beta."""
+    total, entropy, _, _ = entropy_and_derivatives(row.differences, row.exponentials, beta)
+    return total, entropy - row.log_perplexity
+
+
+@compiled
+def ridder_root(row: Row, start: float, lower: float, upper: float) -> Root:
+    """Solve by Ridder's method in log beta: the start, then in turn the middle of the bracket and Ridder's point."""
+    low, high = math.log(lower), math.log(upper)
+    _, low_value = value_at(row, lower)
+    total, value = value_at(row, upper)
+    high_value, beta = value, upper
+    point = math.log(start)
+    from_middle = False  # the formula holds from the middle of the bracket only
+    steps = 1
+    while abs(value) > row.tolerance and steps < MAX_STEPS:
+        if not low < point < high:
+            point, from_middle = 0.5 * (low + high), True
+            if not low < point < high:
+                break
+        beta = math.exp(point)
+        total, value = value_at(row, beta)
+        steps += 1
+        following = 0.5 * (low + high)
+        if from_middle:
+            following += (point - low) * value / math.sqrt(value * value - low_value * high_value)
+        if value > 0.0:
+            low, low_value = point, value
+        else:
+            high, high_value = point, value
+        point = following if from_middle else 0.5 * (low + high)
+        from_middle = not from_middle
+    return Root(beta, total, value, steps)
+
+
+@compiled
+def brent_point(
+    best: float, best_value: float, counter: float, counter_value: float, former: float, former_value: float
+) -> float:
+    """Return the secant or inverse quadratic step from `best`: Brent (1973), chapter 4."""
+    ratio = best_value / former_value
+    if former == counter:
+        return (counter - best) * ratio / (ratio - 1.0)
+    q = former_value / counter_value
+    r = best_value / counter_value
+    numerator = ratio * ((counter - best) * q * (q - r) - (best - former) * (r - 1.0))
+    return -numerator / ((q - 1.0) * (r - 1.0) * (ratio - 1.0))
+
+
+@compiled
+def brent_root(row: Row, start: float, lower: float, upper: float) -> Root:
+    """Solve by Brent's method in log beta from the bracket cut at `start`.
+
+    The root lies between `best`, the smaller value, and `counter`; `former` is the best before.
+    """
+    counter, former, best = math.log(upper), math.log(lower), math.log(start)
+    # an end within tolerance is an answer, and may have lost its sign to rounding
+    total, counter_value = value_at(row, upper)
+    if abs(counter_value) <= row.tolerance:
+        return Root(upper, total, counter_value, 0)
+    total, former_value = value_at(row, lower)
+    if abs(former_value) <= row.tolerance:
+        return Root(lower, total, former_value, 1)
+    total, value = value_at(row, start)
+    beta, best_value = start, value
+    previous_step = step = counter - former
+    steps = 2
+    while abs(value) > row.tolerance and steps < MAX_STEPS:
+        if (best_value > 0.0) == (counter_value > 0.0):
+            counter, counter_value = former, former_value
+            previous_step = step = best - former
+        if abs(counter_value) < abs(best_value):
+            former, former_value = best, best_value
+            best, best_value = counter, counter_value
+            counter, counter_value = former, former_value
+        half = 0.5 * (counter - best)
+        attempt = brent_point(best, best_value, counter, counter_value, former, former_value)
+        if attempt * half > 0.0 and abs(attempt) < min(1.5 * abs(half), 0.5 * abs(previous_step)):
+            previous_step, step = step, attempt
+        else:
+            previous_step = step = half
+        following = best + step
+        if following in (best, counter):
+            break
+        former, former_value = best, best_value
+        beta = math.exp(following)
+        total, value = value_at(row, beta)
+        best, best_value = following, value
+        steps += 1
+    return Root(beta, total, value, steps)
+
+
+@compiled
+def root(row: Row, start: float, lower: float, upper: float, solver: int) -> Root:
+    """Solve one row from `start` (a start outside the bracket is replaced by the bracket's middle in log beta)."""
+    if not lower < start < upper:
+        start = math.sqrt(lower) * math.sqrt(upper)
+    if solver == BRENT:
+        return brent_root(row, start, lower, upper)
+    if solver == RIDDER:
+        return ridder_root(row, start, lower, upper)
+    return safeguarded_root(row, start, lower, upper, solver)

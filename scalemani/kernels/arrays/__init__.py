@@ -1,0 +1,1 @@
+"""Arrays with a row a point, and the random words that belong to rows."""

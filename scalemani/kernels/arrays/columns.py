@@ -1,0 +1,123 @@
+"""Algebra of tall blocks of vectors, (N, m) with few columns, over fixed panels of rows.
+
+A panel is 65,536 rows, worked through in tiles of 4,096: sums are taken in float64 tile by tile and added in row
+order, and BLAS always sees the same shapes, so results depend neither on the caller's blocks nor on its threads. Every
+function takes `over`, with the signature of the builtin `map`, to run panels side by side: an executor's map will do.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scalemani.kernels.arrays.tiles import Mapper, run, slices
+from scalemani.kernels.machine.compile import compiled_sums
+
+PANEL = 65536
+TILE = 4096  # a tile of 64 columns of float32 is 1 MB: it stays in the second-level cache
+SUMMED_ROWS = 1024  # at once in float32, then in float64
+
+
+def panels(n_rows: int) -> list[slice]:
+    """Return the panels of N rows."""
+    return slices(n_rows, PANEL)
+
+
+def _tiles(panel: slice) -> Iterator[slice]:
+    for first in range(panel.start, panel.stop, TILE):
+        yield slice(first, min(first + TILE, panel.stop))
+
+
+def _summed(parts: Iterable[np.ndarray]) -> np.ndarray:
+    total: np.ndarray | float = 0.0
+    for part in parts:
+        total = total + part
+    return np.asarray(total)
+
+
+def column_squares(vectors: np.ndarray, over: Mapper = map) -> np.ndarray:
+    """Return the squared lengths (m,) float64 of the columns of vectors (N, m)."""
+
+    def part(panel: slice) -> np.ndarray:
+        return np.asarray(np.einsum("ij,ij->j", vectors[panel], vectors[panel], dtype=np.float64))
+
+    return _summed(over(part, panels(len(vectors))))
+
+
+def inner_products(
+    lefts: Sequence[np.ndarray],
+    rights: Sequence[np.ndarray],
+    over: Mapper = map,
+    dtype: DTypeLike | None = None,
+) -> np.ndarray:
+    """Return [lefts]^T [rights] of blocks (N, .) side by side: (p, q) float64.
+
+    Sums over 1,024 rows are taken in `dtype`, that of the blocks if None: float32 costs half of float64, and errs by
+    some 1e-7 of the lengths.
+    """
+
+    def part(panel: slice) -> np.ndarray:
+        total: np.ndarray | float = 0.0
+        for rows in slices(panel.stop - panel.start, SUMMED_ROWS):
+            tile = slice(panel.start + rows.start, panel.start + rows.stop)
+            left, right = ([np.asarray(block[tile], dtype) for block in blocks] for blocks in (lefts, rights))
+            total = total + np.block([[one.T @ other for other in right] for one in left]).astype(np.float64)
+        return np.asarray(total)
+
+    return _summed(over(part, panels(len(lefts[0]))))
+
+
+def combine(blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndarray, over: Mapper = map) -> None:
+    """Write [blocks] @ coefficients into the first columns of `out`, which may be one of the blocks."""
+    factors = coefficients.astype(out.dtype)
+
+    def part(panel: slice) -> None:
+        for tile in _tiles(panel):
+            out[tile, : factors.shape[1]] = np.hstack([block[tile] for block in blocks]) @ factors
+
+    run(over(part, panels(len(out))))
+
+
+@compiled_sums
+def _residuals(
+    vectors: np.ndarray, images: np.ndarray, factors: np.ndarray, columns: np.ndarray, out: np.ndarray, kept: bool
+) -> np.ndarray:
+    n_columns, squares = np.uint64(columns.shape[0]), np.zeros(columns.shape[0])
+    for row in range(vectors.shape[0]):
+        vector, image = vectors[row], images[row]
+        for i in range(n_columns):
+            column = columns[i]
+            residual = image[column] - vector[column] * factors[i]
+            squares[i] += np.float64(residual) * np.float64(residual)
+            if kept:
+                out[row, i] = residual
+    return squares
+
+
+def residuals_into(
+    out: np.ndarray | None,
+    vectors: np.ndarray,
+    images: np.ndarray,
+    values: np.ndarray,
+    over: Mapper = map,
+    columns: np.ndarray | None = None,
+) -> np.ndarray:
+    """Return the lengths (m,) float64 of the columns of images - vectors diag(values), written to `out` where given.
+
+    The m values belong to the first m columns of both blocks; `columns`, numbers of the only ones that are wanted.
+    """
+    chosen = np.arange(len(values), dtype=np.uint64) if columns is None else columns.astype(np.uint64)
+    factors, kept = values[chosen].astype(vectors.dtype), out is not None
+    target = np.empty((0, 0), vectors.dtype) if out is None else out
+
+    def part(panel: slice) -> np.ndarray:
+        own = target[panel] if kept else target
+        return np.asarray(_residuals(vectors[panel], images[panel], factors, chosen, own, kept))
+
+    return np.sqrt(_summed(over(part, panels(len(vectors)))))
+
+
+def unit_roots(degrees: np.ndarray) -> np.ndarray:
+    """Return the trivial vector: the square roots (N,) float64 of the degrees, as a unit vector."""
+    roots = np.sqrt(np.asarray(degrees, np.float64))
+    return roots / np.sqrt(column_squares(roots[:, None])[0])

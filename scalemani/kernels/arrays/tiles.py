@@ -1,0 +1,25 @@
+"""How rows are cut: tiles, so that results do not depend on blocks, and panels, which are worked on side by side."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+TILE_ROWS = 1024  # BLAS results change with the matrix shape: products are cut at multiples of this, and blocks too
+LEAST_PANEL, MOST_PANEL, PANELS = 256, 65536, 32
+Mapper = Callable[[Callable[[slice], Any], list[slice]], Iterable[Any]]
+
+
+def run(parts: Iterable[Any]) -> None:
+    """Wait for what a map function started."""
+    for _ in parts:
+        pass
+
+
+def slices(n_rows: int, size: int) -> list[slice]:
+    """Return N rows cut into slices of `size`, the last one shorter."""
+    return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
+
+
+def row_panels(n_rows: int) -> list[slice]:
+    """Return the panels of rows that are worked on side by side: a function of their number alone."""
+    size = min(max(-(-n_rows // PANELS), LEAST_PANEL), MOST_PANEL)
+    return slices(n_rows, size)

@@ -1,0 +1,1 @@
+"""Steps of a descent over positions: momentum and curvature."""

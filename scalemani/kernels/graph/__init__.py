@@ -1,0 +1,1 @@
+"""The symmetric affinity graph: its rows, components, products and attraction."""

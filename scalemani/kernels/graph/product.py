@@ -1,0 +1,131 @@
+"""Products of the normalised affinities S = D^-1/2 W D^-1/2 with a block of vectors, over CSR rows.
+
+One pass reads each row of W once and gathers m contiguous columns per nonzero: the time is that of the gathers, and 64
+columns cost some three times as much as eight. Four neighbours are added at a time, which spares three in four loads
+and stores of the sums, while the rows of those that come next are asked for. Sums are float64: they cost as much as
+float32 here. The steps of a multigrid smoother are products with a different end, so that no array is made between.
+"""
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled_sums
+from scalemani.kernels.machine.prefetch import prefetch_row
+
+_1, _2, _3, GROUP = (np.uint64(i) for i in range(1, 5))
+AHEAD = np.uint64(16)  # nonzeros between the one that is added and the one that is asked for
+
+Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # (indptr, indices, values) of consecutive rows in CSR form
+
+
+@compiled_sums
+def _row_sums(rows: Rows, row: int, source_scale: np.ndarray, vectors: np.ndarray, sums: np.ndarray) -> None:
+    """Write the sum over the neighbours n of a row of value * source_scale[n] * vectors[n] into `sums` (m,)."""
+    indptr, indices, values = rows
+    n_columns = np.uint64(vectors.shape[1])
+    for column in range(n_columns):
+        sums[column] = 0.0
+    entry, stop, last = np.uint64(indptr[row]), np.uint64(indptr[row + 1]), np.uint64(indices.size - 1)
+    while entry + GROUP <= stop:
+        for following in range(entry + AHEAD, entry + AHEAD + GROUP):
+            prefetch_row(vectors, np.int64(indices[min(following, last)]))
+        a, b, c, d = indices[entry], indices[entry + _1], indices[entry + _2], indices[entry + _3]
+        of_a, of_b = values[entry] * source_scale[a], values[entry + _1] * source_scale[b]
+        of_c, of_d = values[entry + _2] * source_scale[c], values[entry + _3] * source_scale[d]
+        for column in range(n_columns):
+            sums[column] += (
+                of_a * np.float64(vectors[a, column])
+                + of_b * np.float64(vectors[b, column])
+                + of_c * np.float64(vectors[c, column])
+                + of_d * np.float64(vectors[d, column])
+            )
+        entry += GROUP
+    while entry < stop:
+        a = indices[entry]
+        of_a = values[entry] * source_scale[a]
+        for column in range(n_columns):
+            sums[column] += of_a * np.float64(vectors[a, column])
+        entry += _1
+
+
+@compiled_sums
+def _product(rows: Rows, inverse_roots: np.ndarray, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
+    sums = np.empty(vectors.shape[1], np.float64)
+    for row in range(out.shape[0]):
+        _row_sums(rows, row, inverse_roots, vectors, sums)
+        target, scale = out[row], inverse_roots[start + row]
+        for column in range(out.shape[1]):
+            target[column] = scale * sums[column]
+
+
+@compiled_sums
+def _smoothed_residual(
+    rows: Rows, inverse_roots: np.ndarray, smoothing: np.ndarray, start: int, right: np.ndarray, out: np.ndarray
+) -> None:
+    sums, source_scale = np.empty(right.shape[1], np.float64), inverse_roots * smoothing
+    for row in range(out.shape[0]):
+        _row_sums(rows, row, source_scale, right, sums)
+        own, target = right[start + row], out[row]
+        scale, rest = inverse_roots[start + row], 1 - smoothing[start + row]
+        for column in range(out.shape[1]):
+            target[column] = rest * own[column] + scale * sums[column]
+
+
+@compiled_sums
+def _smoothed(
+    rows: Rows,
+    inverse_roots: np.ndarray,
+    smoothing: np.ndarray,
+    start: int,
+    right: np.ndarray,
+    found: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    sums = np.empty(right.shape[1], np.float64)
+    for row in range(out.shape[0]):
+        _row_sums(rows, row, inverse_roots, found, sums)
+        node = start + row
+        own, asked, target = found[node], right[node], out[row]
+        share, scale = smoothing[node], inverse_roots[node]
+        for column in range(out.shape[1]):
+            target[column] = own[column] + share * (asked[column] - own[column] + scale * sums[column])
+
+
+def _unsigned(rows: Rows) -> Rows:
+    """Return rows with unsigned indices, which spare the test for negative ones that Python's rules ask for."""
+    indptr, indices, values = rows
+    return indptr, indices.view(f"u{indices.itemsize}"), values
+
+
+def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
+    """Write rows [start, start + n) of S X into `out` (n, m).
+
+    Parameters: `rows`, (indptr, indices, values) of these rows of W in CSR form; `inverse_roots`
+    (N,) float64, degrees to the power -1/2; `vectors` X (N, m), C order, float32 or float64, as `out`.
+    """
+    _product(_unsigned(rows), inverse_roots, start, vectors, out)
+
+
+def smoothed_residual(
+    rows: Rows, inverse_roots: np.ndarray, smoothing: np.ndarray, start: int, right: np.ndarray, out: np.ndarray
+) -> None:
+    """Write what a Jacobi step from zero leaves of `right`, right - (I - S) diag(smoothing) right, into `out` (n, m).
+
+    Parameters: as of `normalized_product`; `smoothing` (N,) float64, damping over the diagonal of I - S.
+    """
+    _smoothed_residual(_unsigned(rows), inverse_roots, smoothing, start, right, out)
+
+
+def smoothed(
+    rows: Rows,
+    inverse_roots: np.ndarray,
+    smoothing: np.ndarray,
+    start: int,
+    right: np.ndarray,
+    found: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """Write found + diag(smoothing) (right - (I - S) found), a Jacobi step, into `out` (n, m), which is not `found`.
+
+    Parameters: as of `smoothed_residual`.
+    """
+    _smoothed(_unsigned(rows), inverse_roots, smoothing, start, right, found, out)

@@ -1,0 +1,48 @@
+"""A graph reduced to the strongest neighbours of each point, and made symmetric again."""
+
+import numpy as np
+
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.machine.compile import compiled
+
+
+@compiled
+def _thresholds(indptr: np.ndarray, values: np.ndarray, kappa: int) -> np.ndarray:
+    """Return the value of the kappa-th strongest edge of each row, zero where a row has no more than kappa."""
+    thresholds = np.zeros(indptr.shape[0] - 1, values.dtype)
+    for row in range(thresholds.shape[0]):
+        start, stop = indptr[row], indptr[row + 1]
+        if stop - start > kappa:
+            thresholds[row] = np.partition(values[start:stop], stop - start - kappa)[stop - start - kappa]
+    return thresholds
+
+
+@compiled
+def _kept(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    thresholds: np.ndarray,
+    indptr: np.ndarray,
+    out: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Fill `indptr`, and `out` (indices, values) where it is long enough to hold what is kept."""
+    given, indices, values = rows
+    place, writing = 0, out[0].shape[0] > 0
+    for row in range(thresholds.shape[0]):
+        for entry in range(given[row], given[row + 1]):
+            # Values are symmetric to the last bit, so both directions of an edge are kept or left out.
+            if values[entry] >= min(thresholds[row], thresholds[indices[entry]]):
+                if writing:
+                    out[0][place], out[1][place] = indices[entry], values[entry]
+                place += 1
+        indptr[row + 1] = place
+
+
+def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
+    """Return the edges that are among the `kappa` strongest of either of their points; symmetric if `rows` are."""
+    thresholds = _thresholds(rows.indptr, rows.values, kappa)
+    indptr = np.zeros_like(rows.indptr)
+    nothing = (np.empty(0, rows.indices.dtype), np.empty(0, rows.values.dtype))
+    _kept(tuple(rows), thresholds, indptr, nothing)
+    kept = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
+    _kept(tuple(rows), thresholds, indptr, kept)
+    return AffinityRows(indptr, *kept)

@@ -1,0 +1,226 @@
+"""Symmetric affinities W = (P + P^T) / 2 from fixed-width rows, one block of rows at a time.
+
+A block of W holds its own rows of P (forward edges) and the rows of P that point into it (incoming edges). The two
+halves of an entry are summed apart, in ascending source order, and added once: floating-point addition commutes, so
+w_ij and w_ji have the same bits. Source: ALGORITHMS section 2 ("Symmetrise"); [EA] 2.1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled
+
+
+class Edges(NamedTuple):
+    """Directed edges with global row numbers, sources ascending: three arrays of shape (E,)."""
+
+    targets: np.ndarray
+    sources: np.ndarray
+    values: np.ndarray
+
+
+class SymmetricRows(NamedTuple):
+    """Consecutive rows of a symmetric sparse matrix in CSR form, columns ascending and distinct in each row."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+@compiled
+def _count_into(indices: np.ndarray, values: np.ndarray, start: int, stop: int) -> int:
+    count = 0
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            target = indices[row, column]
+            if start <= target < stop and values[row, column] > 0:
+                count += 1
+    return count
+
+
+@compiled
+def _fill_into(
+    indices: np.ndarray,
+    values: np.ndarray,
+    source_start: int,
+    bounds: tuple[int, int],
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    start, stop = bounds
+    targets, sources, weights = edges
+    place = 0
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            target = indices[row, column]
+            if start <= target < stop and values[row, column] > 0:
+                targets[place] = target
+                sources[place] = source_start + row
+                weights[place] = values[row, column]
+                place += 1
+
+
+def incoming_edges(indices: np.ndarray, values: np.ndarray, source_start: int, start: int, stop: int) -> Edges:
+    """Return the edges of a source block that end in rows [start, stop), in row order.
+
+    Parameters: `indices` (n, k) int, the neighbours of rows [source_start, source_start + n); `values` (n, k) float,
+    their affinities (entries that are not positive are no edges). Targets and sources are global rows in the dtype
+    of `indices`.
+    """
+    count = _count_into(indices, values, start, stop)
+    edges = Edges(np.empty(count, indices.dtype), np.empty(count, indices.dtype), np.empty(count, values.dtype))
+    _fill_into(indices, values, source_start, (start, stop), tuple(edges))
+    return edges
+
+
+def join_edges(parts: list[Edges]) -> Edges:
+    """Return the edges of several source blocks, given in ascending order of their rows, as one set."""
+    return Edges(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+@compiled
+def _offsets(targets: np.ndarray, n_rows: int, start: int) -> np.ndarray:
+    offsets = np.zeros(n_rows + 1, np.int64)
+    for edge in range(targets.shape[0]):
+        offsets[targets[edge] - start + 1] += 1
+    for row in range(n_rows):
+        offsets[row + 1] += offsets[row]
+    return offsets
+
+
+@compiled
+def _by_target(targets: np.ndarray, offsets: np.ndarray, start: int) -> np.ndarray:
+    """Return the stable order of edges by target row: a counting sort."""
+    place = offsets.copy()
+    order = np.empty(targets.shape[0], np.int64)
+    for edge in range(targets.shape[0]):
+        row = targets[edge] - start
+        order[place[row]] = edge
+        place[row] += 1
+    return order
+
+
+@compiled
+def _insert(columns: np.ndarray, halves: np.ndarray, count: int, column: int, kind: int, value: float) -> int:
+    """Add a value to the sorted entries of a row; return the new number of entries."""
+    place = count
+    while place > 0 and columns[place - 1] > column:
+        place -= 1
+    if place > 0 and columns[place - 1] == column:
+        halves[place - 1, kind] += value
+        return count
+    for entry in range(count, place, -1):
+        columns[entry] = columns[entry - 1]
+        for other in range(3):
+            halves[entry, other] = halves[entry - 1, other]
+    columns[place] = column
+    for other in range(3):
+        halves[place, other] = 0.0
+    halves[place, kind] = value
+    return count + 1
+
+
+@compiled
+def _sorted_row(columns: np.ndarray, kinds: np.ndarray, values: np.ndarray, halves: np.ndarray) -> int:
+    """Merge a row's unordered edges in place: distinct ascending columns, sums by kind in `halves`; return how many.
+
+    Hubs have rows of thousands of edges, so long rows are ordered by a stable sort first: insertion is then linear.
+    """
+    order = np.argsort(columns, kind="mergesort") if columns.shape[0] > 64 else np.arange(columns.shape[0])
+    ordered = columns[order]
+    count = 0
+    for edge in range(order.shape[0]):
+        count = _insert(columns, halves, count, ordered[edge], kinds[order[edge]], values[order[edge]])
+    return count
+
+
+@compiled
+def _merge_rows(
+    indices: np.ndarray,
+    values: np.ndarray,
+    start: int,
+    incoming: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    extra: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+    out: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    """Fill `out` (indptr, indices, values) with the rows; incoming and extra are (offsets, order, sources, values)."""
+    n_rows, width = indices.shape
+    indptr, out_indices, out_values = out
+    place = 0
+    for row in range(n_rows):
+        first, last = incoming[0][row], incoming[0][row + 1]
+        first_extra, last_extra = extra[0][row], extra[0][row + 1]
+        bound = width + (last - first) + (last_extra - first_extra)
+        columns = np.empty(bound, np.int64)
+        kinds = np.empty(bound, np.int64)
+        weights = np.empty(bound, np.float64)
+        used = 0
+        for column in range(width):
+            if values[row, column] > 0:
+                columns[used], kinds[used], weights[used] = indices[row, column], 0, values[row, column]
+                used += 1
+        for edge in range(first, last):
+            source = incoming[1][edge]
+            columns[used], kinds[used], weights[used] = incoming[2][source], 1, incoming[3][source]
+            used += 1
+        for edge in range(first_extra, last_extra):
+            source = extra[1][edge]
+            columns[used], kinds[used], weights[used] = extra[2][source], 2, extra[3][source]
+            used += 1
+        halves = np.empty((used, 3), np.float64)
+        count = _sorted_row(columns[:used], kinds[:used], weights[:used], halves)
+        for entry in range(count):
+            out_indices[place] = columns[entry]
+            out_values[place] = 0.5 * (halves[entry, 0] + halves[entry, 1]) + halves[entry, 2]
+            place += 1
+        indptr[row + 1] = place
+
+
+def symmetric_rows(
+    indices: np.ndarray, values: np.ndarray, start: int, incoming: Edges, extra: Edges | None = None
+) -> SymmetricRows:
+    """Return rows [start, start + n) of W = (P + P^T) / 2 + E, columns ascending, bit-symmetric over all blocks.
+
+    Parameters: `indices` (n, k) int and `values` (n, k) float are these rows of P; `incoming` all edges of P that end
+    in them, sources ascending (`incoming_edges` of every source block, joined); `extra` edges added at full weight,
+    such as bridges between components: each must be given in both directions, and the part whose targets lie in
+    these rows is used. Entries of P that are not positive are no edges. Sums are taken in float64 and rounded once
+    to the dtype of `values`; `indptr` is int64, `indices` keep their dtype.
+    """
+    n_rows = indices.shape[0]
+    incoming = incoming if len(incoming.targets) else _no_edges(indices, values)
+    extra = _rows_of(extra, start, start + n_rows) if extra is not None else _no_edges(indices, values)
+    sides = []
+    for edges in (incoming, extra):
+        offsets = _offsets(edges.targets, n_rows, start)
+        sides.append((offsets, _by_target(edges.targets, offsets, start), edges.sources, edges.values))
+    bound = indices.size + len(incoming.targets) + len(extra.targets)
+    indptr = np.zeros(n_rows + 1, np.int64)
+    out = (indptr, np.empty(bound, indices.dtype), np.empty(bound, values.dtype))
+    _merge_rows(indices, values, start, sides[0], sides[1], out)
+    return SymmetricRows(indptr, out[1][: indptr[-1]].copy(), out[2][: indptr[-1]].copy())
+
+
+def _no_edges(indices: np.ndarray, values: np.ndarray) -> Edges:
+    return Edges(np.empty(0, indices.dtype), np.empty(0, indices.dtype), np.empty(0, values.dtype))
+
+
+def _rows_of(edges: Edges, start: int, stop: int) -> Edges:
+    inside = (edges.targets >= start) & (edges.targets < stop)
+    return Edges(edges.targets[inside], edges.sources[inside], edges.values[inside])
+
+
+def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    """Return the sum of each CSR row, in float64 and column order: the degrees (n,) of a block of W."""
+    return _row_sums(values, indptr)
+
+
+@compiled
+def _row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
+    sums = np.zeros(indptr.shape[0] - 1, np.float64)
+    for row in range(sums.shape[0]):
+        total = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            total += values[entry]
+        sums[row] = total
+    return sums

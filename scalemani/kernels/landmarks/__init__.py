@@ -1,0 +1,1 @@
+"""Landmarks: how they are chosen, the nearest of them, and the weights Z over them."""

@@ -1,0 +1,172 @@
+"""Seeds far from each other: k-means++ (squared-distance) seeding and farthest-first, one landmark at a time.
+
+Both need, after each new landmark, the least squared distance of every point to the landmarks so far. A short sketch
+bounds most of the new distances away, so that few are computed in full; the result is that of the plain algorithm.
+"""
+
+import numpy as np
+
+from scalemani.errors import DataError
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.landmarks.sketches import principal_basis, project
+from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.rows.distances import squared_distance
+
+SKETCH_DIMENSIONS = 32  # two cache lines a point: more would only be read more slowly
+SUM_BLOCK = 1024  # points per partial sum of the draw
+# A float32 sketch distance q of norms u, v is off by at most 2**-24 (u + v) sqrt(2 q) and s 2**-24 q; both are covered.
+RELATIVE_MARGIN = 2.0**-11
+NORM_MARGIN = 2.0**-34
+
+
+def kmeans_plus_plus(
+    points: np.ndarray, n_landmarks: int, seed: int, chosen: np.ndarray | None = None, stage: str = "kmeans++"
+) -> np.ndarray:
+    """Return rows drawn with probability proportional to the squared distance to the nearest row drawn before.
+
+    Parameters
+    ----------
+    points : (S, D) real, finite
+    n_landmarks : how many rows to return
+    seed, stage : key of the draws
+    chosen : distinct rows to start from; without them the first row is drawn uniformly
+
+    Returns
+    -------
+    (n_landmarks,) int64, in the order drawn, no two with equal coordinates
+
+    Raises
+    ------
+    DataError
+        When `points` has fewer than `n_landmarks` distinct rows.
+
+    Source: Arthur and Vassilvitskii, k-means++: the advantages of careful seeding, 2007, section 2.2.
+    """
+    draws = generator(seed, f"landmarks/{stage}").random(n_landmarks)
+    return _seed(points, n_landmarks, draws, chosen)
+
+
+def minmax_landmarks(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
+    """Return rows chosen farthest first, each the farthest from all before, ties by row, after a uniformly drawn one.
+
+    Parameters, returns and errors as `kmeans_plus_plus`. Source: Gonzalez, Clustering to minimize the maximum
+    intercluster distance, 1985; as `minmax` in [LLL] 4.4.
+    """
+    first = int(generator(seed, "landmarks/minmax").integers(len(points)))
+    return _seed(points, n_landmarks, None, np.array([first]))
+
+
+def _seed(points: np.ndarray, n_landmarks: int, draws: np.ndarray | None, chosen: np.ndarray | None) -> np.ndarray:
+    rows = np.ascontiguousarray(points)
+    mean, basis = principal_basis(rows, SKETCH_DIMENSIONS)
+    scale = float(np.abs(rows[0] - mean).max()) or 1.0
+    sketch = _sketch(rows, mean, basis, scale)
+    picked = np.full(n_landmarks, -1, dtype=np.int64)
+    start = min(n_landmarks, 0 if chosen is None else len(chosen))
+    if chosen is not None:
+        picked[:start] = chosen[:start]
+    uniforms = np.empty(0) if draws is None else draws
+    n_picked = _pick(rows, sketch, scale**2, picked, start, uniforms)
+    if n_picked < n_landmarks:
+        raise DataError(
+            f"{n_landmarks} landmarks were asked for, but these {len(points)} points have only {n_picked} distinct "
+            f"rows; ask for at most {n_picked} landmarks"
+        )
+    return picked
+
+
+def _sketch(rows: np.ndarray, mean: np.ndarray, basis: np.ndarray, scale: float) -> np.ndarray:
+    width = min(basis.shape[1], SKETCH_DIMENSIONS)
+    sketch = np.empty((len(rows), width), dtype=np.float32)
+    for start in range(0, len(rows), SUM_BLOCK):  # in blocks: the projection is float64, and the points may be bytes
+        block = slice(start, start + SUM_BLOCK)
+        sketch[block] = project(rows[block], mean, basis, scale)[:, :width]
+    return sketch
+
+
+@compiled
+def _pick(
+    rows: np.ndarray, sketch: np.ndarray, unit: float, picked: np.ndarray, start: int, uniforms: np.ndarray
+) -> int:
+    """Fill `picked` from `start` on, at random if there are `uniforms`, else farthest first; return how many are."""
+    n_points = rows.shape[0]
+    least = np.full(n_points, np.inf)
+    norms = np.empty(n_points)
+    for i in range(n_points):
+        norms[i] = NORM_MARGIN * _square_sum(sketch[i])
+    for step in range(start):
+        _lower(rows, sketch, norms, unit, picked[step], least)
+    for step in range(start, picked.shape[0]):
+        if step == 0:
+            picked[0] = min(int(uniforms[0] * n_points), n_points - 1)
+        else:
+            picked[step] = _drawn(least, uniforms[step]) if uniforms.shape[0] > 0 else np.argmax(least)
+            if least[picked[step]] == 0.0:
+                return step
+        _lower(rows, sketch, norms, unit, picked[step], least)
+    return picked.shape[0]
+
+
+@compiled_sums
+def _square_sum(row: np.ndarray) -> float:
+    total = np.float32(0)
+    for j in range(row.shape[0]):
+        total += row[j] * row[j]
+    return np.float64(total)
+
+
+@compiled_sums
+def _sketch_distance(a: np.ndarray, b: np.ndarray) -> float:
+    total = np.float32(0)
+    for j in range(a.shape[0]):
+        difference = a[j] - b[j]
+        total += difference * difference
+    return np.float64(total)
+
+
+@compiled
+def _lower(
+    rows: np.ndarray, sketch: np.ndarray, norms: np.ndarray, unit: float, landmark: int, least: np.ndarray
+) -> None:
+    """Lower `least` to the squared distances to one more landmark; a bound that is not finite skips nothing."""
+    center, center_norm, center_sketch = rows[landmark], norms[landmark], sketch[landmark]
+    for i in range(rows.shape[0]):
+        bound = _sketch_distance(sketch[i], center_sketch) * (1.0 - RELATIVE_MARGIN) - norms[i] - center_norm
+        if least[i] < bound * unit < np.inf:
+            continue
+        distance = squared_distance(rows[i], center, least[i])
+        if distance < least[i]:
+            least[i] = distance
+
+
+@compiled
+def _drawn(least: np.ndarray, uniform: float) -> int:
+    """Return a point drawn with probability proportional to `least`; any point when all are zero."""
+    n_blocks = (least.shape[0] + SUM_BLOCK - 1) // SUM_BLOCK
+    sums = np.empty(n_blocks)
+    total = 0.0
+    for block in range(n_blocks):
+        part = 0.0
+        for i in range(block * SUM_BLOCK, min((block + 1) * SUM_BLOCK, least.shape[0])):
+            part += least[i]
+        sums[block] = part
+        total += part
+    target = uniform * total
+    drawn = 0
+    passed = 0.0
+    for block in range(n_blocks):
+        if sums[block] == 0.0:
+            continue
+        if passed + sums[block] < target:
+            passed += sums[block]
+            continue
+        for i in range(block * SUM_BLOCK, min((block + 1) * SUM_BLOCK, least.shape[0])):
+            if least[i] > 0.0:
+                drawn = i
+                passed += least[i]
+                if passed >= target:
+                    return drawn
+    # Rounding of the sums can leave the target just beyond the last positive point.
+    if least[drawn] == 0.0:
+        drawn = int(np.argmax(least))
+    return drawn

@@ -1,0 +1,158 @@
+"""Landmarks at random, and spread by dropping one of each of the closest pairs; no coordinates twice."""
+
+import hashlib
+import heapq
+from collections.abc import Callable
+
+import numpy as np
+
+from scalemani.errors import DataError
+from scalemani.kernels.arrays.draws import row_words
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import squared_distance
+
+WORDS_BLOCK = 1 << 20  # draws held at a time
+SPREAD_EXCESS = 0.5  # M / L: half as many again are drawn, then dropped
+LISTED_NEIGHBORS = 8  # of each candidate; when all are dropped, its nearest is searched anew
+SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are the exception
+
+
+def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
+    """Return distinct rows in the order drawn, uniformly: (min(n_drawn, n_rows),) int64.
+
+    The first m of n drawn rows are the m drawn rows, so that a caller can ask for more. A row's place is a function of
+    the seed, the stage and the row.
+    """
+    rows, words = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
+    for start in range(0, n_rows, WORDS_BLOCK):
+        stop = min(start + WORDS_BLOCK, n_rows)
+        words = np.concatenate([words, row_words(seed, stage, start, stop)])
+        rows = np.concatenate([rows, np.arange(start, stop)])
+        if len(rows) > n_drawn:
+            kept = np.argpartition(words, n_drawn - 1)[:n_drawn] if n_drawn > 0 else slice(0, 0)
+            rows, words = rows[kept], words[kept]
+    return rows[np.lexsort((rows, words))]
+
+
+def first_of_equal_rows(points: np.ndarray) -> np.ndarray:
+    """Return the positions of rows whose coordinates no earlier row has, ascending: (m,) int64."""
+    seen: set[bytes] = set()
+    kept = []
+    for position, row in enumerate(points):
+        # Adding zero turns -0.0 into 0.0, which has other bytes; a 128-bit digest takes less room than the row.
+        digest = hashlib.blake2b((row + row.dtype.type(0)).tobytes(), digest_size=16).digest()
+        if digest not in seen:
+            seen.add(digest)
+            kept.append(position)
+    return np.array(kept, dtype=np.int64)
+
+
+def random_landmarks(
+    n_rows: int,
+    n_landmarks: int,
+    seed: int,
+    gather: Callable[[np.ndarray], np.ndarray] | None = None,
+    stage: str = "random",
+) -> np.ndarray:
+    """Return rows drawn uniformly without replacement, no two with equal coordinates: (n_landmarks,) int64, ascending.
+
+    Parameters
+    ----------
+    n_rows : N
+    n_landmarks : how many
+    seed, stage : key of the draws, which are by global row and know no blocks
+    gather : reads points (m, D) at ascending rows (m,), so that repeated coordinates are passed over; without it
+        they are not noticed
+
+    Raises
+    ------
+    DataError
+        When there are fewer points, or fewer distinct points, than landmarks.
+    """
+    if n_landmarks > n_rows:
+        raise DataError(
+            f"{n_landmarks} landmarks were asked for, but there are {n_rows} points; ask for at most {n_rows}"
+        )
+    if gather is None:
+        return np.sort(draw_rows(n_rows, n_landmarks, seed, f"landmarks/{stage}"))
+    n_drawn = n_landmarks + n_landmarks // SPARE_FRACTION + 1
+    while True:
+        drawn = draw_rows(n_rows, n_drawn, seed, f"landmarks/{stage}")
+        order = np.argsort(drawn)
+        points = gather(drawn[order])[np.argsort(order)]
+        distinct = first_of_equal_rows(points)
+        if len(distinct) >= n_landmarks:
+            return np.sort(drawn[distinct[:n_landmarks]])
+        if n_drawn >= n_rows:
+            raise DataError(
+                f"{n_landmarks} landmarks were asked for, but these {n_rows} points have only {len(distinct)} distinct "
+                f"rows; ask for at most {len(distinct)} landmarks"
+            )
+        n_drawn *= 2
+
+
+def n_spread_candidates(n_landmarks: int, n_rows: int) -> int:
+    """Return L + M, the number of random candidates from which `spread_landmarks` keeps L: M = L/2 where N allows."""
+    return min(n_rows, n_landmarks + int(np.ceil(SPREAD_EXCESS * n_landmarks)))
+
+
+def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
+    """Return the `n_landmarks` candidates that are left when the closest pairs have lost one point each.
+
+    The closest pair of those left loses one of its two points, drawn at random, until `n_landmarks` are left. Source:
+    [LLL] 4.4, which takes all M pairs at once; one at a time never drops both points of a pair.
+
+    Parameters
+    ----------
+    candidates : (L + M, D) distinct random points; M decides how evenly the landmarks spread
+    n_landmarks : L
+    seed : of the draws
+
+    Returns
+    -------
+    (n_landmarks,) int64 positions among the candidates, ascending
+    """
+    n_candidates = len(candidates)
+    if n_landmarks > n_candidates:
+        raise DataError(f"{n_landmarks} landmarks were asked for, but there are only {n_candidates} candidates")
+    rows = np.ascontiguousarray(candidates)
+    indices, distances = nearest_landmarks(rows, rows, min(LISTED_NEIGHBORS + 1, n_candidates))
+    words = row_words(seed, "landmarks/spread", 0, n_candidates)
+    alive = np.ones(n_candidates, dtype=bool)
+    queue = [(-1.0, position, -1, 0) for position in range(n_candidates)]
+    n_left = n_candidates
+    while n_left > n_landmarks:
+        _, position, partner, place = heapq.heappop(queue)
+        if not alive[position]:
+            continue
+        if partner >= 0 and alive[partner]:
+            alive[position if words[position] > words[partner] else partner] = False
+            n_left -= 1
+            place -= 1  # a surviving point looks at the same entry again, finds it dropped and goes on
+        if alive[position]:
+            heapq.heappush(queue, _next_pair(rows, alive, indices[position], distances[position], position, place))
+    return np.flatnonzero(alive)
+
+
+def _next_pair(
+    rows: np.ndarray, alive: np.ndarray, listed: np.ndarray, distances: np.ndarray, position: int, place: int
+) -> tuple[float, int, int, int]:
+    """Return (distance, position, its nearest partner left, where to look next)."""
+    for entry in range(max(place, 0), len(listed)):
+        partner = int(listed[entry])
+        if partner != position and alive[partner]:
+            return float(distances[entry]), position, partner, entry + 1
+    partner, distance = _nearest_left(rows, alive, position)
+    return distance, position, partner, len(listed)
+
+
+@compiled
+def _nearest_left(rows: np.ndarray, alive: np.ndarray, position: int) -> tuple[int, float]:
+    nearest, least = -1, np.inf
+    for other in range(rows.shape[0]):
+        if alive[other] and other != position:
+            distance = squared_distance(rows[position], rows[other], least)
+            if distance < least:
+                nearest, least = other, distance
+    return nearest, least

@@ -1,0 +1,227 @@
+"""Z: each point as a combination of its nearest landmarks, with weights that sum to one.
+
+The weights solve the local problem of locally linear embedding (Roweis and Saul 2000) with landmarks as neighbours
+(Vladymyrov and Carreira-Perpinan, Locally linear landmarks, section 2): min |y - sum_i z_i l_i|^2 under sum_i z_i = 1.
+"""
+
+import numpy as np
+
+from scalemani.kernels.landmarks.sketches import comparable
+from scalemani.kernels.machine.compile import compiled, compiled_sums
+
+# More landmarks than columns leave the weights undetermined: the value of locally linear embedding spreads them evenly.
+SINGULAR_REGULARIZATION = 1e-3
+# Far above the rounding of the Gram matrix, and still moves a point in the span of its landmarks by under 1e-8.
+REGULARIZATION = 1e-10
+STRONGER = 1e3  # factor on the regularization when a Cholesky factorisation meets a pivot that is not positive
+SAFE_TRACE = (1e-200, 1e200)  # outside, differences are rescaled before their products are formed
+
+
+def default_regularization(n_neighbors: int, n_columns: int) -> float:
+    """Return the share of the mean diagonal that is added to it: 1e-3 when K_Z > D, else 1e-10."""
+    return SINGULAR_REGULARIZATION if n_neighbors > n_columns else REGULARIZATION
+
+
+def local_weights(
+    points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, regularization: float | None = None
+) -> np.ndarray:
+    """Return the weights of each point's landmarks: rows sum to one, some may be negative.
+
+    Solves (G + eps tr(G)/K_Z I) z = 1, G_ij = (y - l_i).(y - l_j) in float64 (for uint8 in exact integers), and
+    divides z by its sum. A point that coincides with one of its landmarks gets exactly its unit vector. Invariant
+    to rotation, translation and scale; each row depends on its own point and landmarks only.
+
+    Parameters
+    ----------
+    points : (n, D) real
+    landmarks : (L, D) real
+    indices : (n, K_Z) distinct landmarks of each point, as from `nearest_landmarks`
+    regularization : eps; by default 1e-3 when K_Z > D and 1e-10 otherwise. Raised a thousandfold, repeatedly, for a row
+        whose matrix is still not positive definite to rounding
+
+    Returns
+    -------
+    (n, K_Z) float64, beside `indices`
+    """
+    rows, columns = comparable(points, landmarks)
+    eps = default_regularization(indices.shape[1], rows.shape[1]) if regularization is None else float(regularization)
+    values = np.empty(indices.shape, dtype=np.float64)
+    # Differences of bytes fit 16 bits and their products 32: exact, and many at a time.
+    exact = rows.dtype == np.uint8 and rows.shape[1] <= np.iinfo(np.int32).max // 255**2
+    if exact:
+        _solve_bytes(rows, columns, indices, eps, values)
+    else:
+        _solve_floats(rows, columns, indices, eps, values)
+    return values
+
+
+def reconstruction_errors(
+    points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, values: np.ndarray
+) -> np.ndarray:
+    """Return |y - sum_i z_i l_i| / min_i |y - l_i| for each point: (n,) float64.
+
+    0: the point lies in the span of its landmarks (or is one); 1: the weights are no better than the nearest landmark
+    alone. The optimum never exceeds 1; regularization can, slightly.
+    """
+    rows, columns = comparable(points, landmarks)
+    errors = np.empty(len(rows), dtype=np.float64)
+    _relative_residuals(rows, columns, indices, values, errors)
+    return errors
+
+
+@compiled
+def _solve_bytes(rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, eps: float, values: np.ndarray) -> None:
+    n_neighbors, n_columns = indices.shape[1], rows.shape[1]
+    differences = np.empty((n_neighbors, n_columns), dtype=np.int16)
+    gram = np.empty((n_neighbors, n_neighbors), dtype=np.float64)
+    factor = np.empty((n_neighbors, n_neighbors), dtype=np.float64)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for k in range(n_neighbors):
+            landmark, difference = landmarks[indices[i, k]], differences[k]
+            for j in range(n_columns):
+                difference[j] = np.int16(np.int16(row[j]) - np.int16(landmark[j]))
+        for k in range(n_neighbors):
+            for m in range(k + 1):
+                gram[k, m] = _product_of_bytes(differences[k], differences[m])
+        _weights_of_gram(gram, factor, eps, values[i])
+
+
+@compiled
+def _product_of_bytes(a: np.ndarray, b: np.ndarray) -> float:
+    total = np.int32(0)
+    for j in range(a.shape[0]):
+        total = np.int32(total + np.int32(np.int32(a[j]) * np.int32(b[j])))
+    return float(total)
+
+
+@compiled
+def _solve_floats(rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, eps: float, values: np.ndarray) -> None:
+    n_neighbors, n_columns = indices.shape[1], rows.shape[1]
+    n_even = n_neighbors + n_neighbors % 2
+    differences = np.zeros((n_even, n_columns), dtype=np.float64)
+    gram = np.empty((n_even, n_even), dtype=np.float64)
+    factor = np.empty((n_neighbors, n_neighbors), dtype=np.float64)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        for k in range(n_neighbors):
+            landmark, difference = landmarks[indices[i, k]], differences[k]
+            for j in range(n_columns):
+                difference[j] = np.float64(row[j]) - np.float64(landmark[j])
+        _gram_of_floats(differences, gram)
+        trace = 0.0
+        for k in range(n_neighbors):
+            trace += gram[k, k]
+        if not (SAFE_TRACE[0] < trace < SAFE_TRACE[1]) and _rescale(differences):
+            _gram_of_floats(differences, gram)
+        _weights_of_gram(gram[:n_neighbors, :n_neighbors], factor, eps, values[i])
+
+
+@compiled_sums
+def _gram_of_floats(differences: np.ndarray, gram: np.ndarray) -> None:
+    """Fill the lower triangle in squares of two by two: each difference loaded serves two products.
+
+    Both arrays have an even number of rows; the one too many of an odd K_Z is zero.
+    """
+    for k in range(0, differences.shape[0], 2):
+        first, second = differences[k], differences[k + 1]
+        for m in range(0, k + 2, 2):
+            third, fourth = differences[m], differences[m + 1]
+            first_third, first_fourth, second_third, second_fourth = 0.0, 0.0, 0.0, 0.0
+            for j in range(first.shape[0]):
+                first_third += first[j] * third[j]
+                first_fourth += first[j] * fourth[j]
+                second_third += second[j] * third[j]
+                second_fourth += second[j] * fourth[j]
+            gram[k, m] = first_third
+            gram[k, m + 1] = first_fourth
+            gram[k + 1, m] = second_third
+            gram[k + 1, m + 1] = second_fourth
+
+
+@compiled
+def _rescale(differences: np.ndarray) -> bool:
+    """Divide by the largest difference, so that no square over- or underflows; False if all are zero."""
+    largest = 0.0
+    for k in range(differences.shape[0]):
+        for j in range(differences.shape[1]):
+            largest = max(largest, abs(differences[k, j]))
+    if largest == 0.0:
+        return False
+    for k in range(differences.shape[0]):
+        for j in range(differences.shape[1]):
+            differences[k, j] /= largest
+    return True
+
+
+@compiled
+def _weights_of_gram(gram: np.ndarray, factor: np.ndarray, eps: float, weights: np.ndarray) -> None:
+    """Solve for the weights; reads the lower triangle of `gram`."""
+    n_neighbors = gram.shape[0]
+    trace = 0.0
+    for k in range(n_neighbors):
+        if gram[k, k] == 0.0:
+            weights[:] = 0.0
+            weights[k] = 1.0
+            return
+        trace += gram[k, k]
+    added = eps / n_neighbors
+    while not _factorise(gram, factor, trace, added):
+        added = max(added, np.finfo(np.float64).eps) * STRONGER
+    for k in range(n_neighbors):
+        value = 1.0
+        for m in range(k):
+            value -= factor[k, m] * weights[m]
+        weights[k] = value / factor[k, k]
+    total = 0.0
+    for k in range(n_neighbors - 1, -1, -1):
+        weights[k] /= factor[k, k]
+        for m in range(k):
+            weights[m] -= factor[k, m] * weights[k]
+        total += weights[k]
+    for k in range(n_neighbors):
+        weights[k] /= total
+
+
+@compiled_sums
+def _factorise(gram: np.ndarray, factor: np.ndarray, trace: float, added: float) -> bool:
+    """Cholesky factor of gram / trace + added I by rows; False at the first pivot that is not positive."""
+    for k in range(gram.shape[0]):
+        row = factor[k]
+        for m in range(k + 1):
+            other = factor[m]
+            total = 0.0
+            for j in range(m):
+                total += row[j] * other[j]
+            value = gram[k, m] / trace - total
+            if m < k:
+                row[m] = value / other[m]
+            elif value + added > 0.0:
+                row[k] = np.sqrt(value + added)
+            else:
+                return False
+    return True
+
+
+@compiled_sums
+def _relative_residuals(
+    rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, values: np.ndarray, errors: np.ndarray
+) -> None:
+    n_neighbors, n_columns = indices.shape[1], rows.shape[1]
+    residual = np.empty(n_columns, dtype=np.float64)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        residual[:] = 0.0
+        nearest = np.inf
+        for k in range(n_neighbors):
+            landmark, weight = landmarks[indices[i, k]], values[i, k]
+            squared = 0.0
+            for j in range(n_columns):
+                difference = np.float64(row[j]) - np.float64(landmark[j])
+                residual[j] += weight * difference
+                squared += difference * difference
+            nearest = min(nearest, squared)
+        squared = 0.0
+        for j in range(n_columns):
+            squared += residual[j] * residual[j]
+        errors[i] = np.sqrt(squared / nearest) if nearest > 0.0 else 0.0

@@ -1,0 +1,1 @@
+"""Close to the processor: the compile decorators, vector instructions, prefetching."""

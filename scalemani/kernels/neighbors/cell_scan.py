@@ -1,0 +1,197 @@
+"""Candidates for the neighbours of points, by scanning the cells near them.
+
+Sketches alone are looked at; exact distances settle the candidates in `neighbors.refine_neighbors`.
+Rows are "work rows": the points sorted by cell, so that a cell is a contiguous range of rows.
+"""
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.lane_instructions import ITEM_BYTES
+from scalemani.kernels.machine.prefetch import CACHE_LINE_BYTES, prefetch_line
+from scalemani.kernels.rows.products import (
+    PANEL_ROWS,
+    QUERY_GROUP,
+    build_panels,
+    center_queries,
+    multiply_panel,
+    number_lanes,
+    padded_dims,
+    row_mean,
+)
+from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, keep_smallest
+
+EMPTY = np.int32(-1)
+ROWS_AT_ONCE = 8192  # of cells that are scanned one after the other: 2 MiB of sketches
+PREFETCHED_BYTES = 128  # of the values and of the labels that a pool goes on with
+POOL_PER_CANDIDATE = 3  # room in a pool for each candidate asked for, beside that for one more panel
+
+
+class Pools(NamedTuple):
+    """What each query has collected: the first `counts` of `values` and `labels`, none of them above `bounds`."""
+
+    values: np.ndarray  # (n, capacity) float32 squared sketch distances
+    labels: np.ndarray  # (n, capacity) int32 rows
+    counts: np.ndarray  # (n,) int64
+    bounds: np.ndarray  # (n,) float32
+
+
+class RowSlices(Protocol):
+    """Rows of which slices can be had: an array, or what reads them from somewhere."""
+
+    def __getitem__(self, rows: slice, /) -> np.ndarray:
+        """Return a slice of rows."""
+
+
+class Visits(NamedTuple):
+    """Which queries visit each cell: `queries` cell after cell, ascending in each, from `offsets` (C + 1,) on."""
+
+    queries: np.ndarray
+    offsets: np.ndarray
+
+
+def search_cells(
+    sketches: RowSlices, cell_offsets: np.ndarray, probes: np.ndarray, start: int, n_candidates: int
+) -> np.ndarray:
+    """Return the rows of smallest sketch distance among the cells that each query visits.
+
+    sketches: (N, s) float32, all work rows. cell_offsets: (C + 1,), cell c is rows [offsets[c], offsets[c + 1]).
+    probes: (n, m) distinct cells visited by each of n queries, nearest first, -1 for none; the queries are the work
+    rows from `start` on. Returns (n, n_candidates) int32 in no particular order: the nearest of the rows visited,
+    at least four fifths of `n_candidates` if the cells hold as many, and -1 in the rest. A query is never its own
+    candidate. Each row of the answer depends on its own query only.
+    """
+    n_queries = probes.shape[0]
+    capacity = POOL_PER_CANDIDATE * n_candidates + PANEL_ROWS + POOL_MARGIN
+    pools = Pools(
+        np.empty((n_queries, capacity), dtype=np.float32),
+        np.empty((n_queries, capacity), dtype=np.int32),
+        np.zeros(n_queries, dtype=np.int64),
+        np.full(n_queries, np.inf, dtype=np.float32),
+    )
+    queries = sketches[start : start + n_queries]
+    # The nearest cells first: they bring the bounds down before the other cells are looked at.
+    for own in (probes[:, :1], probes[:, 1:]):
+        visits = visits_by_cell(own, cell_offsets.size - 1)
+        for low, high in _cell_ranges(visits, cell_offsets):
+            rows, offsets = sketches[cell_offsets[low] : cell_offsets[high]], cell_offsets[low : high + 1]
+            _scan_cells(rows, offsets, visits, low, (queries, start), pools, n_candidates)
+        _cut_pools(pools, n_candidates)
+    candidates = np.full((n_queries, n_candidates), EMPTY, dtype=np.int32)
+    _hand_over(pools, candidates)
+    return candidates
+
+
+def _cell_ranges(visits: Visits, cell_offsets: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield ranges [low, high) of cells that hold all visited ones: a cell, or several of ROWS_AT_ONCE rows at most."""
+    visited = np.flatnonzero(np.diff(visits.offsets))
+    ends = cell_offsets[visited + 1]
+    first = 0
+    while first < len(visited):
+        fitting = np.searchsorted(ends, cell_offsets[visited[first]] + ROWS_AT_ONCE, side="right")
+        last = max(first, int(fitting) - 1)
+        yield int(visited[first]), int(visited[last]) + 1
+        first = last + 1
+
+
+@compiled
+def _scan_cells(
+    rows: np.ndarray,
+    offsets: np.ndarray,
+    visits: Visits,
+    first_cell: int,
+    asked: tuple[np.ndarray, int],
+    pools: Pools,
+    n_candidates: int,
+) -> None:
+    """Offer `rows`, those of the cells from `first_cell` on that begin at `offsets`, to the queries that visit them.
+
+    asked: the queries, and the work row at which they begin.
+    """
+    queries, start = asked
+    for cell in range(offsets.size - 1):
+        visit = first_cell + cell
+        members = visits.queries[visits.offsets[visit] : visits.offsets[visit + 1]]
+        row = offsets[cell]
+        if members.size > 0 and offsets[cell + 1] > row:
+            own = rows[row - offsets[0] : offsets[cell + 1] - offsets[0]]
+            _scan_cell(own, row, queries, start, members, pools, n_candidates)
+
+
+@compiled
+def _cut_pools(pools: Pools, n_candidates: int) -> None:
+    for i in range(pools.counts.size):
+        _cut_pool(pools, i, n_candidates)
+
+
+@compiled
+def _hand_over(pools: Pools, candidates: np.ndarray) -> None:
+    for i in range(candidates.shape[0]):
+        candidates[i, : pools.counts[i]] = pools.labels[i, : pools.counts[i]]
+
+
+@compiled
+def _cut_pool(pools: Pools, i: int, n_candidates: int) -> None:
+    """Leave the nearest four fifths to all of `n_candidates` in the pool of query i, if it holds more."""
+    if pools.counts[i] > n_candidates:
+        pools.counts[i], pools.bounds[i] = keep_smallest(
+            pools.values, pools.labels, i, pools.counts[i], pools.bounds[i], n_candidates
+        )
+
+
+@compiled
+def visits_by_cell(probes: np.ndarray, n_cells: int) -> Visits:
+    """Return the queries that visit each cell."""
+    offsets = np.zeros(n_cells + 1, dtype=np.int64)
+    for i in range(probes.shape[0]):
+        for j in range(probes.shape[1]):
+            if probes[i, j] >= 0:
+                offsets[probes[i, j] + 1] += 1
+    offsets = np.cumsum(offsets)
+    visits = np.empty(offsets[-1], dtype=np.int64)
+    filled = offsets[:-1].copy()
+    for i in range(probes.shape[0]):
+        for j in range(probes.shape[1]):
+            cell = probes[i, j]
+            if cell >= 0:
+                visits[filled[cell]] = i
+                filled[cell] += 1
+    return Visits(visits, offsets)
+
+
+@compiled
+def _scan_cell(
+    cell: np.ndarray, row: int, queries: np.ndarray, start: int, members: np.ndarray, pools: Pools, n_candidates: int
+) -> None:
+    """Offer all rows of one cell, which begins at `row`, to the `members` of `queries`, which begin at `start`."""
+    center = row_mean(cell)
+    panels, norms = build_panels(cell, center)
+    n_padded = (members.size + QUERY_GROUP - 1) // QUERY_GROUP * QUERY_GROUP
+    centered = np.zeros((n_padded, padded_dims(cell.shape[1])), dtype=np.float32)
+    bases = np.zeros(n_padded, dtype=np.float32)
+    center_queries(queries, members, center, centered, bases)
+    products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
+    numbers = np.empty(PANEL_ROWS, dtype=np.int32)
+    values, labels, counts, bounds = pools  # fields taken in a loop would be counted as references
+    capacity = values.shape[1]
+    # Queries outside, panels inside: the panels of a cell stay in the second-level cache, the pools in the first.
+    for first in range(0, members.size, QUERY_GROUP):
+        for i in members[first : first + QUERY_GROUP]:
+            place = ITEM_BYTES * (i * capacity + counts[i])
+            for line in range(0, PREFETCHED_BYTES, CACHE_LINE_BYTES):
+                prefetch_line(values.ctypes.data + place + line)
+                prefetch_line(labels.ctypes.data + place + line)
+        for p in range(panels.shape[0]):
+            multiply_panel(centered, bases, first, panels, norms, p, products)
+            number_lanes(numbers, row + p * PANEL_ROWS)
+            for j in range(min(QUERY_GROUP, members.size - first)):
+                i = members[first + j]
+                if counts[i] + PANEL_ROWS + POOL_MARGIN > capacity:
+                    _cut_pool(pools, i, n_candidates)
+                if numbers[0] <= start + i < numbers[0] + PANEL_ROWS:
+                    products[j, start + i - numbers[0]] = np.inf  # a query is never its own candidate
+                place = i * capacity + counts[i]
+                counts[i] += append_within(products, j, bounds[i], numbers, values, labels, place)

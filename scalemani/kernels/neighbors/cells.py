@@ -1,0 +1,190 @@
+"""Cells: a k-means partition of sketch space, numbered so that neighbouring numbers lie near each other."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.products import (
+    PANEL_ROWS,
+    QUERY_GROUP,
+    build_panels,
+    center_queries,
+    multiply_panel,
+    number_lanes,
+    padded_dims,
+    row_mean,
+)
+from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor
+
+CHUNK_QUERIES = 512  # centred queries that stay in the second-level cache while the panels go by
+
+
+class Nearest(NamedTuple):
+    """The cells nearest to each query so far, ascending by squared distance, ties by number."""
+
+    cells: np.ndarray  # (n, m) int32, -1 for none
+    squares: np.ndarray  # (n, m) float32
+
+
+@compiled
+def nearest_cells(sketches: np.ndarray, centroids: np.ndarray, n_probes: int) -> np.ndarray:
+    """Return the cells of the nearest centroids (C, s) to each sketch (n, s): (n, min(n_probes, C)) int32, ascending.
+
+    Distances are formed in float32; ties go to the smaller number. A row of the answer depends on its sketch only.
+    """
+    nearest = _no_cells(sketches.shape[0], min(n_probes, centroids.shape[0]))
+    _offer_cells(sketches, 0, sketches.shape[0], centroids, nearest)
+    return nearest.cells
+
+
+@compiled
+def nearest_nearby_cells(
+    sketches: np.ndarray,
+    start: int,
+    stop: int,
+    cell_offsets: np.ndarray,
+    centroids: np.ndarray,
+    nearby: np.ndarray,
+    n_probes: int,
+) -> np.ndarray:
+    """Return the cells nearest to work rows `start` to `stop`, among those near the cell that a row lies in.
+
+    sketches: (N, s) float32. cell_offsets: (C + 1,), cell c is rows [offsets[c], offsets[c + 1]). nearby: (C, m >=
+    n_probes) int32, cells near each cell. Returns (stop - start, n_probes) int32, ascending by distance of the
+    centroids (C, s). A row of the answer depends on its own sketch only.
+    """
+    probes = np.empty((stop - start, n_probes), dtype=np.int32)
+    first = start
+    for cell in range(cell_offsets.size - 1):
+        last = min(cell_offsets[cell + 1], stop)
+        if last > first:
+            nearest = _no_cells(last - first, n_probes)
+            _offer_cells(sketches, first, last, centroids[nearby[cell]], nearest)
+            for i in range(last - first):
+                for j in range(n_probes):
+                    place = nearest.cells[i, j]
+                    probes[first - start + i, j] = nearby[cell, place] if place >= 0 else -1
+            first = last
+    return probes
+
+
+@compiled
+def _no_cells(n_queries: int, n_probes: int) -> Nearest:
+    return Nearest(
+        np.full((n_queries, n_probes), -1, dtype=np.int32), np.full((n_queries, n_probes), np.inf, dtype=np.float32)
+    )
+
+
+@compiled
+def _offer_cells(sketches: np.ndarray, start: int, stop: int, centroids: np.ndarray, nearest: Nearest) -> None:
+    """Offer all cells to the queries, which are the rows from `start` to `stop` of `sketches`."""
+    cells, squares = nearest.cells, nearest.squares  # fields taken in a loop would be counted as references
+    center = row_mean(centroids)
+    panels, norms = build_panels(centroids, center)
+    centered = np.zeros((CHUNK_QUERIES, padded_dims(centroids.shape[1])), dtype=np.float32)
+    bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)
+    products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
+    numbers = np.empty(PANEL_ROWS, dtype=np.int32)
+    values = np.empty(PANEL_ROWS + POOL_MARGIN, dtype=np.float32)
+    labels, last = np.empty(values.size, dtype=np.int32), squares.shape[1] - 1
+    for chunk in range(start, stop, CHUNK_QUERIES):
+        members = np.arange(chunk, min(chunk + CHUNK_QUERIES, stop))
+        center_queries(sketches, members, center, centered, bases)
+        for p in range(panels.shape[0]):
+            number_lanes(numbers, p * PANEL_ROWS)
+            for first in range(0, members.size, QUERY_GROUP):
+                multiply_panel(centered, bases, first, panels, norms, p, products)
+                for j in range(min(QUERY_GROUP, members.size - first)):
+                    i = members[first + j] - start
+                    bound = squares[i, last]
+                    for lane in range(append_within(products, j, bound, numbers, values, labels, 0)):
+                        if values[lane] < squares[i, last]:
+                            insert_neighbor(cells, squares, i, labels[lane], values[lane])
+
+
+def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator, n_iterations: int = 10) -> np.ndarray:
+    """Return the centroids of a k-means of `sample` (n, s), in locality order: (min(n_cells, n), s) float32.
+
+    Lloyd's iterations from distinct random rows of the sample; a cell that runs empty starts again at the row
+    farthest from its centroid.
+    """
+    n_cells = min(n_cells, sample.shape[0])
+    centroids = sample[np.sort(generator.choice(sample.shape[0], n_cells, replace=False))]
+    for _ in range(n_iterations):
+        cells = nearest_cells(sample, centroids, 1)[:, 0]
+        centroids, counts, squares = _cell_means(sample, cells, centroids)
+        empty = np.flatnonzero(counts == 0)
+        if empty.size > 0:
+            farthest = np.argsort(-squares, kind="stable")[: empty.size]
+            centroids[empty] = sample[farthest]
+    return centroids[locality_order(centroids)]
+
+
+@compiled
+def _cell_means(
+    sample: np.ndarray, cells: np.ndarray, centroids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean (float32, summed in float64) and number of rows of each cell, and each row's squared distance."""
+    sums = np.zeros(centroids.shape)
+    counts = np.zeros(centroids.shape[0], dtype=np.int64)
+    squares = np.zeros(sample.shape[0], dtype=np.float32)
+    for i in range(sample.shape[0]):
+        cell = cells[i]
+        counts[cell] += 1
+        for d in range(sample.shape[1]):
+            sums[cell, d] += sample[i, d]
+            squares[i] += (sample[i, d] - centroids[cell, d]) ** 2
+    means = np.empty_like(centroids)
+    for cell in range(counts.size):
+        for d in range(sums.shape[1]):
+            means[cell, d] = sums[cell, d] / max(counts[cell], 1)
+    return means, counts, squares
+
+
+def locality_order(centroids: np.ndarray) -> np.ndarray:
+    """Return an order of `centroids` (C, s) in which near ones stand near each other: (C,) int64.
+
+    Recursive bisection at the median of the first principal direction; each half begins at its end nearer to what
+    went before.
+    """
+    order = np.arange(centroids.shape[0])
+    points = centroids.astype(np.float64)
+    if order.size > 1:
+        outermost = np.square(points - points.mean(axis=0)).sum(axis=1).argmax()
+        _bisect(points, order, points[outermost])
+    return order
+
+
+def _bisect(points: np.ndarray, order: np.ndarray, before: np.ndarray) -> None:
+    """Order the rows of `points` named by `order`, in place, beginning near the point `before`."""
+    if order.size < 2:
+        return
+    members = points[order]
+    centered = members - members.mean(axis=0)
+    axis = np.linalg.eigh(centered.T @ centered)[1][:, -1]
+    along = centered @ axis
+    ranked = np.argsort(along, kind="stable")
+    half = order.size // 2
+    first, second = members[ranked[:half]].mean(axis=0), members[ranked[half:]].mean(axis=0)
+    if np.square(second - before).sum() < np.square(first - before).sum():
+        ranked = ranked[::-1]
+        half = order.size - half
+    order[:] = order[ranked]
+    _bisect(points, order[:half], before)
+    _bisect(points, order[half:], points[order[half - 1]])
+
+
+@compiled
+def group_by_cell(cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order that sorts rows by cell, stably (n,), and where each cell starts (n_cells + 1,), int64."""
+    offsets = np.zeros(n_cells + 1, dtype=np.int64)
+    for i in range(cells.size):
+        offsets[cells[i] + 1] += 1
+    offsets = np.cumsum(offsets)
+    filled = offsets[:-1].copy()
+    order = np.empty(cells.size, dtype=np.int64)
+    for i in range(cells.size):
+        order[filled[cells[i]]] = i
+        filled[cells[i]] += 1
+    return order, offsets

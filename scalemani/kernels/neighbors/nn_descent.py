@@ -1,0 +1,136 @@
+"""Candidates for the neighbours of points among the neighbours of their neighbours, by sketches alone."""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+from numba.extending import overload
+
+from scalemani.kernels.machine.compile import REASSOCIATE, compiled
+from scalemani.kernels.machine.prefetch import prefetch_row
+from scalemani.kernels.rows.smallest import POOL_MARGIN, keep_smallest
+
+NONE = np.int32(-1)
+POOL_PER_CANDIDATE = 4  # room for each candidate asked for: a pool is cut when it is full
+PREFETCH_AHEAD = np.uint64(8)  # sketches, each some 10 ns of work: they lie all over memory
+WORD_BITS, BIT_MASK, ONE, ZERO = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(0)
+
+
+class Edges(NamedTuple):
+    """Rows of a neighbour graph, and which of their entries the last round brought in."""
+
+    indices: np.ndarray  # (n, k) int32 rows, -1 where there is none
+    fresh: np.ndarray  # (n, k) bool
+
+
+@compiled
+def propose_neighbors(
+    sketches: np.ndarray,
+    start: int,
+    own: Edges,
+    sources: np.ndarray,
+    lists: Edges,
+    limits: np.ndarray,
+    n_candidates: int,
+) -> np.ndarray:
+    """Return the rows of smallest sketch distance among the neighbours of each query's neighbours.
+
+    sketches: (N, s) float32 or int8, all work rows; the queries are the n rows from `start` on, with edges `own` (n,
+    k). sources: (n, w <= k), where in `lists` (u, any width) the edges of each of the first w neighbours stand, -1 for
+    none. limits: (n,) squared sketch distance from which on a row cannot become a neighbour. Pairs of two edges of
+    which neither is fresh were looked at in an earlier round and are skipped. Returns (n, n_candidates) int32 in no
+    particular order, at least four fifths of them if there are as many, -1 in the rest: never the query, never one of
+    its neighbours, no row twice.
+    """
+    n_queries, n_neighbors = own.indices.shape
+    candidates = np.full((n_queries, n_candidates), NONE, dtype=np.int32)
+    values = np.empty((1, POOL_PER_CANDIDATE * n_candidates + POOL_MARGIN), dtype=np.float32)
+    labels = np.empty(values.shape, dtype=np.int32)
+    # the query and its neighbours, then what is new to it; one place more, since rows are written before they count
+    rows = np.empty(2 + n_neighbors + sources.shape[1] * lists.indices.shape[1], dtype=np.int32)
+    seen = np.zeros((sketches.shape[0] + 63) // 64, dtype=np.uint64)
+    for i in range(n_queries):
+        n_known = _known_rows(start + i, i, own, seen, rows)
+        n_rows = _new_rows(i, own, sources, lists, seen, rows, n_known)
+        for j in range(np.uint64(n_rows)):
+            seen[np.uint64(rows[j]) >> WORD_BITS] = ZERO
+        count, bound = 0, limits[i]
+        for j in range(np.uint64(n_known), np.uint64(n_rows)):
+            prefetch_row(sketches, rows[min(j + PREFETCH_AHEAD, np.uint64(n_rows - 1))])
+            value = sketch_distance(sketches, start + i, rows[j])
+            values[0, count], labels[0, count] = value, rows[j]
+            count += np.int64(value < bound)
+            if count + POOL_MARGIN == values.shape[1]:
+                count, bound = keep_smallest(values, labels, 0, count, bound, n_candidates)
+        if count > n_candidates:
+            count, bound = keep_smallest(values, labels, 0, count, bound, n_candidates)
+        candidates[i, :count] = labels[0, :count]
+    return candidates
+
+
+@compiled
+def _known_rows(row: int, query: int, own: Edges, seen: np.ndarray, rows: np.ndarray) -> int:
+    """Write a query and its neighbours into `rows` and mark them in `seen`; return how many they are."""
+    i, count = np.uint64(query), ONE
+    rows[ZERO] = row
+    for j in range(np.uint64(own.indices.shape[1])):
+        if own.indices[i, j] >= 0:
+            rows[count] = own.indices[i, j]
+            count += ONE
+    for j in range(count):
+        seen[np.uint64(rows[j]) >> WORD_BITS] |= ONE << (np.uint64(rows[j]) & BIT_MASK)
+    return np.int64(count)
+
+
+@compiled
+def _new_rows(
+    query: int, own: Edges, sources: np.ndarray, lists: Edges, seen: np.ndarray, rows: np.ndarray, n_known: int
+) -> int:
+    """Append the neighbours of a query's neighbours that are not marked in `seen`, and mark them; return how many.
+
+    A bit for every row: counting a row that was seen as none is quicker than branching on it, which no processor can
+    predict.
+    """
+    i, count = np.uint64(query), np.uint64(n_known)
+    for j in range(np.uint64(sources.shape[1])):
+        if sources[i, j] < 0:
+            continue
+        source = np.uint64(sources[i, j])
+        for l in range(np.uint64(lists.indices.shape[1])):
+            row = lists.indices[source, l]
+            if row >= 0 and (own.fresh[i, j] or lists.fresh[source, l]):
+                word, bit = np.uint64(row) >> WORD_BITS, ONE << (np.uint64(row) & BIT_MASK)
+                held = seen[word]
+                rows[count] = row
+                count += np.uint64((held & bit) == ZERO)
+                seen[word] = held | bit
+    return np.int64(count)
+
+
+def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    """Return the squared distance of two of the `sketches` (N, s): in float32, exact for int8 and s <= 256.
+
+    Compiled code only.
+    """
+    raise NotImplementedError("sketch_distance is called from compiled code")
+
+
+def _byte_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    a, b, total = np.uint64(row_a), np.uint64(row_b), np.int32(0)
+    for d in range(np.uint64(sketches.shape[1])):
+        difference = np.int16(np.int16(sketches[a, d]) - np.int16(sketches[b, d]))
+        total = np.int32(total + np.int32(difference) * np.int32(difference))
+    return np.float32(total)
+
+
+def _float_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    a, b, total = np.uint64(row_a), np.uint64(row_b), np.float32(0.0)
+    for d in range(np.uint64(sketches.shape[1])):
+        difference = sketches[a, d] - sketches[b, d]
+        total += difference * difference
+    return total
+
+
+@overload(sketch_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
+def _sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    return _byte_distance if sketches.dtype == numba.int8 else _float_distance

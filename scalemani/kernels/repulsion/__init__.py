@@ -1,0 +1,1 @@
+"""Sums of a kernel over all pairs of points: exact, by trees, meshes and expansions."""

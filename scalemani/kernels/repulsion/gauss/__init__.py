@@ -1,0 +1,1 @@
+"""The fast Gauss transform with its error bounds."""

@@ -1,0 +1,1 @@
+"""Particle-mesh sums: splines onto a grid, a convolution there, splines back."""

@@ -1,0 +1,272 @@
+"""Sums of a kernel over all pairs of points in 2-D or 3-D, by charges on a mesh and Fourier transforms.
+
+S(y) = sum_m q_m K(|y - x_m|^2) with Student's kernel K = 1 / (1 + r^2) or the Gaussian exp(-r^2): charges are spread
+on a mesh by B-splines, the mesh is convolved with the kernel in free space, and the spline through the result is read
+at the targets. Its analytic gradient is read with it, so forces are the exact gradient of the discrete energy. Source:
+Hockney and Eastwood, Computer Simulation Using Particles (1988); Essmann et al., J. Chem. Phys. 103 (1995), 8577.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
+from scalemani.kernels.arrays.tiles import run, slices
+from scalemani.kernels.repulsion.mesh.accuracy import MeshRule, mesh_rule
+from scalemani.kernels.repulsion.mesh.convolution import MeshConvolution, Over
+from scalemani.kernels.repulsion.mesh.splines import bounds, gather, gather_points, row_slack, spread, taps_of
+from scalemani.kernels.repulsion.mesh.transforms import KERNELS, kernel_transform, padded_lengths
+
+DIMENSIONS = (2, 3)
+PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
+LEAST_PART = 16384  # points that are worth a mesh of their own
+MOST_PARTS = 16
+MOST_BYTES = 2**31  # of charges, spectrum and transform together
+LEAST_EXTENT = 1e-100  # squares of anything smaller are no normal numbers: such points count as coincident
+LEAST_CHARGE = 1e-290  # what charges are measured by has an inverse
+MOST_CELLS = 2**40  # along an axis; so many never fit, and fewer are counted without overflow
+KEPT_CONVOLUTIONS = 2
+
+
+class Mesh(NamedTuple):
+    """A mesh of `shape` nodes, `step` apart; its cells, where patches start, are counted from `origin`."""
+
+    origin: tuple[float, ...]
+    step: float
+    shape: tuple[int, ...]
+
+    def scale(self) -> tuple[float, ...]:
+        """Return what `mesh_splines` needs to know: the origin and the inverse of the step."""
+        return (*self.origin, 1.0 / self.step)
+
+
+class Spline(NamedTuple):
+    """The potential: coefficients on a mesh, and the factor and constant that its values take."""
+
+    coefficients: np.ndarray
+    mesh: Mesh
+    rule: MeshRule
+    affine: tuple[float, float]
+
+
+class ParticleMesh:
+    """Sums of `kernel` and their gradients to a relative `tolerance`.
+
+    Parameters: `kernel`, "student" or "gaussian"; `tolerance`, the error of the gradient relative to the gradient,
+    both in the Frobenius norm over the points, 1e-6 to 1e-1; `over`, with the signature of the builtin `map`, runs
+    pieces of the work side by side: results are the same to the last bit for any number of threads.
+
+    The step of the mesh follows from kernel, tolerance, and the number of points, and is halved for maps so small that
+    they would cover a few cells only; nodes lie at multiples of it. The tolerance was set by maps of clusters, of
+    uniform and of normal density; many points in clusters far narrower than the step (deviations below a quarter of
+    it) in a map hundreds of steps wide err more.
+
+    Buffers of the size of the mesh stay in the object between calls: use an object from one thread at a time. Raises
+    ConfigError for an unknown kernel or a tolerance out of range.
+    """
+
+    def __init__(self, kernel: str, tolerance: float, over: Over = map):
+        if kernel not in KERNELS:
+            raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, KERNELS)}")
+        self.kernel, self.tolerance, self.over = kernel, tolerance, over
+        mesh_rule(kernel, tolerance, MOST_PARTS, DIMENSIONS[0])
+        self._convolutions: dict[tuple[Any, ...], MeshConvolution] = {}
+        self._buffer = np.empty(0)
+
+    def field(
+        self, sources: np.ndarray, targets: np.ndarray | None = None, charges: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return S at the targets, (M,) float64, and its gradient with respect to them, (M, d) float64.
+
+        Parameters: `sources` (N, d), d = 2 or 3; `targets` (M, d), or None for the sources themselves, where the
+        term q_n K(0) of a point on itself is left out; `charges` (N,), of either sign, or None for ones. Raises
+        DataError for shapes that do not fit and for values that are not finite, NumericalError where the points lie so
+        far apart that the mesh would take more than 2 GiB.
+        """
+        sources = _points(sources, "sources")
+        others = sources if targets is None else _points(targets, "targets", sources.shape[1])
+        amounts, unit = _charges(charges, len(sources))
+        if not len(sources) or not len(others) or unit == 0.0:
+            return np.zeros(len(others)), np.zeros(others.shape)
+        low, high = self._box(sources, others)
+        total = float(amounts.sum()) * (len(sources) // len(amounts))
+        own = 1.0 if targets is None and charges is None else 0.0
+        if np.max(high - low) < LEAST_EXTENT:
+            values, gradients = np.full(len(others), total - own), np.zeros(others.shape)
+        else:
+            values, gradients = self._read(self._spline(sources, (amounts, unit), (low, high), total, own), others)
+        if targets is None and charges is not None:
+            values -= amounts
+        return values, gradients
+
+    def potential(self, sources: np.ndarray, margin: float) -> "MeshPotential":
+        """Return the field of sources (N, d) of charge one within `margin` of their bounding box, made once.
+
+        Targets may then be asked for in any number and order: a target's values are its own, to the last bit.
+        """
+        sources = _points(sources, "sources")
+        low, high = self._box(sources, sources)
+        spline = self._spline(sources, (np.ones(1), 1.0), (low - margin, high + margin), float(len(sources)), 0.0)
+        kept = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
+        return MeshPotential(self, kept, low - margin, high + margin)
+
+    def _spline(
+        self,
+        sources: np.ndarray,
+        charges: tuple[np.ndarray, float],
+        box: tuple[np.ndarray, np.ndarray],
+        total: float,
+        own: float,
+    ) -> "Spline":
+        """Return the spline of the potential on a mesh over a box."""
+        low, high = box
+        amounts, unit = charges
+        rule = mesh_rule(self.kernel, self.tolerance, len(sources), len(low))
+        mesh = fitted_mesh(low, high, rule)
+        lengths = padded_lengths(mesh.shape, rule.reach / mesh.step)
+        _check_memory(mesh, lengths, rule, (self.tolerance, high - low))
+        convolution = self._convolution(mesh, lengths, rule)
+        coefficients = self._coefficients(sources, (amounts, 1.0 / unit), mesh, rule, convolution)
+        return Spline(coefficients, mesh, rule, (unit * convolution.unit, total * convolution.edge - own))
+
+    def _box(self, sources: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the least and greatest coordinates of all points."""
+        sets = [sources] if others is sources else [sources, others]
+        pieces = [points[piece] for points in sets for piece in slices(len(points), PIECE)]
+        extremes = np.array(list(self.over(bounds, pieces)))
+        low, high = extremes[:, 0].min(axis=0), extremes[:, 1].max(axis=0)
+        if not np.isfinite([low, high]).all():
+            raise DataError(
+                f"sources and targets reach from {low} to {high}: they must be finite; look where they became NaN or "
+                "infinite"
+            )
+        return low, high
+
+    def _convolution(self, mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule) -> MeshConvolution:
+        """Return the convolution for a mesh, kept from an earlier call where the lengths are the same."""
+        key = (mesh.step, lengths, rule.degree, rule.dtype)
+        kept = self._convolutions.pop(key, None)
+        if kept is None:
+            kept = MeshConvolution(kernel_transform(self.kernel, lengths, mesh.step, rule.degree), rule.dtype)
+        self._convolutions[key] = kept
+        while len(self._convolutions) > KEPT_CONVOLUTIONS:
+            del self._convolutions[next(iter(self._convolutions))]
+        return kept
+
+    def _coefficients(
+        self,
+        sources: np.ndarray,
+        charges: tuple[np.ndarray, float],
+        mesh: Mesh,
+        rule: MeshRule,
+        convolution: MeshConvolution,
+    ) -> np.ndarray:
+        """Return the coefficients of the potential's spline, in a buffer that the next call overwrites."""
+        parts = self._parts(len(sources), mesh, rule)
+        bounds_of_parts = np.linspace(0, len(sources), len(parts) + 1).astype(np.int64)
+        amounts, unit = charges
+
+        def charge(part: int) -> None:
+            rows = slice(bounds_of_parts[part], bounds_of_parts[part + 1])
+            own = amounts[rows] if len(amounts) == len(sources) else amounts
+            parts[part] = 0.0
+            spread(sources[rows], own, unit, mesh.scale(), taps_of(rule.degree), parts[part])
+
+        run(self.over(charge, list(range(len(parts)))))
+        return convolution.apply(parts, self.over)
+
+    def _parts(self, n_points: int, mesh: Mesh, rule: MeshRule) -> np.ndarray:
+        """Return the buffer for meshes that are charged side by side, (p, n_0, ...): p depends on sizes alone."""
+        nodes = int(np.prod(mesh.shape))
+        wanted = min(n_points // LEAST_PART, max(2, n_points // nodes), MOST_PARTS)
+        n_parts = max(1, min(wanted, MOST_BYTES // (4 * nodes * rule.dtype.itemsize)))
+        size = n_parts * nodes
+        if self._buffer.dtype != rule.dtype or not size <= self._buffer.size <= 4 * size:
+            self._buffer = np.empty(size, rule.dtype)
+        return self._buffer[:size].reshape(n_parts, *mesh.shape)
+
+    def _read(self, spline: "Spline", others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return unit * spline + constant and unit * its gradient at the targets."""
+        coefficients, mesh, rule, affine = spline
+        values, gradients = np.empty(len(others)), np.empty(others.shape)
+        group = gather_points(rule.degree, rule.dtype)
+
+        def read(piece: slice) -> None:
+            out = (values[piece], gradients[piece])
+            gather(others[piece], mesh.scale(), affine, taps_of(rule.degree), group, coefficients, out)
+
+        run(self.over(read, slices(len(others), PIECE)))
+        return values, gradients
+
+
+class MeshPotential(NamedTuple):
+    """The field of fixed sources on a mesh from `low` to `high`."""
+
+    maker: ParticleMesh
+    spline: Spline
+    low: np.ndarray
+    high: np.ndarray
+
+    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return S (M,) and its gradient (M, d) at targets (M, d) within the box."""
+        return self.maker._read(self.spline, np.ascontiguousarray(targets, np.float64))
+
+    def inside(self, targets: np.ndarray) -> np.ndarray:
+        """Return which targets lie within the box: (M,) bool."""
+        return np.asarray(((targets >= self.low) & (targets <= self.high)).all(axis=1))
+
+
+def _points(points: np.ndarray, name: str, n_dims: int | None = None) -> np.ndarray:
+    points = np.ascontiguousarray(points, dtype=np.float64)
+    allowed = DIMENSIONS if n_dims is None else (n_dims,)
+    if points.ndim != 2 or points.shape[1] not in allowed:
+        raise DataError(
+            f"{name} have shape {points.shape}: a mesh takes (n, d) with d = {' or '.join(map(str, allowed))}; "
+            "use exact sums for other dimensions"
+        )
+    return points
+
+
+def _charges(charges: np.ndarray | None, n_points: int) -> tuple[np.ndarray, float]:
+    """Return the charges, (N,), or (1,) where all are one, and the largest magnitude."""
+    if charges is None:
+        return np.ones(1), 1.0
+    charges = np.ascontiguousarray(charges, dtype=np.float64)
+    if charges.shape != (n_points,) or not np.isfinite(charges).all():
+        raise DataError(
+            f"charges have shape {charges.shape}, for {n_points} sources: pass one finite number a source, or None"
+        )
+    largest = float(np.abs(charges).max(initial=0.0))
+    return charges, max(largest, LEAST_CHARGE) if largest > 0.0 else 0.0
+
+
+def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
+    """Return the mesh for points between `low` and `high`: the rule's step, halved until the map has enough cells."""
+    extent = float(np.max(high - low))
+    halvings = max(0, math.ceil(math.log2(rule.least_cells * rule.step / extent)))
+    step = math.ldexp(rule.step, -halvings)
+    shift = 0.5 * (rule.degree - 1)  # a patch starts this many steps below the cell that it belongs to
+    with np.errstate(over="ignore", invalid="ignore"):
+        origin = (np.floor(low / step - shift) + shift) * step
+        # Where coordinates dwarf the step, multiples of it are rounded: the least coordinate is as good an origin.
+        origin = np.where((origin <= low) & (low - origin < 2.0 * step), origin, low)
+        cells = np.ceil((high - origin) / step) + 1.0
+    shape = [int(min(count, MOST_CELLS)) + rule.degree + 1 for count in cells]
+    shape[-1] += row_slack(rule.degree)
+    return Mesh(tuple(origin.tolist()), step, tuple(shape))
+
+
+def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, wanted: tuple[float, np.ndarray]) -> None:
+    """Raise NumericalError where two meshes of charges, the spectrum and the kernel's transform take too much."""
+    nodes = math.prod(float(length) for length in mesh.shape)
+    spectrum = lengths[0] * nodes / mesh.shape[0]
+    transform = math.prod(0.5 * length + 1.0 for length in lengths)
+    taken = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
+    if taken > MOST_BYTES:
+        tolerance, extents = wanted
+        raise NumericalError(
+            f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {taken / 2**30:.3g} GiB "
+            f"of mesh in steps of {mesh.step:.3g}, for a tolerance of {tolerance:g}; {MOST_BYTES / 2**30:g} GiB are "
+            "allowed: look for outliers, allow a larger tolerance, or use barnes-hut or exact sums"
+        )

@@ -1,0 +1,1 @@
+"""Barnes-Hut sums over a tree of cells."""

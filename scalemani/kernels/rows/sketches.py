@@ -1,0 +1,96 @@
+"""Sketches: points in their leading principal directions, in float32.
+
+The projection is orthogonal, so the distance of two sketches never exceeds that of the points, up to rounding.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.machine.compile import compiled
+
+MOST_GRAM_ROWS = 2048  # rows of the sample in use when there are more dimensions than this
+MOST_STEPS = 127  # of int8
+CLIPPED_SHARE = 1e-4  # of the coordinates: a few far ones must not make the steps of all others long
+EXACT_IN_FLOAT32 = (np.dtype(np.uint8), np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
+
+
+class SketchBasis(NamedTuple):
+    """An origin, s orthonormal directions, and a unit of length that keeps float32 far from over- and underflow."""
+
+    mean: np.ndarray  # (D,) float64
+    axes: np.ndarray  # (D, s) float32, orthonormal columns, descending variance
+    scale: float  # a power of two: sketch distance times scale <= distance of the points
+
+
+def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
+    """Return the basis of the `n_dims` (at most D) leading principal directions of `sample` (n, D), any real dtype.
+
+    Signs are fixed: the entry of largest magnitude of each direction is positive. With more than 2,048 dimensions,
+    evenly spread rows of the sample, 2,048 at most, are used through their Gram matrix.
+    """
+    n_rows, n_features = sample.shape
+    if n_features > MOST_GRAM_ROWS and n_rows > MOST_GRAM_ROWS:
+        sample = sample[np.linspace(0, n_rows - 1, MOST_GRAM_ROWS).astype(np.int64)]
+    points = sample.astype(np.float64)
+    mean = points.mean(axis=0)
+    points -= mean
+    scale = _power_of_two(float(np.abs(points).max()))
+    points /= scale
+    n_dims = min(n_dims, n_features)
+    if n_features <= points.shape[0]:
+        axes = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :n_dims]
+    else:
+        # a QR factorisation completes the directions that the rows span to as many as are asked for
+        vectors = np.linalg.eigh(points @ points.T)[1][:, ::-1]
+        spanned = (points.T @ vectors)[:, :n_dims]
+        missing = np.eye(n_features, max(n_dims - spanned.shape[1], 0))
+        axes = np.linalg.qr(np.hstack([spanned, missing]))[0]
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
+    return SketchBasis(mean, np.ascontiguousarray(np.where(largest < 0, -axes, axes), dtype=np.float32), scale)
+
+
+def _power_of_two(size: float) -> float:
+    """Return a power of two near `size`, 1 for nothing."""
+    return float(np.ldexp(1.0, int(np.frexp(size)[1]))) if size > 0 else 1.0
+
+
+def sketch_points(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
+    """Return the sketches of `points` (n, D): (n, s) float32, in units of `basis.scale`.
+
+    The same bits for any cut of the points at multiples of 1,024 rows.
+    """
+    # centred before anything is rounded to float32: an offset of 1e8 would leave nothing of the differences
+    wide = np.float32 if points.dtype in EXACT_IN_FLOAT32 else np.float64
+    mean, unit = basis.mean.astype(wide), wide(1.0 / basis.scale)
+    sketches = np.empty((points.shape[0], basis.axes.shape[1]), dtype=np.float32)
+    tile = np.empty((min(TILE_ROWS, points.shape[0]), points.shape[1]), dtype=wide)
+    for start in range(0, points.shape[0], TILE_ROWS):
+        stop = min(start + TILE_ROWS, points.shape[0])
+        centered = tile[: stop - start]
+        np.subtract(points[start:stop], mean, out=centered)
+        centered *= unit
+        np.dot(centered.astype(np.float32, copy=False), basis.axes, out=sketches[start:stop])
+    return sketches
+
+
+def rounding_step(sketches: np.ndarray) -> float:
+    """Return the step of which nearly all coordinates of `sketches` (n, s) are at most 127."""
+    return float(np.quantile(np.abs(sketches), 1.0 - CLIPPED_SHARE)) / MOST_STEPS
+
+
+def rounding_error(step: float, n_dims: int) -> float:
+    """Return by what the distance of two sketches of `n_dims` rounded coordinates is off, in root mean square."""
+    return step * float(np.sqrt(n_dims / 6))  # each of two coordinates adds step^2 / 12
+
+
+@compiled
+def rounded_sketches(sketches: np.ndarray, step: float) -> np.ndarray:
+    """Return `sketches` (n, s) in whole steps, from -127 to 127: (n, s) int8."""
+    rounded, per_step = np.empty(sketches.shape, dtype=np.int8), np.float32(1.0 / step)
+    for i in range(np.uint64(sketches.shape[0])):
+        for d in range(np.uint64(sketches.shape[1])):
+            steps = np.rint(sketches[i, d] * per_step)
+            rounded[i, d] = np.int8(min(max(steps, np.float32(-MOST_STEPS)), np.float32(MOST_STEPS)))
+    return rounded

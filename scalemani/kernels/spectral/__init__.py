@@ -1,0 +1,1 @@
+"""Eigenproblems: reduced to landmarks, exact, and refined over coarse graphs."""

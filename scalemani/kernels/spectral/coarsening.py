@@ -1,0 +1,236 @@
+"""Coarse graphs: points joined into small aggregates, and the graph between these, level by level.
+
+Points are joined with their strongest neighbour in one pass; the graph between aggregates is W_c = Q^T W Q with the 0/1
+membership matrix Q, in a second one; degrees stay row sums, so W_c is an affinity graph (with weight inside aggregates
+on its diagonal) and coarsens further. Strength of connection is that of aggregation multigrid [Vanek, Mandel and
+Brezina 1996].
+"""
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.large import as_here, concatenated, placed
+from scalemani.kernels.arrays.tiles import TILE_ROWS, Mapper
+from scalemani.kernels.graph.product import Rows
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.kernels.machine.compile import compiled
+
+MOST_MEMBERS = 8
+DENSE_NODES = 1000  # solved densely: a fifth of a second
+LEAST_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this ends the coarsening
+NODES_AT_ONCE = 8192  # of a coarse graph, whose parts are merged: some 15 MB
+
+
+class AggregateState(NamedTuple):
+    """`labels` (N,) int32, -1 where a row has no aggregate yet; `sizes` (N,) int32; `count`, aggregates so far."""
+
+    labels: np.ndarray
+    sizes: np.ndarray
+    count: int
+
+
+class SummedRows(NamedTuple):
+    """Sums of rows with the same aggregate: `nodes` (R,), and (indptr, indices, values) of their rows."""
+
+    nodes: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+class Level(NamedTuple):
+    """One graph of the hierarchy.
+
+    `rows`, (indptr int64, indices int32, values float32) of W; `degrees` (n,) float64, its row sums; `labels` (n,)
+    int32, the node of the next coarser graph of each node, empty for the coarsest.
+    """
+
+    rows: Rows
+    degrees: np.ndarray
+    labels: np.ndarray
+
+
+def no_aggregates(n_points: int) -> AggregateState:
+    """Return the state before any row."""
+    return AggregateState(np.full(n_points, -1, np.int32), np.zeros(n_points, np.int32), 0)
+
+
+@compiled
+def _aggregate(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    inverse_roots: np.ndarray,
+    start: int,
+    labels: np.ndarray,
+    sizes: np.ndarray,
+    count: int,
+) -> int:
+    indptr, indices, values = rows
+    for row in range(indptr.shape[0] - 1):
+        node = start + row
+        if labels[node] >= 0:
+            continue
+        strongest, partner = 0.0, -1
+        for entry in range(indptr[row], indptr[row + 1]):
+            other = indices[entry]
+            strength = values[entry] * inverse_roots[other]
+            if other != node and strength > strongest and (labels[other] < 0 or sizes[labels[other]] < MOST_MEMBERS):
+                strongest, partner = strength, other
+        if partner >= 0 and labels[partner] >= 0:
+            labels[node] = labels[partner]
+        else:
+            labels[node] = count
+            count += 1
+            if partner >= 0:
+                labels[partner] = labels[node]
+                sizes[labels[node]] += 1
+        sizes[labels[node]] += 1
+    return count
+
+
+def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, start: int) -> AggregateState:
+    """Return the state after rows [start, start + n): each joins its strongest neighbour whose aggregate has room.
+
+    Parameters: `rows` of W; `inverse_roots` (N,), degrees to the power -1/2. Blocks must come in row order; their size
+    leaves no trace.
+    """
+    labels, sizes = state.labels.copy(), state.sizes.copy()
+    return AggregateState(labels, sizes, _aggregate(rows, inverse_roots, start, labels, sizes, state.count))
+
+
+@compiled
+def _sum_rows(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    order: np.ndarray,
+    nodes: np.ndarray,
+    scratch: tuple[np.ndarray, np.ndarray],
+    out: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
+) -> int:
+    """Sum the rows of equal `nodes`, met in `order`; `scratch` (sums, place - 1) is all zero before and after."""
+    indptr, indices, values = rows
+    sums, place = scratch
+    out_nodes, out_indptr, out_indices, out_values = out
+    count, begun, written = 0, 0, 0
+    for position in range(order.shape[0]):
+        row = order[position]
+        for entry in range(indptr[row], indptr[row + 1]):
+            column = indices[entry]
+            if place[column] == 0:
+                out_indices[written] = column
+                written += 1
+                place[column] = written
+            sums[column] += values[entry]
+        if position + 1 == order.shape[0] or nodes[order[position + 1]] != nodes[row]:
+            for entry in range(begun, written):
+                column = out_indices[entry]
+                out_values[entry] = sums[column]
+                sums[column] = 0.0
+                place[column] = 0
+            begun = written
+            out_nodes[count] = nodes[row]
+            count += 1
+            out_indptr[count] = written
+    return count
+
+
+def _summed(rows: Rows, nodes: np.ndarray, scratch: tuple[np.ndarray, np.ndarray]) -> SummedRows:
+    indptr, indices, _ = rows
+    order = np.argsort(nodes, kind="stable")
+    out = SummedRows(
+        np.empty(len(nodes), np.int32),
+        np.zeros(len(nodes) + 1, np.int64),
+        np.empty(len(indices), np.int32),
+        np.empty(len(indices)),
+    )
+    count = _sum_rows((indptr, indices, rows[2]), order, nodes, scratch, tuple(out))
+    written = out.indptr[count]
+    return SummedRows(
+        out.nodes[:count].copy(),
+        out.indptr[: count + 1].copy(),
+        out.indices[:written].copy(),
+        out.values[:written].copy(),
+    )
+
+
+def _scratch(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
+    return np.zeros(n_nodes), np.zeros(n_nodes, np.int64)
+
+
+def row_slice(rows: Rows, first: int, stop: int) -> Rows:
+    """Return rows [first, stop) of rows in CSR form, without a copy of their entries."""
+    indptr = rows[0][first : stop + 1]
+    entries = slice(indptr[0], indptr[-1])
+    return indptr - indptr[0], rows[1][entries], rows[2][entries]
+
+
+def coarse_part(rows: Rows, labels: np.ndarray, n_aggregates: int, start: int) -> SummedRows:
+    """Return one block's part of Q^T W Q: `labels` (N,) of all points, `rows` of W from `start` on."""
+    scratch, parts = _scratch(n_aggregates), []
+    n_rows = len(rows[0]) - 1
+    for first in range(0, n_rows, TILE_ROWS):
+        stop = min(first + TILE_ROWS, n_rows)
+        indptr, indices, values = row_slice(rows, first, stop)
+        parts.append(_summed((indptr, labels[indices], values), labels[start + first : start + stop], scratch))
+    return joined(parts)
+
+
+def joined(parts: Iterable[SummedRows]) -> SummedRows:
+    """Return parts one after the other."""
+    parts = list(parts)
+    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    return SummedRows(
+        concatenated([part.nodes for part in parts]),
+        placed(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
+        concatenated([part.indices for part in parts]),
+        concatenated([part.values for part in parts]),
+    )
+
+
+def coarse_graph(parts: SummedRows, n_aggregates: int, over: Mapper = map) -> Rows:
+    """Return the rows of W_c = Q^T W Q, float32, from the parts of all blocks in row order."""
+    order = np.argsort(parts.nodes, kind="stable")
+    edges = np.arange(0, n_aggregates + NODES_AT_ONCE, NODES_AT_ONCE)
+    bounds = np.searchsorted(parts.nodes[order], edges)
+
+    def merged(panel: slice) -> SummedRows:
+        chosen = order[panel]
+        counts = parts.indptr[chosen + 1] - parts.indptr[chosen]
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.repeat(parts.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
+        rows = (indptr, parts.indices[entries], parts.values[entries])
+        return joined([_summed(rows, parts.nodes[chosen], _scratch(n_aggregates))])
+
+    filled = [slice(first, stop) for first, stop in itertools.pairwise(bounds) if stop > first]
+    _, indptr, indices, values = joined(over(as_here(merged), filled))
+    return indptr, indices, concatenated([values], np.float32)
+
+
+def coarser(rows: Rows, over: Mapper = map) -> Iterator[Level]:
+    """Yield the levels of a graph in memory, itself first, each once it is known how it coarsens.
+
+    The last has at most DENSE_NODES nodes, or shrinks no more (a star does not).
+    """
+    while True:
+        n_nodes, degrees = len(rows[0]) - 1, row_sums(rows[2], rows[0])
+        coarsest = Level(rows, degrees, np.empty(0, np.int32))
+        if n_nodes <= DENSE_NODES:
+            yield coarsest
+            return
+        state = aggregated(no_aggregates(n_nodes), rows, 1 / np.sqrt(degrees), 0)
+        if state.count > LEAST_SHRINKAGE * n_nodes:
+            yield coarsest
+            return
+        yield coarsest._replace(labels=state.labels)
+        rows = next_graph(rows, state, over)
+
+
+def next_graph(rows: Rows, aggregates: AggregateState, over: Mapper = map) -> Rows:
+    """Return the rows of the graph between the aggregates of a graph in memory."""
+
+    def part(panel: slice) -> SummedRows:
+        return coarse_part(row_slice(rows, panel.start, panel.stop), aggregates.labels, aggregates.count, panel.start)
+
+    return coarse_graph(joined(over(as_here(part), panels(len(rows[0]) - 1))), aggregates.count, over)

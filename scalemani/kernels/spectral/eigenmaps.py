@@ -1,0 +1,99 @@
+"""Laplacian eigenmaps without locally linear landmarks: exact, LE(Z) and Nystrom, for comparison.
+
+All return eigenpairs of L v = lambda D v with the trivial one left out: eigenvalues in [0, 2], ascending; embedding
+rows are v, not D^1/2 v, with V^T D V = I as scikit-learn's SpectralEmbedding scales them. Source: [LLL] 4.8.1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import scipy.sparse.linalg
+
+from scalemani.errors import ConvergenceError, DisconnectedGraphError
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS, sign_rule, solve_reduced
+
+
+class Eigenmaps(NamedTuple):
+    """`eigenvalues` (d,) float64, ascending, the trivial zero left out; `embedding` (N, d) float64."""
+
+    eigenvalues: np.ndarray
+    embedding: np.ndarray
+
+
+def graph_degrees(affinities: sp.csr_matrix) -> np.ndarray:
+    """Return the row sums (N,) float64 of W; raise DisconnectedGraphError when a row has none."""
+    degrees = row_sums(affinities.data, affinities.indptr)
+    isolated = np.flatnonzero(~(degrees > 0))
+    if len(isolated):
+        raise DisconnectedGraphError(
+            f"{len(isolated)} points have no affinity to any other, the first is row {isolated[0]}: "
+            "use more neighbours, or leave these points out"
+        )
+    return degrees
+
+
+def exact_eigenmaps(affinities: sp.csr_matrix, n_components: int, tolerance: float = 0.0) -> Eigenmaps:
+    """Return the exact Laplacian eigenmaps of W (N, N), symmetric CSR.
+
+    Up to 2,500 points by a dense solve; above, the largest eigenvalues of D^-1/2 W D^-1/2 by implicitly
+    restarted Lanczos (ARPACK) to the relative `tolerance` (0: machine precision). Raises ConvergenceError when ARPACK
+    gives up, DisconnectedGraphError when a point has no affinity.
+    """
+    degrees = graph_degrees(affinities)
+    weights = sp.csr_matrix(affinities, dtype=np.float64)
+    if len(degrees) <= DENSE_LANDMARKS:
+        mass = sp.diags_array(degrees, format="csr")
+        solution = solve_reduced(sp.csr_matrix(mass - weights), sp.csr_matrix(mass), n_components)
+        return Eigenmaps(solution.eigenvalues, solution.vectors)
+    roots = np.sqrt(degrees)
+    scale = sp.diags_array(1 / roots)
+    start = generator(0, "exact eigenmaps").standard_normal(len(degrees))
+    try:
+        values, vectors = scipy.sparse.linalg.eigsh(
+            sp.csr_matrix(scale @ weights @ scale), n_components + 1, which="LA", tol=tolerance, v0=start
+        )
+    except scipy.sparse.linalg.ArpackNoConvergence as error:
+        raise ConvergenceError(
+            f"ARPACK found {len(error.eigenvalues)} of {n_components + 1} eigenvectors: ask for fewer, "
+            "or for a larger tolerance"
+        ) from error
+    order = np.argsort(-values)
+    trivial = roots / np.linalg.norm(roots)
+    vectors = _trivial_first(vectors[:, order], trivial)
+    return Eigenmaps(1 - values[order[1:]], sign_rule(vectors / roots[:, None]))
+
+
+def _trivial_first(vectors: np.ndarray, trivial: np.ndarray) -> np.ndarray:
+    """Return the columns after the first, free of the trivial vector (which components would mix with the others)."""
+    rest = vectors[:, 1:] - np.outer(trivial, trivial @ vectors[:, 1:])
+    return rest / np.linalg.norm(rest, axis=0)
+
+
+def landmark_eigenmaps(landmark_affinities: sp.csr_matrix, weights: sp.csr_matrix, n_components: int) -> Eigenmaps:
+    """Return LE(Z): eigenmaps of the landmarks' own graph, carried to all points by Z.
+
+    Parameters: `landmark_affinities` (L, L) symmetric, from the landmarks alone; `weights` Z (N, L), rows sum to one.
+    """
+    landmarks = exact_eigenmaps(landmark_affinities, n_components)
+    return Eigenmaps(landmarks.eigenvalues, weights @ landmarks.embedding)
+
+
+def nystrom_eigenmaps(
+    landmark_affinities: sp.csr_matrix, cross_affinities: sp.csr_matrix, n_components: int
+) -> Eigenmaps:
+    """Return LE(Nystrom): eigenmaps of the landmarks' own graph, carried to all points by Nystrom's formula.
+
+    v(x) = 1 / (1 - lambda) sum_l w(x, l) v_l / sum_l w(x, l) [Bengio et al. 2004, Out-of-sample extensions, 3.3]; a
+    landmark with its own row of affinities gets its own embedding back. Parameters: `landmark_affinities` (L, L);
+    `cross_affinities` (N, L), those of each point to the landmarks. A point without any is put at the origin;
+    eigenvalues of 1 and beyond have no extension and give zero columns.
+    """
+    landmarks = exact_eigenmaps(landmark_affinities, n_components)
+    sums = np.asarray(cross_affinities.sum(axis=1, dtype=np.float64)).ravel()
+    means = (cross_affinities @ landmarks.embedding) / np.where(sums > 0, sums, 1.0)[:, None]
+    gains = 1 - landmarks.eigenvalues
+    defined = gains > np.finfo(np.float64).eps
+    return Eigenmaps(landmarks.eigenvalues, means * np.where(defined, 1 / np.where(defined, gains, 1.0), 0.0))

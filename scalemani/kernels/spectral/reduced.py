@@ -1,0 +1,126 @@
+"""The reduced problem A~ = Z^T A Z, B~ = Z^T B Z over the landmarks, summed over blocks of rows.
+
+Each block contributes Z_b^T A_b Z and Z_b^T B_b Z; the parts are added as a fixed binary tree and made symmetric bit
+for bit at the end. For the Laplacian, A~ = Z^T D Z - Z^T W Z with degrees summed from the very weights of W: because
+rows of Z sum to one, rows of A~ sum to zero up to rounding. Source: [LLL] 4.3; ALGORITHMS section 4.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.kernels.machine.compile import compiled
+
+ROWS_PER_PRODUCT = 8192  # bounds the intermediate W_b Z: about 60 nonzeros a row
+
+
+class ReducedLaplacian(NamedTuple):
+    """The pair of A~ = Z^T (D - W) Z and B~ = Z^T D Z: (L, L) float64 CSR, symmetric bit for bit."""
+
+    laplacian: sp.csr_matrix
+    mass: sp.csr_matrix
+
+
+def weighted_product(block: sp.csr_matrix, affinities: sp.csr_matrix, weights: sp.csr_matrix) -> sp.csr_matrix:
+    """Return one block's part of Z^T A Z: Z_b^T (A_b Z), (L, L) float64.
+
+    Parameters: `block` Z_b (n, L), the block's rows of Z; `affinities` A_b (n, N), its rows of A, symmetric or not;
+    `weights` Z (N, L), or only the rows that A_b refers to, with the columns of A_b renumbered to match.
+    """
+    weights = weights.astype(np.float64, copy=False)
+    total = TreeSum()
+    for first in range(0, max(block.shape[0], 1), ROWS_PER_PRODUCT):
+        rows = slice(first, first + ROWS_PER_PRODUCT)
+        spread = affinities[rows].astype(np.float64) @ weights
+        total.add(sp.csr_matrix(block[rows].astype(np.float64).T.tocsr() @ spread))
+    return total.total()
+
+
+def diagonal_product(block: sp.csr_matrix, diagonal: np.ndarray) -> sp.csr_matrix:
+    """Return one block's part of Z^T diag(diagonal) Z, (L, L) float64; `diagonal` (n,) are the block's entries."""
+    block = block.astype(np.float64, copy=False)
+    scaled = sp.csr_matrix(sp.diags_array(np.asarray(diagonal, np.float64)) @ block)
+    return sp.csr_matrix(block.T.tocsr() @ scaled)
+
+
+class TreeSum:
+    """The sum of parts added one by one, as a binary tree over neighbours: log2 of their number are held at once."""
+
+    def __init__(self) -> None:
+        self._levels: list[tuple[int, sp.csr_matrix]] = []
+
+    def add(self, part: sp.csr_matrix) -> None:
+        """Add the next part, in block order."""
+        level = 0
+        while self._levels and self._levels[-1][0] == level:
+            part = sp.csr_matrix(self._levels.pop()[1] + part)
+            level += 1
+        self._levels.append((level, part))
+
+    def total(self) -> sp.csr_matrix:
+        """Return the sum of the parts added so far, of which there must be one."""
+        _, total = self._levels[-1]
+        for _, part in self._levels[-2::-1]:
+            total = sp.csr_matrix(part + total)
+        return total
+
+
+def tree_sum(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
+    """Return the sum of the parts, at least one, in the order given (`TreeSum`)."""
+    total = TreeSum()
+    for part in parts:
+        total.add(part)
+    return total.total()
+
+
+def symmetric_part(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Return (M + M^T) / 2, symmetric bit for bit, with sorted columns."""
+    symmetric = sp.csr_matrix(matrix + matrix.T.tocsr())
+    symmetric.data *= 0.5
+    symmetric.sort_indices()
+    return symmetric
+
+
+def reduced_laplacian(
+    affinity_parts: Sequence[sp.csr_matrix], degree_parts: Sequence[sp.csr_matrix]
+) -> ReducedLaplacian:
+    """Return the reduced Laplacian problem from the blocks' parts, given in block order.
+
+    Parameters: `affinity_parts`, Z_b^T W_b Z of each block (`weighted_product`); `degree_parts`, Z_b^T D_b Z
+    (`diagonal_product`). The parts of W may come from P instead: (M + M^T) / 2 of M = Z^T P Z equals Z^T W Z, so no
+    transposed graph is needed; the degrees are then those of `directed_degrees`.
+    """
+    mass = symmetric_part(tree_sum(degree_parts))
+    return ReducedLaplacian(laplacian_of(symmetric_part(tree_sum(affinity_parts)), mass), mass)
+
+
+def laplacian_of(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> sp.csr_matrix:
+    """Return A~ from the symmetric parts of the sums of Z_b^T W_b Z and of Z_b^T D_b Z over all blocks."""
+    return symmetric_part(sp.csr_matrix(mass - affinity))
+
+
+def directed_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> np.ndarray:
+    """Return degrees (N,) float64 of W = (P + P^T) / 2 after the rows [start, start + n) of P are added.
+
+    Parameters: `degrees` (N,) so far, zeros at first; `indices` (n, k) int and `values` (n, k) float, the rows of P.
+    Blocks must come in row order: the sums then have the same bits for any block size.
+    """
+    degrees = degrees.copy()
+    _add_degrees(degrees, indices, values, start)
+    return degrees
+
+
+@compiled
+def _add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            half = 0.5 * values[row, column]
+            degrees[start + row] += half
+            degrees[indices[row, column]] += half
+
+
+def used_landmarks(mass: sp.csr_matrix) -> np.ndarray:
+    """Return which landmarks some point uses, (L,) bool: B~ is positive semidefinite, a zero diagonal is a zero row."""
+    return mass.diagonal() > 0

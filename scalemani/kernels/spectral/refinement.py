@@ -1,0 +1,281 @@
+"""Refinement: from approximate vectors to those of the exact problem, by passes over the graph.
+
+The leading eigenvectors of S = D^-1/2 W D^-1/2 by a preconditioned block method in the manner of LOBPCG [Knyazev 2001]:
+a step takes the residuals R of the Ritz vectors X, turns them into approximate solutions C of (I - S) C = R with the
+help of coarse graphs, multiplies C by S, and finds the best vectors in the span of X, the directions P of the step
+before and C by a Rayleigh-Ritz step. The eigenvalues theta of S are 1 - lambda of L v = lambda D v, with
+v = D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
+
+One step makes one product S (block), that is one pass over the graph, through the caller's `apply`; between steps the
+state is plain arrays, so that any run can stop and go on. X and P are orthonormal and their Rayleigh quotients are
+known from the step before [Duersch et al. 2018]: only inner products with C are new, which halves the algebra.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scalemani.errors import RankError
+from scalemani.kernels.arrays.columns import TILE, column_squares, combine, inner_products, residuals_into
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.large import concatenated, empty, zeros
+from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.spectral.eigenproblem import sign_rule
+
+FEWEST_GUARDS = 6
+FEWEST_SPARE = 8
+TRIVIAL_SHARE = 1e-10  # squared length that a start vector must keep when the trivial vector is projected out
+DEPENDENT = 1e-6  # smaller eigenvalues of a Gram matrix of unit vectors are taken for rounding
+STEPS_BETWEEN_GRAMS = 8  # after so many, what is known of X and P is computed anew, in float64: rounding adds up
+
+
+@dataclass(frozen=True)
+class RefinementProblem:
+    """What is refined. `apply`, X (N, n) to S X, a new array; `correct`, turns residuals R (N, a) in place into
+    approximate solutions of (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `over`, a map for panels of rows.
+    """
+
+    apply: Callable[[np.ndarray], np.ndarray]
+    correct: Callable[[np.ndarray], None]
+    trivial: np.ndarray
+    over: Mapper = map
+
+
+@dataclass(frozen=True)
+class RefinementState:
+    """A block of Ritz vectors and what the next step needs.
+
+    `basis`, `images` (N, 2 m), float32 or float64: m Ritz vectors X, then up to m directions P of the last step,
+    orthonormal, and their products with S; `quotients` (w, w) float64, B^T S B of the w columns B of `basis` in use;
+    `values` (m,) float64, Ritz values theta, descending; `residuals` (m,), |S x - theta x| for the unit vectors x;
+    `passes` made; `fresh`, whether `images` come from one product, made of X itself.
+    """
+
+    basis: np.ndarray
+    images: np.ndarray
+    quotients: np.ndarray
+    values: np.ndarray
+    residuals: np.ndarray
+    passes: int = 0
+    fresh: bool = True
+
+    @property
+    def vectors(self) -> np.ndarray:
+        """The Ritz vectors X (N, m)."""
+        return self.basis[:, : len(self.values)]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the state as arrays of numbers, the columns in use of the large ones."""
+        width = len(self.quotients)
+        large = {"basis": self.basis[:, :width], "images": self.images[:, :width]}
+        return {**{name: np.asarray(value) for name, value in vars(self).items()}, **large}
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "RefinementState":
+        """Return the state that gave `arrays`."""
+        values: dict[str, Any] = dict(arrays)
+        for name in ("basis", "images"):
+            columns, width = arrays[name], 2 * len(arrays["values"])
+            values[name] = zeros((len(columns), width), columns.dtype)
+            values[name][:, : columns.shape[1]] = columns
+        return cls(**{**values, "passes": int(arrays["passes"]), "fresh": bool(arrays["fresh"])})
+
+
+def n_start_columns(n_components: int, n_points: int) -> int:
+    """Return how many vectors a coarse graph should give: more than are iterated, so that none of those is missing."""
+    width = n_columns(n_components, n_points)
+    return width + max(FEWEST_SPARE, width // 4)
+
+
+def n_columns(n_components: int, n_points: int) -> int:
+    """Return how many vectors to iterate: guards beside the wanted ones make those converge sooner."""
+    guards = FEWEST_GUARDS + n_components // 5
+    return max(1, min(n_components + guards, n_points - 1, max(n_components, n_points // 4)))
+
+
+def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.float32) -> np.ndarray:
+    """Return standard normal columns (N, count): each tile of rows has its own stream."""
+    out: np.ndarray = np.empty((n_points, count), dtype)
+    for first in range(0, n_points, TILE):
+        rows = out[first : first + TILE]
+        rows[:] = generator(seed, "refinement", first // TILE).standard_normal(rows.shape)
+    return out
+
+
+def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -> RefinementState:
+    """Return the state from start vectors, after one pass: the best `width` vectors of their span.
+
+    Parameters: `vectors` (N, n), approximate eigenvectors u of S, columns of any scale, not orthogonal, given away;
+    their dtype is that of the iteration (float32 reaches residuals of 4e-6). Dependent columns are dropped; RankError
+    when none is left.
+    """
+    over, trivial = problem.over, _trivial_column(problem, vectors.dtype)
+    lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
+    combine((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), vectors, over)
+    # What is left of a constant column is rounding.
+    kept = column_squares(vectors, over) > TRIVIAL_SHARE * lengths
+    free = vectors if kept.all() else np.ascontiguousarray(vectors[:, kept])
+    found = _ritz_vectors(free, problem.apply(free), width, over)
+    if found is None:
+        raise RankError("the vectors to refine are constant, zero or not finite: start from others")
+    return found
+
+
+def renewed(state: RefinementState, problem: RefinementProblem) -> RefinementState:
+    """Return the state one pass later with products just made, without directions; its arrays are those of `state`."""
+    vectors = concatenated([state.vectors])
+    found = _ritz_vectors(vectors, problem.apply(vectors), len(state.values), problem.over, state)
+    if found is None:
+        raise RankError("the vectors that are refined are no longer finite: ask for a larger residual")
+    return replace(found, passes=state.passes + 1)
+
+
+def _ritz_vectors(
+    vectors: np.ndarray, products: np.ndarray, width: int, over: Mapper, reused: RefinementState | None = None
+) -> RefinementState | None:
+    """Return the state of the best vectors in a span; None where the span is empty or not finite."""
+    n_vectors = vectors.shape[1]
+    both = inner_products((vectors,), (vectors, products), over, np.float64) if n_vectors else np.empty((0, 0))
+    if both.size == 0 or not np.isfinite(both).all():
+        return None
+    values, coefficients = _ritz(both[:, :n_vectors], both[:, n_vectors:], width)
+    shape = (len(vectors), 2 * len(values))
+    if reused is not None and reused.basis.shape == shape:
+        basis, images = reused.basis, reused.images
+    else:
+        basis, images = (zeros(shape, vectors.dtype) for _ in range(2))
+    combine((vectors,), coefficients, basis, over)
+    combine((products,), coefficients, images, over)
+    residuals = residuals_into(None, basis, images, values, over)
+    return RefinementState(basis, images, np.diag(values), values, residuals, 1)
+
+
+def _trivial_column(problem: RefinementProblem, dtype: DTypeLike) -> np.ndarray:
+    return np.asarray(problem.trivial, dtype)[:, np.newaxis]
+
+
+def step(state: RefinementState, problem: RefinementProblem, target: float) -> RefinementState:
+    """Return the state one pass later. The arrays of `state` are given away: those of its successor are the same ones.
+
+    Vectors whose residual is within `target` take part, but ask for nothing new.
+    """
+    over, width = problem.over, len(state.quotients)
+    active = np.flatnonzero(state.residuals > target)
+    basis, images = state.basis[:, :width], state.images[:, :width]
+    added = empty((len(basis), len(active)), basis.dtype)
+    residuals_into(added, basis, images, state.values, over, active)
+    problem.correct(added)
+    added = _orthonormal(added, basis, _trivial_column(problem, basis.dtype), over)
+    products = problem.apply(added)
+    overlap, projected = _joint_products(state, added, products, over)
+    values, coefficients = _ritz(overlap, projected, len(state.values))
+    coefficients = np.hstack([coefficients, _directions(coefficients, overlap, active)])
+    combine((basis, added), coefficients, state.basis, over)
+    combine((images, products), coefficients, state.images, over)
+    residuals = residuals_into(None, state.basis, state.images, values, over)
+    quotients = coefficients.T @ projected @ coefficients
+    return RefinementState(state.basis, state.images, quotients, values, residuals, state.passes + 1, False)
+
+
+def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, over: Mapper) -> np.ndarray:
+    """Return unit vectors that span vectors (N, a) beside an orthonormal basis; dependent ones are left out.
+
+    They are orthogonal to a thousandth: the Rayleigh-Ritz step heeds their true inner products.
+    """
+    n_known = basis.shape[1] + 1
+    products = inner_products((basis, trivial, vectors), (vectors,), over)
+    shares, own = products[:n_known], products[n_known:]
+    left = own - shares.T @ shares
+    # What is left of a vector within the span is rounding.
+    left[:, np.diag(left) <= DEPENDENT * np.diag(own)] = 0
+    left = np.where(np.diag(left)[:, np.newaxis] > 0, left, 0)
+    unit = _orthonormal_coefficients(left, DEPENDENT)
+    out = empty((len(vectors), unit.shape[1]), vectors.dtype)
+    combine((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
+    return out
+
+
+def _joint_products(
+    state: RefinementState, added: np.ndarray, products: np.ndarray, over: Mapper
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return B^T B and B^T S B, (n, n) float64, of the state's basis and the added vectors side by side."""
+    width, n_added = len(state.quotients), added.shape[1]
+    basis, images = state.basis[:, :width], state.images[:, :width]
+    overlap, projected = np.eye(width + n_added), np.zeros((width + n_added, width + n_added))
+    projected[:width, :width] = state.quotients
+    if state.passes % STEPS_BETWEEN_GRAMS == 0:
+        both = inner_products((basis,), (basis, images), over, np.float64)
+        overlap[:width, :width], projected[:width, :width] = both[:, :width], both[:, width:]
+    both = inner_products((basis, added), (added, products), over)
+    for whole, new in ((overlap, both[:, :n_added]), (projected, both[:, n_added:])):
+        whole[:, width:] = new
+        whole[width:, :width] = new[:width].T
+    return overlap, (projected + projected.T) / 2
+
+
+def _orthonormal_coefficients(overlap: np.ndarray, tolerance: float) -> np.ndarray:
+    """Return C (n, r) with C^T overlap C = I that spans all but the directions below the tolerance."""
+    diagonal = np.diag(overlap)
+    scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    lengths, rotation = np.linalg.eigh(overlap * scale[:, None] * scale)
+    kept = lengths > tolerance * max(lengths[-1], np.finfo(np.float64).tiny)
+    return scale[:, None] * (rotation[:, kept] / np.sqrt(lengths[kept]))
+
+
+def _ritz(overlap: np.ndarray, projected: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `count` largest Ritz values of a span, and the coefficients of their unit vectors."""
+    basis = _orthonormal_coefficients(overlap, DEPENDENT)
+    within = basis.T @ projected @ basis
+    values, rotation = np.linalg.eigh((within + within.T) / 2)
+    return values[::-1][:count], (basis @ rotation[:, ::-1])[:, :count]
+
+
+def _directions(coefficients: np.ndarray, overlap: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Return coefficients of what the active new vectors took from beside the old, orthonormal and free of the new.
+
+    Shape (n, p), p at most the number of active ones: dependent columns are left out. The first m rows of
+    `coefficients` (n, m) belong to the old vectors.
+    """
+    beside = coefficients[:, active]
+    beside[: coefficients.shape[1]] = 0
+    beside -= coefficients @ (coefficients.T @ (overlap @ beside))
+    return beside @ _orthonormal_coefficients(beside.T @ overlap @ beside, DEPENDENT)
+
+
+def refinement(
+    state: RefinementState, problem: RefinementProblem, n_wanted: int, target: float, max_passes: int
+) -> Iterator[RefinementState]:
+    """Yield the states that follow, to the first with residuals of the wanted vectors within `target`, or `max_passes`.
+
+    Products are carried along by the steps, and their rounding errors add up: the last pass computes those of the
+    vectors anew, so that the residuals of the last state are those of a product just made. The arrays of a state are
+    given away when the next one is asked for.
+    """
+    while state.passes < max_passes:
+        reached = state.residuals[:n_wanted].max() <= target
+        if reached and state.fresh:
+            return
+        last = reached or state.passes == max_passes - 1
+        state = renewed(state, problem) if last else step(state, problem, target)
+        yield state
+
+
+def refined(
+    state: RefinementState, problem: RefinementProblem, n_wanted: int, target: float, max_passes: int
+) -> RefinementState:
+    """Return the last state of `refinement`, or the given one where nothing is left to do."""
+    for following in refinement(state, problem, n_wanted, target, max_passes):
+        state = following
+    return state
+
+
+def refined_embedding(state: RefinementState, degrees: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return eigenvalues lambda (d,) ascending, and the embedding v = D^-1/2 u, (N, d) in the dtype of the state.
+
+    V^T D V = I, as scikit-learn's SpectralEmbedding scales it; the largest absolute entry of a column is positive.
+    """
+    roots = np.sqrt(np.asarray(degrees, np.float64)).astype(state.basis.dtype)
+    return 1 - state.values[:n_components], sign_rule(state.basis[:, :n_components] / roots[:, None])

@@ -1,0 +1,1 @@
+"""What a process holds in memory: kept arrays and blocks, mapped files, the measured peak."""

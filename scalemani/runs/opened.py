@@ -1,0 +1,129 @@
+"""A run as its store holds it, opened for reading: arrays in input order, parameters, records of finished stages."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from scalemani.chunked.work import Dimensions
+from scalemani.errors import StoreError
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.params import Parameters
+from scalemani.runs.largest_component import Within, input_rows
+from scalemani.store.groups import StageGroup
+from scalemani.store.objects import damaged_object
+from scalemani.store.run_store import PLAN, RunStore
+
+
+class Run:
+    """A run as it stands in its store: arrays in input order, parameters, and the record of every finished stage."""
+
+    def __init__(self, root: str | Path) -> None:
+        self.store = RunStore.open(root)
+        plan = self.store.load_plan()
+        try:
+            self.method: str = plan["method"]
+            self.keys: dict[str, str] = dict(plan["keys"])
+            self.dimensions = checked_dimensions(plan["dimensions"])
+            self.params = Parameters().with_values(plan["params"])
+            self._within = [Within(**entry) for entry in plan["within"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error
+
+    def group(self, stage: str) -> StageGroup:
+        """Return the group of a stage of this run."""
+        if stage not in self.keys:
+            raise StoreError(f"{self.method} has no stage {stage!r}; its stages: {', '.join(self.keys)}")
+        return self.store.group(stage, self.keys[stage], self.dimensions.block_rows)
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        """Return the record of every finished stage: parameters, certificates, seconds, peak memory in bytes."""
+        groups = {stage: self.group(stage) for stage in self.keys}
+        return {stage: checked_record(group) for stage, group in groups.items() if group.complete}
+
+    @property
+    def certificates(self) -> dict[str, dict[str, Any]]:
+        """What each finished stage measured about how good its result is."""
+        return {stage: record["certificates"] for stage, record in self.records().items()}
+
+    @property
+    def n_input_points(self) -> int:
+        """How many points were given, those of components that were left out among them."""
+        return self._within[0].n_points if self._within else self.dimensions.n_points
+
+    @property
+    def input_rows(self) -> np.ndarray | None:
+        """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
+        return input_rows(self.store, self._within)
+
+    def of_results(self, values: np.ndarray) -> np.ndarray:
+        """Return those of values (N, ...) in input order that belong to the rows (M, ...) of the results."""
+        rows = self.input_rows
+        return values if rows is None else values[rows]
+
+    def of_input(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Return values (M, ...) of the rows of the results in input order (N, ...), `fill` in rows left out."""
+        rows = self.input_rows
+        if rows is None:
+            return values
+        filled = np.full((self.n_input_points, *values.shape[1:]), fill, values.dtype)
+        filled[rows] = values
+        return filled
+
+    @property
+    def embedding(self) -> zarr.Array:
+        """The embedding (n_points, n_components) as a zarr array, rows in input order."""
+        return self._finished(self.last_stage).array("embedding")
+
+    @property
+    def last_stage(self) -> str:
+        """The stage that holds the embedding: the descent of nonlinear methods, else the spectral embedding."""
+        for stage in ("layout", "embedding"):
+            if stage in self.keys:
+                return stage
+        raise StoreError(
+            f"{self.store.root} was last run with method {self.method}, which has no embedding: run it with another "
+            "method, which goes on from the same graph"
+        )
+
+    @property
+    def eigenvalues(self) -> np.ndarray:
+        """The eigenvalues (n_components,) of L v = lambda D v that belong to the columns of the embedding."""
+        return self._finished("embedding").read("eigenvalues")
+
+    @property
+    def labels(self) -> zarr.Array:
+        """The clusters (n_points,) of spectral clustering, rows in input order."""
+        return self._finished("clustering").array("labels")
+
+    def _finished(self, stage: str) -> StageGroup:
+        group = self.group(stage)
+        if not group.complete:
+            raise StoreError(f"stage {stage} of {self.store.root} is not finished: run the same command again")
+        return group
+
+
+def checked_dimensions(values: dict[str, Any]) -> Dimensions:
+    """Return the dimensions in a plan; raise ValueError where they cannot be those of any points."""
+    found = Dimensions(**values)
+    counts = (found.n_points, found.n_features, found.block_rows)
+    whole = all(isinstance(count, int) and not isinstance(count, bool) and 0 < count < 2**63 for count in counts)
+    if not whole or found.block_rows % TILE_ROWS or not isinstance(found.dtype, str):
+        raise ValueError(f"dimensions {values}")
+    np.dtype(found.dtype)
+    return found
+
+
+def checked_record(group: StageGroup) -> dict[str, Any]:
+    """Return the record of a finished stage, if it has what every record has."""
+    record = group.record
+    numbers = isinstance(record.get("seconds"), int | float) and isinstance(record.get("peak_memory"), int)
+    if not isinstance(record.get("certificates"), dict) or not numbers:
+        raise damaged_object(f"{group.objects.root}/complete.json", "not the record of a stage")
+    return record
+
+
+def open_run(root: str | Path) -> Run:
+    """Open a run for reading."""
+    return Run(root)

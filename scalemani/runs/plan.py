@@ -1,0 +1,212 @@
+"""What a run would do: stages, keys, blocks that are missing, memory. Plain data, made before anything is computed."""
+
+import dataclasses
+import json
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from scalemani.chunked.work import DIMENSIONS, Dimensions
+from scalemani.embeddings.objectives import objective_of
+from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.errors import ConfigError, DataError
+from scalemani.params import Parameters
+from scalemani.routes import Stage, route
+from scalemani.runs.resources import DiskUse, Fit, check_disk, disk_use, fit, mapped_bytes, total_bytes
+from scalemani.stages.table import STAGES
+from scalemani.store.groups import StageGroup
+from scalemani.store.objects import damaged_object, digest
+from scalemani.store.run_store import RunStore
+from scalemani.survey import Survey, checked_block_rows
+from scalemani.workers.driver import Needs
+from scalemani.workers.executor import Executor
+
+KEY_CHARACTERS = 16
+MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
+
+
+@dataclass(frozen=True)
+class PlannedStage:
+    """One stage of a plan: where its results go, what is there already, and what it may use."""
+
+    stage: Stage
+    key: str
+    params: dict[str, Any]
+    group: StageGroup
+    memory: int
+    disk: DiskUse
+    fit: Fit
+    needs: Needs
+
+    @property
+    def at_once(self) -> int:
+        """How many tasks run at the same moment."""
+        return self.fit.at_once
+
+    def missing(self, n_blocks: int) -> str:
+        """Return what is left to do, for people."""
+        if self.group.complete:
+            return "complete"
+        done = sum(self.group.done(block) for block in range(n_blocks))
+        return f"{n_blocks - done} of {n_blocks}" if self.stage.by_block else "all"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The stages of a method on given points, in order; `within` says where points come from that are a component."""
+
+    method: str
+    params: Parameters
+    dimensions: Dimensions
+    stages: tuple[PlannedStage, ...]
+    place: object
+    free_bytes: int | None
+    within: tuple[dict[str, Any], ...] = ()
+
+    def planned(self, name: str) -> PlannedStage:
+        """Return one stage of the plan by its name."""
+        for planned in self.stages:
+            if planned.stage.name == name:
+                return planned
+        raise ConfigError(
+            f"{self.method} has no stage {name!r}; its stages: {', '.join(s.stage.name for s in self.stages)}"
+        )
+
+    @property
+    def disk(self) -> int:
+        """How many bytes the stages have yet to write, at most."""
+        return total_bytes(planned.disk for planned in self.stages)
+
+    def check_disk(self, only: str | None = None) -> None:
+        """Raise DiskSpaceError where the stages, or one, have more to write than is free."""
+        uses = {planned.stage.name: planned.disk for planned in self.stages if only in (None, planned.stage.name)}
+        check_disk(self.place, self.free_bytes, uses)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the store keeps of the plan."""
+        return {
+            "method": self.method,
+            "params": self.params.as_dict(),
+            "dimensions": dataclasses.asdict(self.dimensions),
+            "keys": {planned.stage.name: planned.key for planned in self.stages},
+            "within": list(self.within),
+        }
+
+
+def make_plan(
+    store: RunStore,
+    method: str,
+    params: Parameters,
+    found: Survey,
+    executor: Executor,
+    within: tuple[dict[str, Any], ...] = (),
+) -> Plan:
+    """Return the plan of a run, after checking that its parameters fit the data and its stages fit the memory."""
+    stages = route(method, params.embedding.solver)
+    params = params.resolved(method, found.distinct_points)
+    check_against_data(params, found.dimensions, {stage.name for stage in stages})
+    keys: dict[str, str] = {}
+    for stage in stages:
+        inputs = [keys[name] for name in stage.inputs] or [found.content]
+        seed = params.seed if stage.seeded else None
+        content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
+        keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
+    dimensions = with_stored_blocks(store, keys["points"], found.dimensions)
+    planned, processes = [], executor.processes
+    for stage in stages:
+        need = STAGES[stage.name].memory(dimensions, params)
+        used = fit(stage.name, need, processes, dimensions)
+        held = used.held + used.cache_bytes
+        total = held + min(used.in_one_process, used.at_once) * need.per_task
+        group = store.group(stage.name, keys[stage.name], dimensions.block_rows)
+        disk = DiskUse()
+        if not group.complete:
+            writes = STAGES[stage.name].disk(dimensions, params)
+            mapped = mapped_bytes(need, writes.uncached, used, len(processes))
+            disk = disk_use(writes, found.stored_row_bytes, dimensions, group.committed_bytes, mapped)
+        needs = Needs(stage.name, group.path, held, need.per_task)
+        values = stage_params(stage, params)
+        planned.append(PlannedStage(stage, keys[stage.name], values, group, total, disk, used, needs))
+    return Plan(method, params, dimensions, tuple(planned), store.root, store.objects.free_bytes(), within)
+
+
+def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
+    """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
+    groups = params.as_dict()
+    return {**groups.get(stage.name, {}), **{name: groups[name] for name in stage.also_reads}}
+
+
+def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dimensions:
+    """Return the dimensions with the rows a block that were fixed when these points were first ingested."""
+    where = f"stages/points/{key}/{DIMENSIONS}"
+    stored = store.objects.get_json(where)
+    if stored is None:
+        return dimensions
+    # All but the rows a block is in the key of the points; blocks that do not fit the stored ones would mix with them.
+    rows = stored.get("block_rows") if isinstance(stored, dict) else None
+    if not isinstance(rows, int) or stored != vars(dataclasses.replace(dimensions, block_rows=rows)):
+        raise damaged_object(f"{store.root}/{where}", "not the dimensions of these points")
+    return dataclasses.replace(dimensions, block_rows=checked_block_rows(rows, dimensions.n_points))
+
+
+def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:
+    """Refuse parameters that the data cannot serve, before any work; those of stages that are not run do not matter."""
+    n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
+    if n_points < 3:
+        raise DataError(f"points has {n_points} rows, at least 3 are needed: give more points")
+    if n_points > MOST_POINTS:
+        raise DataError(f"points has {n_points} rows, at most {MOST_POINTS} can be embedded at once: give fewer points")
+    if k >= n_points:
+        raise DataError(
+            f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller "
+            "neighbors.n_neighbors or affinities.perplexity"
+        )
+    if "affinities" in stages:
+        check_affinities(params)
+    if "landmarks" in stages:
+        check_landmarks(params, n_points)
+    if "layout" in stages:
+        check_layout(params, n_points)
+    if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
+        raise ConfigError(
+            f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
+            f"{params.clustering.n_clusters}"
+        )
+
+
+def check_layout(params: Parameters, n_points: int) -> None:
+    """Refuse ways to sum the repulsion that serve neither the kernel nor the dimensions nor the tolerance."""
+    asked, kernel = params.layout, objective_of(str(params.layout.objective)).kernel
+    make_repulsion(chosen_method(asked.repulsion, kernel, n_points, params.n_components), kernel, asked.tolerance)
+
+
+def check_affinities(params: Parameters) -> None:
+    """Refuse a perplexity or bandwidth that the neighbours cannot serve."""
+    k, perplexity = params.n_neighbors, params.affinities.perplexity
+    if params.affinities.kind == "entropic" and perplexity >= k:
+        raise ConfigError(
+            f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "
+            "perplexity are usual"
+        )
+    if params.affinities.kind == "self-tuning" and params.affinities.bandwidth_neighbor > k:
+        raise ConfigError(
+            f"affinities.bandwidth_neighbor must be at most n_neighbors (k={k}), "
+            f"got {params.affinities.bandwidth_neighbor}"
+        )
+
+
+def check_landmarks(params: Parameters, n_points: int) -> None:
+    """Refuse numbers of landmarks, of their neighbours and of components that do not fit each other or the points."""
+    n_landmarks = params.n_landmarks
+    if n_landmarks > n_points:
+        raise ConfigError(f"landmarks.n_landmarks must be at most N={n_points}, got {n_landmarks}")
+    if params.landmark_neighbors > n_landmarks:
+        raise ConfigError(
+            f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
+            f"got {params.landmark_neighbors}"
+        )
+    if params.n_components >= n_landmarks:
+        raise ConfigError(
+            f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "
+            f"{params.n_components}; landmarks.n_landmarks must be at least {params.n_components + 1}"
+        )

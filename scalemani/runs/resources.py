@@ -1,0 +1,116 @@
+"""What a run may use: tasks at once and caches within a budget of memory, and the disk that it will write to."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from dask.utils import format_bytes
+
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed
+from scalemani.errors import DiskSpaceError, MemoryBudgetError
+from scalemani.memory.mapped import TOUCHED_BYTES
+from scalemani.workers.driver import Needs, slots
+
+PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
+# Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
+BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
+
+
+class Fit(NamedTuple):
+    """How a stage uses the processes there are.
+
+    Tasks at once in all and in one of them, what a process holds whatever it does, bytes of its cache, and whether
+    arrays that grow with the points are in memory.
+    """
+
+    at_once: int
+    in_one_process: int
+    held: int
+    cache_bytes: int
+    in_memory: bool
+
+
+def fit(name: str, need: MemoryNeed, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions) -> Fit:
+    """Return how many tasks of a stage run at once and the bytes of its cache, or refuse the budget.
+
+    The cache is what the smallest process that can hold a task has to spare.
+    """
+    blocks = max(dimensions.n_blocks, 1)
+    least = PROCESS_BYTES + need.fixed
+    in_memory = need.growing <= TOUCHED_BYTES or all(
+        slots(threads, memory, Needs(shared=least + need.growing, each=need.per_task)) >= min(threads, blocks)
+        for threads, memory in processes
+    )
+    held = Needs(shared=least + (need.growing if in_memory else TOUCHED_BYTES), each=need.per_task)
+    tasks = [(min(slots(threads, memory, held), blocks), memory) for threads, memory in processes]
+    able = [(at_once, memory) for at_once, memory in tasks if at_once]
+    if not able:
+        raise MemoryBudgetError(too_little(name, need, held, processes, dimensions))
+    spare = [memory - held.shared - at_once * need.per_task for at_once, memory in able if memory]
+    at_once = min(sum(count for count, _ in able), blocks)
+    cache = min([need.cache, *spare])
+    return Fit(at_once, max(count for count, _ in able), held.shared, cache, in_memory)
+
+
+def too_little(
+    name: str, need: MemoryNeed, held: Needs, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions
+) -> str:
+    """Return what to say of a budget that cannot hold one task of a stage."""
+    least, largest = held.shared + held.each, max(memory or 0 for _, memory in processes)
+    several = len(processes) > 1
+    return (
+        f"stage {name} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
+        f"process, {format_bytes(held.shared - PROCESS_BYTES)} for what all tasks share, "
+        f"{format_bytes(need.per_task)} for a block of {dimensions.block_rows} rows), the budget"
+        f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
+        f"{format_bytes(least * (1 + several * len(processes)))}"
+        f"{', or the memory of the workers of a cluster' if several else ''}, or start a new run with smaller "
+        "blocks (--block-rows)"
+    )
+
+
+class DiskUse(NamedTuple):
+    """Bytes that a stage has yet to write, at most: those that stay, and those that go when it ends."""
+
+    stored: int = 0
+    passing: int = 0
+
+
+def disk_use(need: DiskNeed, point_bytes: float, dimensions: Dimensions, committed: int, mapped: int = 0) -> DiskUse:
+    """Return what a stage has yet to write of what it stores, and of checkpoints and mapped files.
+
+    Parameters: `point_bytes`, what a point takes as stored; `committed`, what the stage has written before; `mapped`,
+    the bytes of `mapped_bytes`.
+    """
+    overhead = STAGE_OVERHEAD_BYTES + BLOCK_OVERHEAD_BYTES * dimensions.n_blocks
+    stored = need.stored + int(need.points * point_bytes) + overhead
+    return DiskUse(max(0, stored - committed), need.passing + mapped)
+
+
+def mapped_bytes(need: MemoryNeed, uncached: int, used: Fit, n_processes: int) -> int:
+    """Return the bytes of the files that processes map while a stage runs, where memory has no room for them."""
+    grown = 0 if used.in_memory else need.growing
+    read = 0 if used.in_memory and used.cache_bytes >= uncached else uncached
+    return n_processes * (grown + read)
+
+
+def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse]) -> None:
+    """Refuse a run, before any work, whose stages have more to write than the disk has room for.
+
+    Parameters: `place`, where the run is; `free`, the bytes free there, None where nothing says; `uses`, by stage.
+    """
+    needed = total_bytes(uses.values())
+    if free is None or needed <= free:
+        return
+    largest = sorted(uses, key=lambda name: sum(uses[name]), reverse=True)[:3]
+    listed = ", ".join(f"{name} {format_bytes(sum(uses[name]))}" for name in largest)
+    raise DiskSpaceError(
+        f"the run has up to {format_bytes(needed)} ({needed} bytes) to write below {place} (the most: {listed}), and "
+        f"{format_bytes(free)} ({free} bytes) are free on its disk: free {format_bytes(needed - free)} or choose a "
+        "folder on a larger disk, then run the same command again"
+    )
+
+
+def total_bytes(uses: Iterable[DiskUse]) -> int:
+    """Return the bytes that stages take together: all that stays, and the most that any has while it runs."""
+    listed = list(uses)
+    return sum(use.stored for use in listed) + max((use.passing for use in listed), default=0)

@@ -1,0 +1,59 @@
+"""Every stage by its name, and what a module must have to be one."""
+
+from typing import Any, Protocol
+
+from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
+from scalemani.params import Parameters
+from scalemani.stages import (
+    affinities,
+    clustering,
+    coarse_embedding,
+    coarse_graphs,
+    components,
+    embedding,
+    graph,
+    landmark_embedding,
+    landmark_weights,
+    landmarks,
+    layout,
+    neighbors,
+    partition,
+    points,
+    reduced,
+    symmetric_affinities,
+    work_points,
+)
+
+
+class StageCode(Protocol):
+    """The three functions of a stage's module."""
+
+    def memory(self, dimensions: Dimensions, params: Parameters) -> MemoryNeed:
+        """Return the bytes the stage holds: once a process, for each task, and what grows with the points."""
+
+    def disk(self, dimensions: Dimensions, params: Parameters) -> DiskNeed:
+        """Return the bytes the stage writes, at most."""
+
+    def run(self, work: StageWork) -> dict[str, Any]:
+        """Compute what is missing of the stage's group; return its certificates."""
+
+
+STAGES: dict[str, StageCode] = {
+    "points": points,
+    "partition": partition,
+    "work_points": work_points,
+    "neighbors": neighbors,
+    "graph": graph,
+    "affinities": affinities,
+    "components": components,
+    "symmetric_affinities": symmetric_affinities,
+    "landmarks": landmarks,
+    "landmark_weights": landmark_weights,
+    "reduced": reduced,
+    "landmark_embedding": landmark_embedding,
+    "coarse_graphs": coarse_graphs,
+    "coarse_embedding": coarse_embedding,
+    "embedding": embedding,
+    "clustering": clustering,
+    "layout": layout,
+}

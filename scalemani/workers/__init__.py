@@ -1,0 +1,1 @@
+"""Where tasks run: threads, local processes, a Dask cluster."""

@@ -1,0 +1,189 @@
+"""Runs one task a block: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
+
+import contextlib
+import functools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dask
+from dask.utils import format_bytes
+from distributed import Client
+
+from scalemani.errors import ConfigError
+from scalemani.memory.kept import share_freed_memory
+from scalemani.memory.mapped import let_go_of_many
+from scalemani.progress import Progress, Silent
+from scalemani.workers.blas import blas_at_one_thread
+from scalemani.workers.connections import capacities, check_address, check_reach, connected, local_processes
+from scalemani.workers.driver import ClusterMap, Needs
+from scalemani.workers.folds import OrderedFold
+
+LEDGER_VARIABLE = "SCALEMANI_LEDGER"
+NEEDS_OF_NOTHING = Needs()
+
+
+@dataclass
+class Executor:
+    """Numbers that change the cost and never the answer: where tasks run, how many at once, in how much memory.
+
+    `workers` are threads, or local processes of one thread; with the address of a cluster, which has workers of its
+    own, the threads of what the driver computes itself. `memory` is the budget of threads, or of all local processes;
+    workers of a cluster have limits of their own.
+    `tls` is a folder made by `scalemani certificates`; `wait` are the seconds to wait for a run that another command
+    works on.
+    """
+
+    scheduler: str | Client | None = None
+    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    memory: int | None = None
+    progress: Progress = field(default_factory=Silent)
+    tls: str | None = None
+    wait: float = 0.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
+            raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
+        if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
+            check_address(self.scheduler)
+        if self.memory is not None and (isinstance(self.memory, bool) or not isinstance(self.memory, int)):
+            raise ConfigError(f"memory must be a whole number of bytes, got {self.memory!r}")
+        if self.memory is not None and self.memory <= 0:
+            raise ConfigError(f"memory must be above zero, such as 4GB, got {format_bytes(self.memory)}")
+        if isinstance(self.wait, bool) or not isinstance(self.wait, int | float) or not self.wait >= 0:
+            raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
+        self._lock = threading.Lock()
+        self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None
+        self._restore: Callable[[], None] = nothing
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[None]:
+        """Start what the tasks need, and stop it again: BLAS at one thread, a local cluster where one is asked for."""
+        if self.memory is not None:
+            share_freed_memory(self.memory)
+        with blas_at_one_thread(), contextlib.ExitStack() as stack:
+            if self.scheduler == "processes":
+                self._client, self._restore = stack.enter_context(local_processes(self.workers))
+            elif isinstance(self.scheduler, str) and self.scheduler != "threads":
+                self._client = stack.enter_context(connected(self.scheduler, self.tls))
+            try:
+                yield
+            finally:
+                if not isinstance(self.scheduler, Client):
+                    self._client = None
+
+    @property
+    def processes(self) -> list[tuple[int, int | None]]:
+        """The threads and the bytes (None: no limit) of every process that runs tasks."""
+        if self.scheduler == "processes":
+            share = None if self.memory is None else self.memory // (self.workers + 1)  # the driver has one as well
+            return [(1, share)] * self.workers
+        if self._client is None:
+            return [(self.workers, self.memory)]
+        return capacities(self._client)
+
+    def check_reach(self, root: str | Path) -> None:
+        """Refuse a cluster whose workers do not see the store."""
+        if self._client is not None and self.scheduler != "processes":
+            check_reach(self._client, root)
+
+    def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, needs: Needs) -> None:
+        """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.
+
+        On threads, `at_once` tasks run at the same moment; on a cluster as many as its workers have threads and memory
+        for, by what the tasks need.
+        """
+        if self._client is not None:
+            ClusterMap(self._client, function, units, needs, self._advance, self._restore).run()
+        else:
+            self._map_threads(function, units, min(at_once, self.workers))
+
+    def fold(
+        self,
+        function: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+        units: Sequence[Any],
+        at_once: int | None = None,
+        needs: Needs = NEEDS_OF_NOTHING,
+    ) -> Any:
+        """As `each`; return what function(unit) returns, combined in the order of the units: few parts are held."""
+        total = OrderedFold(combine)
+        if self._client is not None:
+            ClusterMap(self._client, function, units, needs, self._advance, self._restore, total.add).run()
+        else:
+            numbered, add = list(enumerate(units)), lambda pair: total.add(pair[0], function(pair[1]))
+            self._map_threads(add, numbered, min(at_once or self.workers, self.workers))
+        return total.total
+
+    def fold_locally(
+        self,
+        function: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+        units: Sequence[Any],
+        sequential: bool = False,
+    ) -> Any:
+        """As `fold`, in this process. `sequential` does the units in their order."""
+        total = OrderedFold(combine)
+        self.map_locally(lambda pair: total.add(pair[0], function(pair[1])), list(enumerate(units)), sequential)
+        return total.total
+
+    def map_locally(self, function: Callable[[Any], Any], units: Sequence[Any], sequential: bool = False) -> list[Any]:
+        """Return function(unit) of every unit, in this process: for what only this process holds.
+
+        `sequential` does them in their order.
+        """
+        if sequential:
+            return [self._counted(function, unit) for unit in units]
+        return self._map_threads(function, units, self.workers)
+
+    def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
+        """As the builtin `map`, on this process's threads: for steps too small to be shown."""
+        with ThreadPoolExecutor(self.workers) as pool:
+            return list(pool.map(functools.partial(done, function), units))
+
+    def _advance(self) -> None:
+        with self._lock:
+            self.progress.advance()
+
+    def _counted(self, function: Callable[[Any], Any], unit: Any) -> Any:
+        result = done(function, unit)
+        self._advance()
+        return result
+
+    def _map_threads(self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int) -> list[Any]:
+        tasks = [dask.delayed(self._counted, pure=False, traverse=False)(function, unit) for unit in units]
+        return list(dask.compute(*tasks, scheduler="threads", num_workers=at_once)) if tasks else []
+
+
+def done(function: Callable[[Any], Any], unit: Any) -> Any:
+    """Return function(unit); of what it has touched of mapped files, little stays in memory."""
+    result = function(unit)
+    let_go_of_many()
+    return result
+
+
+def nothing() -> None:
+    """Do nothing: workers of a cluster that was not started here are its own concern."""
+
+
+@contextlib.contextmanager
+def timed(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
+    """Append a line to the ledger of finished units, where the environment names one: process, begin and seconds.
+
+    What is not stored, and is done anew when a run goes on, has a ledger of its own, which a suffix tells.
+    """
+    started = time.time()
+    yield
+    path = os.environ.get(LEDGER_VARIABLE)
+    if path:
+        descriptor = os.open(path + suffix, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            seconds = time.time() - started
+            os.write(descriptor, f"{stage} {unit} {os.getpid()}:{started:.3f}:{seconds:.3f}\n".encode())
+        finally:
+            os.close(descriptor)

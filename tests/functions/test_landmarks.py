@@ -1,0 +1,144 @@
+import dask.array as da
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import zarr
+
+from scalemani.errors import ConfigError, DataError
+from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
+
+METHODS = ["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"]
+
+
+def drawn(n_points=500, n_columns=4, seed=0):
+    return np.random.default_rng(seed).normal(size=(n_points, n_columns))
+
+
+def coverage(points, landmarks):
+    """Greatest distance of a point to its nearest landmark."""
+    return np.sqrt(((points[:, np.newaxis] - landmarks) ** 2).sum(axis=2).min(axis=1).max())
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_landmarks_are_distinct_data_points(method):
+    points = drawn()
+    points[100:400] = points[:1]
+    selected = select_landmarks(points, 60, method, random_state=3)
+    np.testing.assert_array_equal(selected.points, points[selected.indices])
+    assert len(np.unique(selected.points, axis=0)) == 60
+    again = select_landmarks(points, 60, method, random_state=3)
+    np.testing.assert_array_equal(again.indices, selected.indices)
+    other = select_landmarks(points, 60, method, random_state=4)
+    assert not np.array_equal(other.indices, selected.indices)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_as_many_landmarks_as_distinct_points(method):
+    points = np.repeat(drawn(30), 3, axis=0)
+    selected = select_landmarks(points, 30, method)
+    assert len(np.unique(selected.points, axis=0)) == 30
+    with pytest.raises(DataError, match=r"(31|\d+) landmarks .* 90 points have only 30 distinct"):
+        select_landmarks(points, 31, method)
+
+
+def test_spread_methods_cover_better_than_random():
+    points = drawn(2000, 2)
+    radius = {method: coverage(points, select_landmarks(points, 50, method).points) for method in METHODS}
+    assert radius["minmax"] < min(radius["random"], radius["kmeans"])
+    assert radius["kmeans++"] < radius["random"]
+
+
+def test_kmeans_lowers_the_error_of_its_seeds():
+    points = drawn(3000, 5)
+    errors = {}
+    for method in METHODS:
+        landmarks = select_landmarks(points, 40, method).points
+        errors[method] = ((points[:, np.newaxis] - landmarks) ** 2).sum(axis=2).min(axis=1).mean()
+    assert errors["kmeans"] < errors["random"]
+    assert errors["kmeans++"] < errors["kmeans++ seeding"]
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64, np.int64, bool])
+def test_weights_sum_to_one_and_reproduce(dtype):
+    points = ((drawn(300) * 40 + 128).clip(0, 255) // (200 if dtype is bool else 1)).astype(dtype)
+    points = np.unique(points, axis=0)
+    landmarks = select_landmarks(points, min(50, len(points)), "minmax")
+    weights = landmark_weights(points, landmarks, n_neighbors=min(5, len(landmarks.points)))
+    assert isinstance(weights, sp.csr_matrix)
+    assert weights.shape == (len(points), len(landmarks.points))
+    assert weights.has_sorted_indices
+    np.testing.assert_allclose(np.asarray(weights.sum(axis=1)).ravel(), 1.0, atol=1e-12)
+    at_landmarks = weights[landmarks.indices].toarray()
+    np.testing.assert_array_equal(at_landmarks, np.eye(len(landmarks.points)))
+
+
+def test_all_points_as_landmarks_give_the_identity():
+    points = drawn(80, 3)
+    weights = landmark_weights(points, select_landmarks(points, 80), n_neighbors=10)
+    np.testing.assert_array_equal(weights.toarray(), np.eye(80))
+
+
+def test_new_points_get_the_rows_that_the_whole_gets():
+    points = drawn(400, 6)
+    landmarks = select_landmarks(points, 40).points
+    whole = landmark_weights(points, landmarks)
+    for start, stop in ((0, 1), (1, 200), (200, 400)):
+        assert (landmark_weights(points[start:stop], landmarks) != whole[start:stop]).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ((drawn(), 501), ConfigError, r"n_landmarks must be <= 500 \(the number of points\), got 501"),
+        ((drawn(), 0), ConfigError, "n_landmarks must be >= 1, got 0"),
+        ((drawn(), 2.5), ConfigError, "n_landmarks must be an integer"),
+        ((drawn(), 5, "kmean"), ConfigError, "method 'kmean' is unknown; did you mean 'kmeans'"),
+        ((drawn(), 5, None), ConfigError, "method None is unknown"),
+        ((drawn(), 5, "random", -1), ConfigError, "random_state must be >= 0"),
+        ((np.ones((5, 2)), 2), DataError, "zero variance"),
+        ((np.full((5, 2), np.nan), 2), DataError, r"nothing but NaN in column\(s\) 0, 1"),
+        ((drawn() * 1e200, 5), DataError, "overflow float64"),
+        ((drawn() * 1e-310, 5), DataError, "underflow float64"),
+        ((drawn().astype(complex), 5), DataError, "Complex data not supported"),
+        ((np.zeros((0, 3)), 5), DataError, r"0 sample\(s\)"),
+        ((np.arange(5.0), 5), DataError, "Expected 2D array"),
+    ],
+)
+def test_selection_refuses(arguments, error, message):
+    with pytest.raises(error, match=message):
+        select_landmarks(*arguments)
+
+
+@pytest.mark.parametrize("kind", ["path", "zarr", "dask", "sparse"])
+def test_points_may_come_from_anywhere(tmp_path, kind):
+    points = drawn()
+    np.save(tmp_path / "points.npy", points)
+    given = {
+        "path": tmp_path / "points.npy",
+        "zarr": zarr.array(points),
+        "dask": da.from_array(points, chunks=(77, 2)),
+        "sparse": sp.csr_array(points),
+    }[kind]
+    selected = select_landmarks(given, 20, random_state=1)
+    np.testing.assert_array_equal(selected.indices, select_landmarks(points, 20, random_state=1).indices)
+    weights = landmark_weights(given, selected.points).toarray()
+    np.testing.assert_array_equal(weights, landmark_weights(points, selected.points).toarray())
+
+
+def test_weights_refuse():
+    points = drawn(50)
+    with pytest.raises(ConfigError, match=r"n_neighbors must be <= 4 \(the number of landmarks\), got 5"):
+        landmark_weights(points, points[:4])
+    with pytest.raises(DataError, match="points have 4 columns, landmarks 3"):
+        landmark_weights(points, points[:10, :3])
+    with pytest.raises(DataError, match="got 1 repeated rows, the first of them row 10"):
+        landmark_weights(points, points[[*range(10), 3]])
+    with pytest.raises(DataError, match="landmarks must be finite"):
+        landmark_weights(points, np.full((5, 4), np.inf))
+
+
+def test_one_point_is_its_own_landmark():
+    selected = select_landmarks(np.array([[2.0, 3.0]]), 1)
+    assert selected.indices.tolist() == [0]
+    assert landmark_weights([[2.0, 3.0]], selected, 1).toarray().tolist() == [[1.0]]
+    assert isinstance(selected, Landmarks)

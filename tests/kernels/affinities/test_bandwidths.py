@@ -1,0 +1,70 @@
+import numpy as np
+import pytest
+
+from scalemani.kernels.affinities.bandwidths import (
+    LEAST_WEIGHT,
+    gaussian_affinities,
+    self_tuning_affinities,
+    self_tuning_bandwidths,
+)
+
+
+def squared_rows(dtype=np.float64):
+    return np.sort(np.random.default_rng(0).gamma(2.0, 3.0, (50, 20)), axis=1).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gaussian_weights_are_the_formula(dtype):
+    squared = squared_rows(dtype)
+    expected = np.exp(-squared.astype(np.float64) / (2 * 1.7**2))
+    np.testing.assert_allclose(gaussian_affinities(squared, 1.7), expected, rtol=1e-13)
+
+
+@pytest.mark.parametrize("sigma", [1e-320, 1e-200, 1e-3, 1e200])
+def test_no_weight_is_zero_or_nan_at_any_bandwidth(sigma):
+    squared = np.array([[0.0, 1e-310, 1.0, 1e300], [5.0, 5.0, 5.0, 1e308]])
+    weights = gaussian_affinities(squared, sigma)
+    assert np.all((weights >= LEAST_WEIGHT) & (weights <= 1.0))
+    assert np.all(weights.astype(np.float32) > 0.0)
+
+
+@pytest.mark.parametrize("sigma", [0.0, -1.0, np.nan, np.inf])
+def test_a_bandwidth_must_be_positive(sigma):
+    with pytest.raises(ValueError, match="sigma must be"):
+        gaussian_affinities(squared_rows(), sigma)
+
+
+def test_self_tuning_weights_scale_with_the_row():
+    squared = squared_rows()
+    sigma = np.sqrt(squared[:, 6])
+    np.testing.assert_allclose(
+        self_tuning_affinities(squared), np.exp(-squared / (2 * sigma[:, None] ** 2)), rtol=1e-13
+    )
+    np.testing.assert_allclose(self_tuning_affinities(squared * 1e280), self_tuning_affinities(squared), rtol=1e-12)
+
+
+def test_self_tuning_weights_of_pairs_are_symmetric():
+    points = np.random.default_rng(1).normal(size=(30, 3))
+    squared = np.square(points[:, None] - points[None]).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    indices = np.argsort(squared, axis=1)[:, :29]
+    rows = np.take_along_axis(squared, indices, axis=1)
+    sigma = self_tuning_bandwidths(rows, 5)
+    weights = np.zeros((30, 30))
+    np.put_along_axis(weights, indices, self_tuning_affinities(rows, 5, sigma[indices]), axis=1)
+    np.testing.assert_allclose(weights, weights.T, rtol=1e-14)
+    np.testing.assert_allclose(weights[0, 1], np.exp(-squared[0, 1] / (sigma[0] * sigma[1])), rtol=1e-14)
+
+
+def test_duplicates_use_the_first_distance_that_is_not_zero():
+    squared = np.array([[0.0, 0.0, 0.0, 4.0], [0.0, 0.0, 0.0, 0.0], [1.0, 9.0, 16.0, 25.0]])
+    assert np.array_equal(self_tuning_bandwidths(squared, 2), [2.0, 1.0, 3.0])
+    weights = self_tuning_affinities(squared, 2)
+    assert np.array_equal(weights[1], np.ones(4))
+    np.testing.assert_allclose(weights[0], [1.0, 1.0, 1.0, np.exp(-0.5)], rtol=1e-15)
+
+
+@pytest.mark.parametrize("kth", [0, 21])
+def test_kth_is_a_neighbor(kth):
+    with pytest.raises(ValueError, match="kth must be"):
+        self_tuning_affinities(squared_rows(), kth)

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
+
+from scalemani.kernels.affinities.orders import NO_PARENT, ORDERS, spanning_path, tile_order
+
+
+def tile(n_rows=200, k=8, seed=0):
+    """Neighbours of random points in the plane; every second index points outside of the tile."""
+    points = np.random.default_rng(seed).normal(size=(n_rows, 2))
+    squared = np.square(points[:, None] - points[None]).sum(axis=2)
+    np.fill_diagonal(squared, np.inf)
+    indices = np.argsort(squared, axis=1)[:, :k]
+    nearest = np.take_along_axis(squared, indices, axis=1)
+    indices[:, 1::2] += np.where(np.arange(n_rows) % 2, n_rows, -n_rows)[:, None]
+    return nearest, indices
+
+
+@pytest.mark.parametrize("order", [order for order in ORDERS if order != "oracle"])
+def test_a_sequence_visits_every_row_once_and_parents_first(order):
+    squared, indices = tile()
+    sequence, parents = tile_order(squared, 4.0, order, indices, seed=0, tile=3)
+    assert np.array_equal(np.sort(sequence), np.arange(200))
+    position = np.argsort(sequence)
+    started = parents != NO_PARENT
+    assert np.all(position[parents[started]] < position[started])
+    assert started.sum() == (0 if order == "bounds" else 199)
+
+
+def test_density_follows_the_kth_neighbor():
+    squared, _ = tile()
+    sequence, parents = tile_order(squared, 4.0, "density", None, seed=0, tile=0)
+    kth = squared[sequence, 3]
+    assert np.all(np.diff(kth) >= -1e-12 * kth[1:])
+    assert parents[sequence[10]] == sequence[9]
+
+
+def test_density_breaks_ties_by_row():
+    sequence, _ = tile_order(np.ones((1024, 3), dtype=np.float32), 2.0, "density", None, seed=0, tile=0)
+    assert np.array_equal(sequence, np.arange(1024))
+
+
+def test_random_depends_on_seed_and_tile():
+    squared, _ = tile()
+    drawn = {
+        (seed, number): tuple(tile_order(squared, 4.0, "random", None, seed, number)[0])
+        for seed in (0, 1)
+        for number in (0, 1)
+    }
+    assert len(set(drawn.values())) == 4
+
+
+def test_forest_is_as_short_as_the_minimum_spanning_forest_of_scipy():
+    squared, indices = tile()
+    _, parents = tile_order(squared, 4.0, "mst", indices, seed=0, tile=0)
+    inside = (indices >= 0) & (indices < 200)
+    heads = np.repeat(np.arange(200), 8)[inside.ravel()]
+    graph = coo_array((squared[inside], (heads, indices[inside])), shape=(200, 200)).tocsr()
+    graph = graph.maximum(graph.T)
+    lengths = graph.toarray()
+    along = lengths[parents[parents >= 0], np.flatnonzero(parents >= 0)]
+    assert along.sum() == pytest.approx(minimum_spanning_tree(graph).sum())
+    assert np.sum(along == 0.0) == connected_components(graph)[0] - 1
+
+
+def test_duplicates_at_distance_zero_are_edges():
+    squared = np.zeros((4, 3))
+    indices = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [0, 1, 2]])
+    sequence, parents = tile_order(squared, 2.0, "mst", indices, seed=0, tile=0)
+    assert sequence[0] == 0
+    assert np.array_equal(parents, [NO_PARENT, 0, 0, 0])
+
+
+def test_path_takes_the_nearest_row_left_and_then_a_draw():
+    indices = np.array([[1, 2], [0, 2], [0, 1], [9, -1], [3, 9]])
+    assert list(spanning_path(indices, np.array([2, 4, 0, 1, 3]))) == [2, 0, 1, 4, 3]

@@ -1,0 +1,93 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from scalemani.kernels.neighbors.cells import (
+    group_by_cell,
+    locality_order,
+    nearest_cells,
+    nearest_nearby_cells,
+    train_cells,
+)
+
+
+@pytest.mark.parametrize(("n_cells", "n_dims"), [(1, 3), (5, 1), (128, 7), (300, 64)])
+def test_nearest_cells_are_those_of_all_distances(n_cells, n_dims):
+    generator = np.random.default_rng(0)
+    sketches = (generator.normal(size=(1100, n_dims)) + 30).astype(np.float32)
+    centroids = (generator.normal(size=(n_cells, n_dims)) + 30).astype(np.float32)
+    cells = nearest_cells(sketches, centroids, 4)
+    distances = cdist(sketches.astype(float), centroids.astype(float))
+    expected = np.sort(distances, axis=1)[:, : min(4, n_cells)]
+    assert cells.dtype == np.int32
+    np.testing.assert_allclose(np.take_along_axis(distances, cells, axis=1), expected, atol=1e-3)
+    assert all(len(set(row)) == cells.shape[1] for row in cells)
+
+
+def test_a_cell_depends_on_its_own_sketch_only():
+    generator = np.random.default_rng(1)
+    sketches, centroids = generator.normal(size=(2, 700, 30)).astype(np.float32)
+    whole = nearest_cells(sketches, centroids, 6)
+    for start, stop in ((0, 1), (1, 514), (514, 700)):
+        np.testing.assert_array_equal(nearest_cells(sketches[start:stop], centroids, 6), whole[start:stop])
+
+
+def test_nearby_cells_are_the_nearest_of_those_near_the_own_cell():
+    generator = np.random.default_rng(2)
+    sketches, centroids = (generator.normal(size=(n, 8)).astype(np.float32) for n in (1500, 60))
+    order, offsets = group_by_cell(nearest_cells(sketches, centroids, 1)[:, 0], 60)
+    sketches = sketches[order]
+    everywhere = nearest_cells(centroids, centroids, 60)
+    np.testing.assert_array_equal(
+        nearest_nearby_cells(sketches, 0, 1500, offsets, centroids, everywhere, 5),
+        nearest_cells(sketches, centroids, 5),
+    )
+    nearby = everywhere[:, :20]
+    whole = nearest_nearby_cells(sketches, 0, 1500, offsets, centroids, nearby, 5)
+    distances = cdist(sketches.astype(float), centroids.astype(float))
+    for i in range(1500):
+        near = nearby[np.searchsorted(offsets, i, side="right") - 1]
+        np.testing.assert_array_equal(whole[i], near[np.argsort(distances[i, near])[:5]])
+    for start, stop in ((0, 1), (1, 700), (700, 1500)):
+        part = nearest_nearby_cells(sketches, start, stop, offsets, centroids, nearby, 5)
+        np.testing.assert_array_equal(part, whole[start:stop])
+
+
+def test_training_lowers_the_cost_and_separates_clusters():
+    generator = np.random.default_rng(2)
+    centers = generator.normal(size=(20, 5)) * 50
+    sample = (centers[generator.integers(0, 20, 4000)] + generator.normal(size=(4000, 5))).astype(np.float32)
+    costs = []
+    for n_iterations in (0, 1, 10):
+        centroids = train_cells(sample, 40, np.random.default_rng(0), n_iterations)
+        costs.append(cdist(sample, centroids).min(axis=1).sum())
+    assert costs[0] > costs[1] > costs[2]
+    cells = nearest_cells(sample, centroids, 1)[:, 0]
+    assert len(np.unique(cells)) == 40
+    np.testing.assert_array_equal(centroids, train_cells(sample, 40, np.random.default_rng(0), 10))
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 7])
+def test_equal_rows_and_more_cells_than_rows(n_rows):
+    centroids = train_cells(np.ones((n_rows, 3), dtype=np.float32), 5, np.random.default_rng(0))
+    assert centroids.shape == (min(n_rows, 5), 3)
+    np.testing.assert_array_equal(centroids, 1.0)
+
+
+def test_locality_order_is_a_permutation_with_short_steps():
+    points = np.random.default_rng(3).random((500, 2)).astype(np.float32)
+    order = locality_order(points)
+    np.testing.assert_array_equal(np.sort(order), np.arange(500))
+    steps = np.linalg.norm(np.diff(points[order], axis=0), axis=1).mean()
+    assert steps < 0.25 * np.linalg.norm(np.diff(points, axis=0), axis=1).mean()
+    line = np.random.default_rng(4).permutation(100)[:, None].astype(np.float32)
+    np.testing.assert_array_equal(abs(np.diff(line[locality_order(line), 0])), 1.0)
+    assert locality_order(points[:0]).size == 0
+
+
+def test_grouping_is_a_stable_sort():
+    cells = np.random.default_rng(5).integers(0, 9, 1000).astype(np.int32)
+    cells[cells == 4] = 5
+    order, offsets = group_by_cell(cells, 10)
+    np.testing.assert_array_equal(order, np.argsort(cells, kind="stable"))
+    np.testing.assert_array_equal(offsets, np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=10))]))

@@ -1,0 +1,116 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import eval_hermite
+
+from scalemani.kernels.repulsion.gauss.bounds import (
+    axis_errors,
+    hermite_bound,
+    product_bound,
+    taylor_bound,
+    translated_bound,
+)
+from scalemani.kernels.repulsion.gauss.boxes import grid_over, near_ranges, neighbors_along, sort_into_boxes, spread
+from scalemani.kernels.repulsion.gauss.expansions import hermite_functions, translations
+
+SIDE = math.sqrt(0.5)  # r = 1/2
+OFFSETS = np.linspace(-SIDE / 2, SIDE / 2, 31)
+
+
+def truncated(order, n_terms, distance):
+    """Return the expansion of exp(-(y - x)^2) with sources (rows) and targets (columns) at all offsets."""
+    factors = np.array(
+        [
+            [
+                (-1.0) ** n
+                * eval_hermite(m + n, distance)
+                * math.exp(-(distance**2))
+                / (math.factorial(m) * math.factorial(n))
+                for n in range(n_terms)
+            ]
+            for m in range(order)
+        ]
+    )
+    return np.vander(OFFSETS, order, increasing=True) @ factors @ np.vander(OFFSETS, n_terms, increasing=True).T
+
+
+def exact(distance):
+    return np.exp(-((distance + OFFSETS[None] - OFFSETS[:, None]) ** 2))
+
+
+def test_hermite_functions_and_translations():
+    for x in (-3.0, 0.0, 0.7, 5.0):
+        expected = [eval_hermite(n, x) * math.exp(-x * x) for n in range(20)]
+        np.testing.assert_allclose(hermite_functions(x, 20), expected, rtol=1e-10, atol=1e-12)
+    factors = translations(5, SIDE, 3)
+    assert factors.shape == (7, 5, 8)
+    assert not np.any(factors[:, :, 6:])
+    for step in range(7):
+        values = (
+            np.vander(OFFSETS, 5, increasing=True) @ factors[step, :, :6] @ np.vander(OFFSETS, 6, increasing=True).T
+        )
+        np.testing.assert_allclose(values, truncated(5, 6, (3 - step) * SIDE), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 5, 8, 12])
+def test_axis_errors_hold_for_every_pair_of_boxes(order):
+    bounds = axis_errors(order, 6, SIDE, SIDE / 2)
+    for step in range(7):
+        error = np.abs(truncated(order, order + 1, step * SIDE) - exact(step * SIDE)).max()
+        assert 0.02 * bounds.error[step] < error <= bounds.error[step] * (1 + 1e-9) + 1e-14
+        assert exact(step * SIDE).max() <= bounds.most[step] * (1 + 1e-12)
+        slopes = np.gradient(exact(step * SIDE), OFFSETS, axis=1)
+        assert np.abs(slopes).max() <= bounds.steepest[step] * (1 + 1e-9)
+        slope_errors = np.gradient(truncated(order, order + 1, step * SIDE) - exact(step * SIDE), OFFSETS, axis=1)
+        assert np.abs(slope_errors).max() <= bounds.slope_error[step] * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("order", [2, 5, 8, 12])
+def test_printed_bounds_hold_and_the_product_form_does_not(d, order):
+    """Of one source and one target at their worst places, the same along each axis."""
+    hermite = max(np.abs(truncated(order, 40, k * SIDE) ** d - exact(k * SIDE) ** d).max() for k in range(4))
+    both = max(np.abs(truncated(order, order, k * SIDE) ** d - exact(k * SIDE) ** d).max() for k in range(4))
+    assert hermite <= hermite_bound(1.0, order, d) == taylor_bound(1.0, order, d)
+    assert both <= translated_bound(1.0, order, d)
+    assert hermite_bound(-2.0, order, d) < 0.0  # as printed, with charges and not their absolute values
+    if d > 1:
+        assert hermite > product_bound(1.0, order, d)
+    else:
+        assert product_bound(1.0, order, d) == pytest.approx(hermite_bound(1.0, order, d))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1), n=st.integers(1, 200), d=st.integers(1, 3), scale=st.sampled_from([0.1, 3.0, 1e4])
+)
+def test_boxes_hold_their_points(seed, n, d, scale):
+    points = np.random.default_rng(seed).normal(size=(n, d)) * scale
+    grid = grid_over([points], SIDE, 2)
+    boxed = sort_into_boxes(points, grid)
+    assert np.array_equal(np.sort(boxed.order), np.arange(n))
+    assert np.array_equal(boxed.points, points[boxed.order])
+    assert np.all(np.diff(boxed.keys) > 0)
+    assert np.all(np.diff(boxed.starts) > 0)
+    assert boxed.starts[-1] == n
+    offsets = boxed.points - np.repeat(boxed.centers[:, 3 - d :], np.diff(boxed.starts), axis=0)
+    assert np.abs(offsets).max() <= SIDE / 2 * (1 + 1e-9) + 1e-12 * scale
+    ranges = near_ranges(boxed.keys, boxed.keys, boxed.starts, grid.strides, grid.reaches)
+    places = np.round((boxed.centers - boxed.centers[0]) / SIDE).astype(int)
+    for b in range(len(boxed.keys)):
+        near = np.flatnonzero(np.abs(places - places[b]).max(axis=1) <= 2)
+        expected = np.concatenate([np.arange(boxed.starts[i], boxed.starts[i + 1]) for i in near])
+        assert np.array_equal(np.concatenate([np.arange(*part) for part in ranges[b]]), expected)
+
+
+def test_keys_are_spread_and_found():
+    keys, others = np.array([5, 6, 20, 41]), np.array([3, 6, 8, 19, 30, 41])
+    assert np.array_equal(spread(keys, 10, 1), np.unique(keys[:, None] + [-10, 0, 10]))
+    found = neighbors_along(keys, others, 1, 2)
+    for i, key in enumerate(keys):
+        for step in range(5):
+            place = np.flatnonzero(others == key + step - 2)
+            assert found[i, step] == (place[0] if len(place) else -1)

@@ -1,0 +1,66 @@
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.manifold import SpectralEmbedding
+
+from scalemani.errors import DisconnectedGraphError
+from scalemani.kernels.measures import subspace_angle
+from scalemani.kernels.spectral import eigenmaps as baselines
+from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps, landmark_eigenmaps, nystrom_eigenmaps
+
+
+def affinities(points, others=None, sigma=0.7):
+    w = np.exp(-(cdist(points, points if others is None else others) ** 2) / (2 * sigma**2))
+    if others is None:
+        np.fill_diagonal(w, 0)
+    return sp.csr_matrix(np.where(w > 1e-4, w, 0))
+
+
+def points(n=300, seed=0):
+    rng = np.random.default_rng(seed)
+    t = rng.random(n) * 4
+    return np.column_stack([np.cos(t), np.sin(t), rng.random(n)])
+
+
+def test_both_exact_solvers_agree_and_equal_scikit_learn(monkeypatch):
+    w = affinities(points())
+    factored = exact_eigenmaps(w, 3)
+    monkeypatch.setattr(baselines, "DENSE_LANDMARKS", 100)
+    products = exact_eigenmaps(w, 3)
+    np.testing.assert_allclose(products.eigenvalues, factored.eigenvalues, atol=1e-10)
+    np.testing.assert_allclose(products.embedding, factored.embedding, atol=1e-7)
+    assert ((products.eigenvalues >= 0) & (products.eigenvalues <= 2)).all()
+    theirs = SpectralEmbedding(3, affinity="precomputed", random_state=0, eigen_solver="arpack").fit_transform(
+        w.toarray()
+    )
+    np.testing.assert_allclose(np.abs(theirs), np.abs(factored.embedding), atol=1e-6)
+
+
+def test_nystrom_gives_landmarks_their_own_embedding_back():
+    w = affinities(points())
+    exact = exact_eigenmaps(w, 3)
+    np.testing.assert_allclose(nystrom_eigenmaps(w, w, 3).embedding, exact.embedding, atol=1e-8)
+
+
+def test_landmarks_stand_in_for_the_whole():
+    y = points(600)
+    landmarks = y[:250]
+    exact = exact_eigenmaps(affinities(y), 2)
+    w, cross = affinities(landmarks), affinities(y, landmarks)
+    assert subspace_angle(nystrom_eigenmaps(w, cross, 2).embedding, exact.embedding) < 0.5
+    nearest = np.argmin(cdist(y, landmarks), axis=1)
+    z = sp.csr_matrix((np.ones(600), nearest, np.arange(601)), shape=(600, 250))
+    carried = landmark_eigenmaps(w, z, 2)
+    np.testing.assert_allclose(carried.embedding[:250], exact_eigenmaps(w, 2).embedding)
+    assert subspace_angle(carried.embedding, exact.embedding) < 0.5
+
+
+def test_points_without_affinities():
+    w = affinities(points(50)).tolil()
+    w[7], w[:, 7] = 0, 0
+    with pytest.raises(DisconnectedGraphError, match="row 7"):
+        exact_eigenmaps(sp.csr_matrix(w), 2)
+    cross = affinities(points(50)).tolil()
+    cross[3] = 0
+    assert np.isfinite(nystrom_eigenmaps(affinities(points(50)), sp.csr_matrix(cross), 2).embedding).all()

@@ -1,0 +1,142 @@
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+
+from scalemani.errors import ConvergenceError, NumericalError, RankError
+from scalemani.kernels.spectral import eigenproblem
+from scalemani.kernels.spectral.eigenproblem import sign_rule, solve_reduced
+
+
+@pytest.fixture(autouse=True)
+def small_dense_limit(monkeypatch):
+    monkeypatch.setattr(eigenproblem, "DENSE_LANDMARKS", 1000)
+
+
+def laplacian(w):
+    degrees = np.asarray(w.sum(axis=1)).ravel()
+    mass = sp.csr_matrix(sp.diags_array(degrees))
+    return sp.csr_matrix(mass - w), mass
+
+
+def ring(n):
+    rows = np.arange(n)
+    w = sp.csr_matrix((np.ones(n), (rows, (rows + 1) % n)), shape=(n, n))
+    return sp.csr_matrix(w + w.T)
+
+
+def reduced_problem(n_landmarks, seed=0, width=4, n_points=None):
+    """Points on a line between landmarks: a sparse, well-posed Z^T L Z."""
+    rng = np.random.default_rng(seed)
+    n_points = n_points or 6 * n_landmarks
+    at = np.sort(rng.random(n_points)) * (n_landmarks - 1)
+    near = np.clip(np.floor(at).astype(int)[:, None] + np.arange(width) - width // 2 + 1, 0, n_landmarks - 1)
+    z = sp.csr_matrix((rng.random((n_points, width)).ravel(), near.ravel(), np.arange(0, width * n_points + 1, width)))
+    z = sp.csr_matrix((z.data, z.indices, z.indptr), shape=(n_points, n_landmarks))
+    z = sp.csr_matrix(sp.diags_array(1 / np.asarray(z.sum(axis=1)).ravel()) @ z)
+    w = sp.diags_array([rng.random(n_points - 1) + 0.1, rng.random(n_points - 3)], offsets=[1, 3])
+    a, b = laplacian(sp.csr_matrix(w + w.T))
+    return sp.csr_matrix(z.T @ a @ z), sp.csr_matrix(z.T @ b @ z)
+
+
+def check(a, b, solution, n_components):
+    norm_a, norm_b = np.linalg.norm(a.data), np.linalg.norm(b.data)
+    v = solution.vectors
+    errors = np.linalg.norm(a @ v - (b @ v) * solution.eigenvalues, axis=0) / np.linalg.norm(v, axis=0)
+    assert (errors <= 1e-8 * (norm_a + solution.eigenvalues * norm_b)).all()
+    np.testing.assert_allclose(v.T @ (b @ v), np.eye(n_components), atol=1e-10)
+    assert (v[np.argmax(abs(v), axis=0), np.arange(n_components)] > 0).all()
+
+
+@pytest.mark.parametrize("n", [7, 40, 1501])
+def test_ring_has_its_closed_form_spectrum(n):
+    a, b = laplacian(ring(n))
+    solution = solve_reduced(a, b, 4)
+    expected = np.sort(1 - np.cos(2 * np.pi * np.arange(n) / n))[1:5]
+    np.testing.assert_allclose(solution.eigenvalues, expected, atol=1e-10)
+    assert solution.n_zero == 1
+    check(a, b, solution, 4)
+
+
+def test_path_and_complete_graph_have_their_closed_form_spectra():
+    n = 30
+    path = sp.csr_matrix(sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]))
+    np.testing.assert_allclose(
+        solve_reduced(*laplacian(path), 5).eigenvalues, 1 - np.cos(np.pi * np.arange(1, 6) / (n - 1)), atol=1e-10
+    )
+    complete = sp.csr_matrix(np.ones((n, n)) - np.eye(n))
+    np.testing.assert_allclose(solve_reduced(*laplacian(complete), 5).eigenvalues, n / (n - 1), atol=1e-10)
+
+
+@pytest.mark.parametrize("density", [0.0, 1.0])
+def test_large_problems_equal_the_dense_solver(density, monkeypatch):
+    monkeypatch.setattr(eigenproblem, "SPARSE_DENSITY", density)
+    a, b = reduced_problem(1300)
+    solution = solve_reduced(a, b, 6, n_guards=5)
+    expected = scipy.linalg.eigh(a.toarray(), b.toarray(), eigvals_only=True, subset_by_index=[1, 6])
+    np.testing.assert_allclose(solution.eigenvalues, expected, atol=1e-10)
+    assert solution.guards.shape == (1300, 5)
+    assert solution.residuals.max() < 1e-8
+    check(a, b, solution, 6)
+
+
+def test_small_problems_drop_unused_landmarks_and_say_so():
+    a, b = reduced_problem(40)
+    place = np.delete(np.arange(42), [3, 17])
+    wide = sp.csr_matrix((np.ones(40), (np.arange(40), place)), shape=(40, 42))
+    solution, plain = solve_reduced(wide.T @ a @ wide, wide.T @ b @ wide, 3), solve_reduced(a, b, 3)
+    assert solution.dropped.tolist() == [3, 17]
+    np.testing.assert_array_equal(solution.vectors[[3, 17]], 0)
+    np.testing.assert_allclose(solution.vectors[place], plain.vectors, atol=1e-9)
+
+
+@pytest.mark.parametrize("sizes", [(20, 30, 25), (600, 500, 400)])
+def test_zero_eigenvalues_count_components_and_the_constant_leaves_the_rest(sizes):
+    a, b = laplacian(sp.csr_matrix(sp.block_diag([ring(n) for n in sizes])))
+    solution = solve_reduced(a, b, 4)
+    assert solution.n_zero == 3
+    np.testing.assert_allclose(solution.eigenvalues[:2], 0, atol=1e-10)
+    np.testing.assert_allclose(solution.vectors.T @ (b @ np.ones(sum(sizes))), 0, atol=1e-8)
+    check(a, b, solution, 4)
+
+
+def test_without_a_constant_nothing_is_left_out():
+    rng = np.random.default_rng(0)
+    root = rng.normal(size=(30, 30))
+    a, b = sp.csr_matrix(root @ root.T), sp.csr_matrix(np.diag(rng.random(30) + 1))
+    expected = scipy.linalg.eigh(a.toarray(), b.toarray(), eigvals_only=True)[:3]
+    np.testing.assert_allclose(solve_reduced(a, b, 3, constant=False).eigenvalues, expected, rtol=1e-8)
+    with pytest.raises(NumericalError, match="sum to zero"):
+        solve_reduced(a, b, 3)
+
+
+@pytest.mark.parametrize("n", [50, 1400])
+def test_repeated_landmarks_are_refused(n):
+    a, b = reduced_problem(n)
+    halves = sp.eye_array(n, format="lil")
+    double = sp.hstack([halves, sp.csr_matrix(([0.0], ([0], [0])), shape=(n, 1))]).tolil()
+    double[5, 5], double[5, n] = 0.5, 0.5
+    spread = sp.csr_matrix(double)
+    with pytest.raises(RankError, match="repeated"):
+        solve_reduced(spread.T @ a @ spread, spread.T @ b @ spread, 2)
+
+
+def test_more_components_than_landmarks_are_refused():
+    with pytest.raises(RankError, match="at most 9"):
+        solve_reduced(*laplacian(ring(10)), 10)
+
+
+def test_a_solver_that_stops_early_says_so(monkeypatch):
+    monkeypatch.setattr(eigenproblem, "MAX_BLOCKS", 1)
+    with pytest.raises(ConvergenceError, match="stopped at residual"):
+        solve_reduced(*reduced_problem(1200), 3)
+
+
+def test_same_input_same_bits():
+    a, b = reduced_problem(1100)
+    one, other = solve_reduced(a, b, 3), solve_reduced(a, b, 3)
+    np.testing.assert_array_equal(one.vectors, other.vectors)
+
+
+def test_sign_rule_breaks_ties_by_row():
+    np.testing.assert_array_equal(sign_rule(np.array([[-2.0, 1.0], [2.0, -3.0]])), [[2.0, -1.0], [-2.0, 3.0]])

@@ -1,0 +1,171 @@
+"""Arrays in mapped files: they hold what was written, and the process holds few of their pages."""
+
+import gc
+import os
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalemani.chunked.work import Dimensions, MemoryNeed
+from scalemani.errors import MemoryBudgetError, StoreError
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.memory import mapped
+from scalemani.memory.mapped import MAPPED_BYTES, ROWS_AT_ONCE, TOUCHED_BYTES, MappedRows, mapped_arrays, mapped_file
+from scalemani.params import Parameters
+from scalemani.runs import plan
+from scalemani.runs.resources import PROCESS_BYTES, fit
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.survey import BLOCKS_IN_MEMORY, default_block_rows
+from scalemani.workers.executor import Executor
+
+
+def test_they_hold_what_was_written_when_their_pages_were_let_go(tmp_path):
+    empty, rng = mapped_arrays(tmp_path), np.random.default_rng(0)
+    written = [rng.random((rows, 7)) for rows in (3, 5_000, 30_000, 400_000)]
+    held = [empty(values.shape, values.dtype) for values in written]
+    assert all(not array.any() for array in held)
+    for array, values in zip(held, written, strict=True):
+        array[...] = values
+    mapped.let_go()
+    for array, values in zip(held, written, strict=True):
+        np.testing.assert_array_equal(array, values)
+    assert list(tmp_path.iterdir()) == []
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 3 * ROWS_AT_ONCE), st.sampled_from([(), (3,), (5, 2)]))
+@settings(deadline=None, max_examples=20)
+def test_mapped_rows_are_those_of_an_array(seed, n_rows, columns):
+    rng = np.random.default_rng(seed)
+    with tempfile.TemporaryDirectory() as folder:
+        rows, expected = MappedRows(Path(folder), (n_rows, *columns), np.int64), np.zeros((n_rows, *columns), np.int64)
+        start, stop = np.sort(rng.integers(0, n_rows + 1, 2))
+        scattered = rng.permutation(n_rows)[: n_rows // 2]
+        for chosen in (slice(start, stop), scattered):
+            values = rng.integers(0, 10**6, expected[chosen].shape)
+            rows[chosen], expected[chosen] = values, values
+        ascending = np.sort(rng.integers(0, n_rows, 2 * n_rows))
+        for chosen in (slice(None), slice(start, stop), ascending, ascending[:0]):
+            np.testing.assert_array_equal(rows[chosen], expected[chosen])
+        assert len(rows) == n_rows
+
+
+def test_rows_from_here_and_there_bring_few_pages_in_however_busy_the_machine(tmp_path, monkeypatch):
+    monkeypatch.setattr(mapped, "let_go_of_many", lambda: None)  # as if the thread that watches got no processor
+    rows = MappedRows(tmp_path, (200_000, 1024), np.uint8)
+    for start in range(0, len(rows), 20_000):
+        rows[start : start + 20_000] = np.full((20_000, 1024), start // 20_000, np.uint8)
+    before = mapped.file_pages_bytes()
+    for seed in range(20):
+        chosen = np.sort(np.random.default_rng(seed).choice(len(rows), 5_000, replace=False))
+        np.testing.assert_array_equal(rows[chosen][:, 0], chosen // 20_000)
+        assert mapped.file_pages_bytes() - before < ROWS_AT_ONCE * 2**16
+
+
+def test_the_process_holds_few_of_their_pages(tmp_path):
+    array = mapped_arrays(tmp_path)((16 * MAPPED_BYTES // 8,), np.float64)
+    process, most, done = psutil.Process(), [0], threading.Event()
+    before = process.memory_info().shared
+
+    def look():
+        while not done.wait(0.01):
+            most[0] = max(most[0], process.memory_info().shared)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    for start in range(0, array.size, 2**17):
+        array[start : start + 2**17] = start
+        time.sleep(0.001)  # a gigabyte a second, also where other work takes the processor
+    for start in range(0, array.size, 2**17):
+        assert (array[start : start + 2**17] == start).all()
+        time.sleep(0.001)
+    done.set()
+    looking.join()
+    assert MAPPED_BYTES // 2 < most[0] - before < TOUCHED_BYTES
+
+
+def test_their_space_is_given_back(tmp_path):
+    files = len(os.listdir("/proc/self/fd"))
+    empty = mapped_arrays(tmp_path)
+    arrays = [empty((200_000,), np.float64) for _ in range(50)]
+    assert len(os.listdir("/proc/self/fd")) - files < 10
+    del empty, arrays
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= files
+    for _ in range(200):  # nothing is watched when nothing is mapped
+        if not any(thread.name == "mapped pages" for thread in threading.enumerate()):
+            return
+        time.sleep(0.05)
+    pytest.fail("pages of nothing are still watched")
+
+
+def test_a_folder_that_is_not_there_is_told_of(tmp_path):
+    with pytest.raises(StoreError, match="cannot write"):
+        mapped_arrays(tmp_path / "no")((10**6,), np.float64)
+
+
+@pytest.mark.parametrize("residual", [1e-3, 1e-6])
+def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path, monkeypatch, residual):
+    values = {
+        "neighbors": {"n_neighbors": 12, "method": "partition"},
+        "affinities": {"perplexity": 4},
+        "landmarks": {"n_landmarks": 200},
+        "partition": {"cell_points": 200, "sample_points": 2000},
+        "embedding": {"residual": residual},
+    }
+    params = Parameters().with_values(values)
+    runs = [run(open_points(roll), tmp_path / "held", "laplacian-eigenmaps", params, Executor(), 1024)]
+    monkeypatch.setattr(plan, "fit", lambda *given: fit(*given)._replace(in_memory=False))
+    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
+    made = []
+    monkeypatch.setattr(mapped, "mapped_file", lambda *given: made.append(given) or mapped_file(*given))
+    runs.append(run(open_points(roll), tmp_path / "mapped", "laplacian-eigenmaps", params, Executor(), 1024))
+    assert made
+    for stage in ("neighbors", "reduced", "coarse_graphs", "coarse_embedding", "embedding"):
+        groups = [each.group(stage) for each in runs]
+        assert groups[0].content_digest == groups[1].content_digest, stage
+
+
+def test_work_that_ends_in_parts_leaves_few_pages_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(mapped, "_watching", [True])  # as if a thread watched that gets no processor
+    array = mapped_arrays(tmp_path)((8 * MAPPED_BYTES // 8,), np.float64)
+    before, parts = mapped.file_pages_bytes(), np.array_split(np.arange(array.size), 32)
+    monkeypatch.setattr(mapped, "_others", [before])
+    most = []
+
+    def fill(part):
+        array[part] = part
+        most.append(mapped.file_pages_bytes() - before)
+
+    Executor(workers=2).over(fill, parts)
+    assert max(most) < 2 * MAPPED_BYTES
+    assert mapped.file_pages_bytes() - before <= MAPPED_BYTES
+    np.testing.assert_array_equal(array, np.arange(array.size))
+
+
+def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_within_it():
+    need = MemoryNeed(fixed=10**7, per_task=10**8, cache=10**12, growing=2 * 10**9)
+    dimensions = Dimensions(10**6, 100, "uint8", 1024)
+    totals = []
+    for budget in (1_000_000_000, 2_500_000_000, 4_000_000_000):
+        chosen = fit("neighbors", need, [(2, budget)], dimensions)
+        assert chosen.in_memory == (budget == 4_000_000_000)
+        totals.append(chosen.held + chosen.cache_bytes + chosen.at_once * need.per_task)
+        assert budget - need.per_task < totals[-1] <= budget
+    with pytest.raises(MemoryBudgetError, match="with one task at a time"):
+        fit("neighbors", need, [(2, PROCESS_BYTES + need.fixed + need.per_task)], dimensions)
+
+
+@given(st.integers(1, 10**7), st.integers(1, 4096), st.integers(4 * 10**8, 10**10))
+def test_blocks_fit_the_memory_and_are_whole_tiles(n_points, row_bytes, memory):
+    rows = default_block_rows(n_points, row_bytes, memory)
+    assert rows % TILE_ROWS == 0
+    assert rows <= default_block_rows(n_points, row_bytes)
+    assert rows == TILE_ROWS or rows * row_bytes <= memory // BLOCKS_IN_MEMORY

@@ -1,0 +1,90 @@
+"""The spectral route against exact Laplacian eigenmaps computed another way."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+
+from scalemani.chunked.records import symmetric_block
+from scalemani.kernels.measures import subspace_angle
+from scalemani.params import Parameters
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.workers.executor import Executor
+
+N_POINTS = 2000
+
+
+def embedded(points, folder, **values):
+    params = Parameters().with_values({"affinities": {"perplexity": 8}, **values})
+    return run(open_points(points), folder, "laplacian-eigenmaps", params, Executor(), 1024)
+
+
+def dense_eigenmaps(finished, n_components):
+    """Solve L v = lambda D v with LAPACK on the stored W."""
+    dimensions, group = finished.dimensions, finished.group("symmetric_affinities")
+    blocks = [symmetric_block(group, block, dimensions.n_points) for block in range(dimensions.n_blocks)]
+    weights = sp.vstack([block[0] for block in blocks]).toarray().astype(np.float64)
+    np.testing.assert_array_equal(weights, weights.T)
+    degrees = np.diag(weights.sum(axis=1))
+    values, vectors = scipy.linalg.eigh(degrees - weights, degrees, subset_by_index=[0, n_components])
+    assert abs(values[0]) < 1e-12
+    in_input_order = np.empty((dimensions.n_points, n_components))
+    in_input_order[finished.group("work_points").read("input_rows")] = vectors[:, 1:]
+    return values[1:], in_input_order
+
+
+@pytest.mark.parametrize("n_components", [2, 5])
+def test_with_every_point_a_landmark_the_answer_is_exact(roll, tmp_path, n_components):
+    setting = {"landmarks": {"n_landmarks": N_POINTS}, "landmark_embedding": {"n_components": n_components}}
+    finished = embedded(roll[:N_POINTS], tmp_path / "run", embedding={"solver": "lll"}, **setting)
+    values, vectors = dense_eigenmaps(finished, n_components)
+    assert subspace_angle(finished.embedding[...], vectors) < 1e-8
+    np.testing.assert_allclose(finished.eigenvalues, values, rtol=1e-8)
+    assert finished.certificates["embedding"]["residual"] < 1e-8
+
+
+@pytest.mark.parametrize(("solver", "residual", "angle"), [("lll+refine", 1e-5, 2e-3), ("exact", 1e-3, 1e-7)])
+def test_other_solvers_reach_the_same_subspace(roll, tmp_path, solver, residual, angle):
+    finished = embedded(roll[:N_POINTS], tmp_path / "run", embedding={"solver": solver, "residual": residual})
+    values, vectors = dense_eigenmaps(finished, 2)
+    assert subspace_angle(finished.embedding[...], vectors) < angle
+    np.testing.assert_allclose(finished.eigenvalues, values, rtol=max(residual, 1e-7))
+    assert finished.certificates["embedding"]["residual"] <= residual
+
+
+def test_landmarks_never_give_smaller_eigenvalues_than_the_exact_ones(roll, tmp_path):
+    finished = embedded(roll[:N_POINTS], tmp_path / "run", landmarks={"n_landmarks": 150}, embedding={"solver": "lll"})
+    values, _ = dense_eigenmaps(finished, 2)
+    assert (finished.eigenvalues >= values - 1e-10).all()
+
+
+def test_a_residual_that_is_not_reached_is_said(roll, tmp_path):
+    finished = embedded(roll[:N_POINTS], tmp_path / "run", embedding={"residual": 1e-9, "max_passes": 3})
+    assert finished.certificates["embedding"]["residual"] > 1e-9
+    assert np.isfinite(finished.embedding[...]).all()
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "self-tuning"])
+def test_other_affinities_embed_too(roll, tmp_path, kind):
+    setting = {"affinities": {"kind": kind, "sigma": 1.6, "perplexity": 8}}
+    finished = embedded(roll[:N_POINTS], tmp_path / "run", **setting)
+    assert finished.certificates["embedding"]["residual"] <= 1e-3
+
+
+@pytest.mark.parametrize("method", ["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"])
+def test_every_way_to_choose_landmarks_gives_distinct_points_of_the_data(roll, tmp_path, method):
+    chosen = {"landmarks": {"n_landmarks": 100, "method": method, "sample_points": 1500}}
+    finished = embedded(roll[:N_POINTS], tmp_path / "run", **chosen)
+    rows = finished.group("landmarks").read("rows")
+    assert len(np.unique(rows)) == 100
+    np.testing.assert_array_equal(finished.group("landmarks").read("points"), roll[rows])
+
+
+def test_a_refined_embedding_is_the_same_for_any_blocks(roll, tmp_path):
+    params = Parameters().with_values({"affinities": {"perplexity": 8}})
+    one, other = (
+        run(open_points(roll), tmp_path / str(rows), "laplacian-eigenmaps", params, Executor(workers=workers), rows)
+        for rows, workers in ((1024, 1), (4096, 2))
+    )
+    np.testing.assert_allclose(one.embedding[...], other.embedding[...], rtol=0, atol=1e-6)

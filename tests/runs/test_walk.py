@@ -1,0 +1,249 @@
+"""A run as a whole: any layout gives the same answer, nothing finished is done again, damage is mended."""
+
+import collections
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, MemoryBudgetError, StoreError
+from scalemani.params import Parameters
+from scalemani.runs.opened import open_run
+from scalemani.runs.resources import PROCESS_BYTES
+from scalemani.runs.walk import plan_run, run
+from scalemani.sources import open_points
+from scalemani.workers.executor import LEDGER_VARIABLE, Executor
+
+VALUES = {
+    "neighbors": {"n_neighbors": 12, "method": "partition"},
+    "affinities": {"perplexity": 4},
+    "landmarks": {"n_landmarks": 200},
+    "partition": {"cell_points": 200, "sample_points": 2000},
+}
+SLACK = 64e6  # of the allocator, and of kernels compiled on the way
+BIT_EQUAL = {
+    "work_points": ("input_rows", "points", "sketch"),
+    "affinities": ("values", "beta"),
+    "landmarks": ("rows", "points"),
+    "landmark_weights": ("indices", "values"),
+}
+
+
+def embed(points, folder, values=VALUES, method="laplacian-eigenmaps", block_rows=1024, **resources):
+    params = Parameters().with_values(values)
+    return run(open_points(points), folder, method, params, Executor(**resources), block_rows)
+
+
+@pytest.fixture(scope="module")
+def reference(roll, tmp_path_factory):
+    return embed(roll, tmp_path_factory.mktemp("runs") / "reference")
+
+
+def same_results(one, other):
+    for stage, names in BIT_EQUAL.items():
+        for name in names:
+            np.testing.assert_array_equal(one.group(stage).read(name), other.group(stage).read(name), err_msg=name)
+    np.testing.assert_allclose(one.embedding[...], other.embedding[...], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("layout", [(2048, 1), (3072, 2), (8192, 2)])
+def test_the_answer_does_not_depend_on_blocks_or_workers(roll, reference, tmp_path, layout):
+    block_rows, workers = layout
+    same_results(reference, embed(roll, tmp_path / "run", block_rows=block_rows, workers=workers))
+
+
+def test_processes_give_the_answer_of_threads(roll, reference, tmp_path):
+    same_results(reference, embed(roll, tmp_path / "run", scheduler="processes", workers=2))
+
+
+def test_a_finished_run_runs_nothing(roll, reference, tmp_path, monkeypatch):
+    shutil.copytree(reference.store.root, tmp_path / "run")
+    monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
+    again = embed(roll, tmp_path / "run")
+    assert not (tmp_path / "ledger").exists()
+    np.testing.assert_array_equal(again.embedding[...], reference.embedding[...])
+
+
+def test_a_changed_parameter_reruns_what_depends_on_it_only(roll, reference, tmp_path, monkeypatch):
+    shutil.copytree(reference.store.root, tmp_path / "run")
+    monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
+    changed = embed(roll, tmp_path / "run", {**VALUES, "affinities": {"perplexity": 3.5}})
+    stages = {line.split()[0] for line in (tmp_path / "ledger").read_text().splitlines()}
+    assert stages == {"affinities", "symmetric_affinities", "reduced", "embedding"}
+    assert changed.keys["neighbors"] == reference.keys["neighbors"]
+    assert changed.keys["embedding"] != reference.keys["embedding"]
+
+
+def test_changed_points_are_noticed(roll, reference, tmp_path):
+    shutil.copytree(reference.store.root, tmp_path / "run")
+    moved = roll.copy()
+    moved[17] += 0.5
+    changed = embed(moved, tmp_path / "run")
+    assert changed.keys["points"] != reference.keys["points"]
+    np.testing.assert_array_equal(changed.group("points").read("points"), moved)
+
+
+@pytest.mark.parametrize("stage", ["points", "work_points", "neighbors", "affinities", "landmark_weights"])
+def test_a_damaged_chunk_is_computed_anew_and_nothing_else(roll, reference, tmp_path, monkeypatch, stage):
+    shutil.copytree(reference.store.root, tmp_path / "run")
+    chunks = sorted((tmp_path / "run" / "stages" / stage).glob("*/arrays/**/c/2"))
+    victim = next(path for path in (*chunks, *sorted(chunks[0].glob("*"))) if path.is_file())
+    content = bytearray(victim.read_bytes())
+    content[len(content) // 2] ^= 255
+    victim.write_bytes(content)
+    monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
+    mended = embed(roll, tmp_path / "run")
+    lines = (tmp_path / "ledger").read_text().splitlines()
+    assert len(lines) == 1
+    assert lines[0].split()[0] == stage
+    assert "block-000002" in lines[0]
+    np.testing.assert_array_equal(mended.embedding[...], reference.embedding[...])
+
+
+def test_a_killed_run_goes_on_and_ends_the_same(roll, reference, tmp_path):
+    np.save(tmp_path / "roll.npy", roll)
+    command = [
+        *(sys.executable, "-m", "scalemani", "embed", str(tmp_path / "roll.npy"), str(tmp_path / "run")),
+        *("--block-rows", "1024"),
+        *(f"--set={stage}.{name}={value}" for stage, group in VALUES.items() for name, value in group.items()),
+    ]
+    environment = {**os.environ, LEDGER_VARIABLE: str(tmp_path / "ledger")}
+    for delay in (2.0, 3.5, 5.0, 6.5):
+        with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
+            try:
+                process.wait(delay)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    done = collections.Counter(line.rpartition(" ")[0] for line in (tmp_path / "ledger").read_text().splitlines())
+    assert max(done.values()) == 1
+    finished = open_run(tmp_path / "run")
+    for stage in reference.keys:
+        assert finished.group(stage).content_digest == reference.group(stage).content_digest, stage
+
+
+def test_an_interrupt_leaves_a_run_that_goes_on(roll, tmp_path):
+    np.save(tmp_path / "roll.npy", roll)
+    command = [sys.executable, "-m", "scalemani", "embed", str(tmp_path / "roll.npy"), str(tmp_path / "run")]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        while not (tmp_path / "run").exists():  # a command that works: a machine under load takes its time to import
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+
+
+def test_a_plan_writes_nothing(roll, tmp_path):
+    plan = plan_run(
+        open_points(roll), tmp_path / "run", "laplacian-eigenmaps", Parameters().with_values(VALUES), Executor(), 1024
+    )
+    assert [planned.stage.name for planned in plan.stages][:4] == ["points", "partition", "work_points", "neighbors"]
+    assert not (tmp_path / "run").exists()
+    assert all(planned.missing(plan.dimensions.n_blocks) != "complete" for planned in plan.stages)
+
+
+def test_a_budget_that_cannot_hold_is_refused_with_one_that_can(roll, tmp_path):
+    with pytest.raises(MemoryBudgetError, match="raise --memory to"):
+        embed(roll, tmp_path / "run", memory=10**8)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"neighbors": {"n_neighbors": 5000}}, "N=5000 points, need more than n_neighbors"),
+        ({"affinities": {"perplexity": 12}, "neighbors": {"n_neighbors": 12}}, "must be < n_neighbors"),
+        ({"landmarks": {"n_landmarks": 5001}}, "must be at most N=5000"),
+        (
+            {"landmarks": {"n_landmarks": 4}, "landmark_weights": {"n_neighbors": 5}},
+            "must be at most landmarks.n_landmarks=4",
+        ),
+        ({"landmarks": {"n_landmarks": 20}, "landmark_embedding": {"n_components": 20}}, "must be at least 21"),
+    ],
+)
+def test_parameters_that_the_data_cannot_serve_are_refused_at_the_door(roll, tmp_path, values, message):
+    with pytest.raises((ConfigError, DataError), match=message):
+        embed(roll, tmp_path / "run", values)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_points_that_are_not_finite_leave_an_earlier_run_untouched(roll, reference, tmp_path, bad):
+    shutil.copytree(reference.store.root, tmp_path / "run")
+    points = roll.copy()
+    points[3000, 1] = bad
+    with pytest.raises(DataError, match="row 3000, column 1"):
+        embed(points, tmp_path / "run")
+    np.testing.assert_array_equal(open_run(tmp_path / "run").embedding[...], reference.embedding[...])
+
+
+def test_constant_columns_and_duplicates_run_and_are_counted(roll, tmp_path):
+    points = np.concatenate([np.repeat(roll[:1500], 2, axis=0), np.zeros((3000, 0))], axis=1)
+    points = np.column_stack([points, np.ones(3000)])
+    finished = embed(points, tmp_path / "run", {**VALUES, "landmarks": {"n_landmarks": 100}})
+    assert finished.certificates["points"]["constant_features"] == 1
+    assert np.isfinite(finished.embedding[...]).all()
+
+
+def test_few_points_are_all_landmarks_but_for_repeated_ones(roll, tmp_path):
+    points = np.concatenate([roll[:300], roll[:50]])
+    finished = embed(points, tmp_path / "run", {"affinities": {"perplexity": 5}})
+    assert finished.certificates["landmarks"]["landmarks"] == 300
+    assert finished.params.n_landmarks == 300
+
+
+def test_equal_points_are_refused(tmp_path):
+    with pytest.raises(DataError, match="zero variance"):
+        embed(np.ones((3000, 3)), tmp_path / "run")
+
+
+def test_pieces_are_connected_or_refused_as_asked(tmp_path):
+    rng = np.random.default_rng(0)
+    points = np.concatenate(
+        [rng.normal(size=(1000, 3)), 100 + rng.normal(size=(1500, 3)), -90 + rng.normal(size=(500, 3))]
+    )
+    with pytest.raises(DisconnectedGraphError, match="3 components"):
+        embed(points, tmp_path / "one", {**VALUES, "components": {"disconnected": "error"}})
+    finished = embed(points, tmp_path / "two")
+    assert finished.certificates["components"]["components"] == 3
+    assert finished.certificates["components"]["bridges"] == 2
+    first = np.sign(finished.embedding[...])
+    assert (first[:1000] == first[0]).all()
+    assert (first[1000:2500] == first[1000]).all()
+
+
+def test_one_stage_needs_its_inputs(roll, tmp_path):
+    params = Parameters().with_values(VALUES)
+    with pytest.raises(StoreError, match="reads points, not finished yet"):
+        run(open_points(roll), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024, "partition")
+    with pytest.raises(ConfigError, match="has no stage 'clustering'"):
+        run(open_points(roll), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024, "clustering")
+    run(open_points(roll), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024, "points")
+    run(open_points(roll), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024, "partition")
+    assert open_run(tmp_path / "run").group("partition").complete
+
+
+def test_memory_stays_under_what_was_projected(reference):
+    for stage, record in reference.records().items():
+        assert record["peak_memory"] - record["memory_before"] < record["projected_memory"] - PROCESS_BYTES + SLACK, (
+            stage
+        )
+
+
+@pytest.mark.parametrize("solver", ["lll", "lll+refine", "exact"])
+def test_every_parameter_of_the_embedding_is_in_its_key(roll, tmp_path, solver):
+    def embedded(n_components, residual):
+        asked = {"landmark_embedding": {"n_components": n_components}}
+        return embed(roll, tmp_path, {**VALUES, **asked, "embedding": {"solver": solver, "residual": residual}})
+
+    shapes = [embedded(n_components, 1e-3).embedding.shape for n_components in (2, 5)]
+    assert shapes == [(5000, 2), (5000, 5)]
+    first, second = (embedded(2, residual).certificates["embedding"]["residual"] for residual in (1e-2, 1e-4))
+    if solver == "lll+refine":
+        assert second <= 1e-4
+        assert first <= 1e-2

@@ -1,0 +1,180 @@
+"""Nonlinear methods as runs: the same bits for any layout and any interruption, and new points among the old."""
+
+import logging
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import KNeighborsClassifier
+
+import scalemani as sm
+from scalemani.embeddings.descent import State
+from scalemani.errors import ConfigError
+from scalemani.params import Parameters
+from scalemani.progress import Silent
+from scalemani.runs.opened import open_run
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.stages import layout
+from scalemani.workers.executor import Executor
+
+VALUES = {
+    "neighbors": {"n_neighbors": 12},
+    "affinities": {"perplexity": 4},
+    "landmarks": {"n_landmarks": 200},
+    "layout": {"max_iterations": 60, "exaggerated_iterations": 20},
+}
+
+
+class InterruptedDescent(Exception):
+    """Raised in the middle of a descent."""
+
+
+class InterruptingProgress(Silent):
+    """Raises after so many iterations of the layout."""
+
+    def __init__(self, iterations):
+        self.left, self.stage = iterations, ""
+
+    def start(self, stage, total):
+        self.stage = stage
+
+    def advance(self, done=1):
+        if self.stage == "layout" and done:
+            self.left -= 1
+            if self.left < 0:
+                raise InterruptedDescent
+
+
+def embed(points, folder, method, values=VALUES, block_rows=1024, **resources):
+    return run(open_points(points), folder, method, Parameters().with_values(values), Executor(**resources), block_rows)
+
+
+@pytest.fixture(scope="module")
+def reference(roll, tmp_path_factory):
+    return embed(roll, tmp_path_factory.mktemp("layouts") / "run", "t-sne")
+
+
+@pytest.mark.parametrize(("block_rows", "workers"), [(2048, 1), (8192, 2)])
+def test_blocks_and_workers_leave_no_trace(roll, reference, tmp_path, block_rows, workers):
+    other = embed(roll, tmp_path / "run", "t-sne", block_rows=block_rows, workers=workers)
+    np.testing.assert_allclose(other.embedding[...], reference.embedding[...], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("direction", ["momentum", "spectral+l-bfgs"])
+def test_an_interrupted_descent_ends_the_same_to_the_last_bit(roll, tmp_path, monkeypatch, direction):
+    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", 0.0)
+    values = {**VALUES, "layout": {**VALUES["layout"], "direction": direction, "max_iterations": 35}}
+    whole = embed(roll, tmp_path / "whole", "t-sne", values)
+    for iterations in (7, 9):
+        with pytest.raises(InterruptedDescent):
+            embed(roll, tmp_path / "run", "t-sne", values, progress=InterruptingProgress(iterations))
+    ended = embed(roll, tmp_path / "run", "t-sne", values)
+    assert ended.group("layout").content_digest == whole.group("layout").content_digest
+    assert ended.certificates["layout"]["iterations"] == whole.certificates["layout"]["iterations"]
+    assert not [name for name in ended.group("layout").objects.names() if name.endswith("checkpoint.json")]
+
+
+def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path, monkeypatch):
+    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", 0.0)
+    with pytest.raises(InterruptedDescent):
+        embed(roll, tmp_path / "run", "t-sne", progress=InterruptingProgress(5))
+    path = max((tmp_path / "run").glob("stages/layout/*/checkpoint-*/0-0"), key=lambda piece: piece.stat().st_mtime_ns)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 255
+    path.write_bytes(content)
+    ended = embed(roll, tmp_path / "run", "t-sne")
+    assert np.isfinite(ended.embedding[...]).all()
+    assert ended.certificates["layout"]["iterations"] == 60
+
+
+def test_a_state_survives_its_arrays():
+    state = State(np.ones((3, 2)), 1, 4, 9, 11, 5, 1.25, 1.5, 0.5, 2.0, np.zeros((3, 2)), {"velocity": np.eye(3, 2)})
+    again = State.of_arrays(state.arrays())
+    for name, values in state.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], values)
+
+
+@pytest.mark.parametrize("method", ["elastic-embedding", "s-sne", "sne", "t-ee", "epanechnikov-ee"])
+def test_every_method_runs_from_the_same_affinities(roll, reference, method):
+    folder = reference.store.root
+    finished = embed(roll, folder, method)
+    assert finished.keys["symmetric_affinities"] == reference.keys["symmetric_affinities"]
+    embedding, certificates = np.asarray(finished.embedding[...]), finished.certificates["layout"]
+    assert embedding.shape == (len(roll), 2)
+    assert np.isfinite(embedding).all()
+    assert certificates["force_error"] <= 2e-3
+    curve = finished.group("layout").read("curve")
+    assert curve[-1, 1] < curve[0, 1]
+
+
+def test_snapshots_are_kept_on_request(roll, reference):
+    values = {**VALUES, "layout": {**VALUES["layout"], "snapshots": 25}}
+    finished = embed(roll, reference.store.root, "t-sne", values)
+    early = finished.group("layout").read("snapshots/000025/embedding")
+    assert early.shape == (len(roll), 2)
+    np.testing.assert_array_equal(finished.embedding[...], reference.embedding[...])
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"tolerance": 0.0}, "layout.tolerance"),
+        ({"strength": 0.0}, "layout.strength"),
+        ({"strength": float("nan")}, "layout.strength"),
+        ({"repulsion": "fgt"}, "Gaussian kernel"),
+        ({"tolerance": 1e-9, "repulsion": "grid"}, "tolerance"),
+        ({"learning_rate": -1.0}, "layout.learning_rate"),
+        ({"converged": 1.5}, "layout.converged"),
+        ({"max_iterations": -1}, "layout.max_iterations"),
+        ({"direction": "newton"}, "layout.direction"),
+    ],
+)
+def test_bad_parameters_are_refused_before_anything_is_written(roll, tmp_path, values, words):
+    with pytest.raises(ConfigError, match=words):
+        embed(roll, tmp_path / "run", "t-sne", {**VALUES, "layout": values})
+    assert not (tmp_path / "run").exists()
+
+
+def test_more_than_three_dimensions_take_exact_sums_only(roll, tmp_path):
+    values = {**VALUES, "landmark_embedding": {"n_components": 4}}
+    with pytest.raises(ConfigError, match="use 'exact'"):
+        embed(roll, tmp_path / "run", "t-sne", {**values, "layout": {"repulsion": "grid"}})
+
+
+def test_an_exploding_descent_stops_and_stores_nothing(roll, tmp_path):
+    values = {**VALUES, "layout": {"direction": "fixed-point", "learning_rate": 1e12, "max_iterations": 50}}
+    with pytest.raises(ArithmeticError, match="lower the learning rate"):
+        embed(roll, tmp_path / "run", "elastic-embedding", values)
+    assert not open_run(tmp_path / "run").group("layout").complete
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """3,000 digits of scikit-learn's, each of 1,500 images once as it is and once with noise."""
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    noise = np.random.default_rng(0).normal(size=images.shape)
+    return np.concatenate([images, images + noise]).astype(np.float32), np.concatenate([labels, labels])
+
+
+@pytest.mark.parametrize("estimator", [sm.TSNE, sm.ElasticEmbedding, sm.SymmetricSNE, sm.SNE])
+def test_new_points_come_to_lie_among_their_like(digits, estimator):
+    logging.getLogger("scalemani").setLevel(logging.ERROR)
+    points, labels = digits
+    known, new = slice(0, None, 2), slice(1, None, 2)
+    model = estimator(perplexity=15, max_iter=150, random_state=1).fit(points[known])
+    placed = model.transform(points[new])
+    neighbors = KNeighborsClassifier(5).fit(model.embedding_, labels[known])
+    own = neighbors.score(model.embedding_, labels[known])
+    assert neighbors.score(placed, labels[new]) > own - 0.08
+    assert own > 0.75
+    np.testing.assert_array_equal(model.transform(points[known][:50]), model.embedding_[:50])
+    by_parts = np.vstack([model.transform(points[new][start : start + 100]) for start in range(0, 300, 100)])
+    np.testing.assert_array_equal(by_parts, placed[:300])
+
+
+def test_transform_before_fit_is_refused(digits):
+    with pytest.raises(NotFittedError):
+        sm.TSNE().transform(digits[0])

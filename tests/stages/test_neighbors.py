@@ -1,0 +1,146 @@
+"""The stage `neighbors`: rounds give the same lists however much memory there is, and each brings the graph nearer."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from scalemani.chunked.work import Dimensions, StageTask
+from scalemani.memory.kept import kept_latest, release
+from scalemani.params import Parameters
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.stages import neighbors
+from scalemani.workers.executor import Executor
+
+K = 35  # more than FEW_NEIGHBORS, and more than a neighbour's list is visited for
+PARAMS = Parameters().with_values(
+    {
+        "neighbors": {"n_neighbors": K, "method": "partition", "n_probes": 2, "recall": 1.0, "max_rounds": 2},
+        "affinities": {"perplexity": 4},
+        "partition": {"cell_points": 60, "sketch_dimensions": 8, "sample_points": 2000},
+    }
+)
+BLOCK_ROWS = 1024
+
+
+@pytest.fixture(scope="module")
+def points():
+    rng = np.random.default_rng(4)
+    return (rng.normal(size=(3500, 7)) @ rng.normal(size=(7, 40)) * 12 + 120).clip(0, 255).astype(np.uint8)
+
+
+@pytest.fixture(scope="module")
+def finished(points, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "graph"
+    return run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+
+
+def task_with(finished, cache_bytes, in_memory=True):
+    groups = {name: finished.group(name) for name in ("work_points", "partition")}
+    dimensions = Dimensions(3500, 40, "uint8", BLOCK_ROWS)
+    return StageTask("neighbors", dimensions, PARAMS, groups, finished.group("neighbors"), cache_bytes, in_memory)
+
+
+@pytest.mark.parametrize(("cache_bytes", "in_memory"), [(0, False), (0, True), (100_000, True), (3500 * 40, True)])
+def test_points_gathered_mapped_and_in_memory_give_the_same_lists(finished, cache_bytes, in_memory):
+    task = task_with(finished, cache_bytes, in_memory)
+    try:
+        for block in (0, 3):
+            computed = [neighbors.cells_block(task, block), neighbors.joined_block(1, task, block)]
+            for number, arrays in enumerate(computed):
+                for name, values in arrays.items():
+                    stored = task.output.read_block(f"round_{number}/{name}", block)
+                    np.testing.assert_array_equal(values, stored, err_msg=f"round {number}, {name}")
+    finally:
+        release()
+
+
+def test_rounds_bring_the_graph_nearer_and_the_last_recall_is_true(finished, points):
+    group, rows = finished.group("neighbors"), finished.group("work_points").read("input_rows")
+    away = cdist(points[rows].astype(float), points[rows].astype(float))
+    np.fill_diagonal(away, np.inf)
+    reached = np.sort(away, axis=1)[:, K - 1 : K] * (1 + 1e-6)
+    certificate = finished.certificates["neighbors"]
+    recalls = []
+    for number in range(certificate["rounds"] + 1):
+        indices = group.read(f"round_{number}/indices")
+        distances = np.take_along_axis(away, indices.astype(np.int64), axis=1)
+        np.testing.assert_allclose(group.read(f"round_{number}/distances"), distances, rtol=1e-6)
+        recalls.append(np.mean(distances <= reached))
+        assert all(len(np.unique(row)) == K for row in indices)
+    assert recalls == sorted(recalls)
+    assert recalls[1] - recalls[0] > 0.02
+    assert abs(recalls[-1] - certificate["recall"]) < 0.01
+
+
+def test_fresh_entries_are_those_that_the_round_before_did_not_hold(finished):
+    group = finished.group("neighbors")
+    before, after = (group.read(f"round_{number}/indices") for number in (0, 1))
+    held = np.array([np.isin(row, known) for row, known in zip(after, before, strict=True)])
+    np.testing.assert_array_equal(group.read("round_1/fresh").astype(bool), ~held)
+
+
+def test_listed_edges_are_the_heads_of_the_lists(finished):
+    task = task_with(finished, 0)
+    lists = neighbors.listed_edges(task, "round_0")
+    np.testing.assert_array_equal(lists[0], task.output.read("round_0/indices")[:, :K])
+    assert lists[0].nbytes + lists[1].nbytes == neighbors.EDGE_BYTES * neighbors.n_listed(K) * 3500
+
+
+def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_path):
+    task = task_with(finished, 0)
+    rng = np.random.default_rng(5)
+    far_apart = rng.normal(size=(6, 1, 40)) * 1e4 + rng.normal(size=(6, 600, 40))
+    params = PARAMS.with_values({"neighbors": {"n_probes": 4}})
+    source = open_points(far_apart.reshape(-1, 40).astype(np.float32))
+    apart = run(source, tmp_path / "apart", "knn-graph", params, Executor(workers=2))
+    groups = {name: apart.group(name) for name in ("work_points", "partition")}
+    coarse = StageTask("neighbors", Dimensions(3600, 40, "float32", 4096), params, groups, apart.group("neighbors"), 0)
+    try:
+        rounded, unit = neighbors.short_sketches(task)
+        sketches = task.inputs["work_points"].read("sketch")
+        scale = float(task.inputs["partition"].read("scale"))
+        assert rounded.dtype == np.int8
+        within = np.abs(sketches * scale) < 127 * unit
+        np.testing.assert_allclose((rounded * unit)[within], (sketches * scale)[within], atol=0.501 * unit)
+        as_they_are, unit = neighbors.short_sketches(coarse)
+        assert as_they_are.dtype == np.float32
+        assert unit == float(groups["partition"].read("scale"))
+    finally:
+        release()
+    recalls = [neighbors.recall_at_k(*pair) for pair in sampled_distances(apart)]
+    assert recalls[-1] - recalls[0] > 0.02
+
+
+def sampled_distances(finished):
+    """Found and true distances of the sampled points after each round."""
+    group = finished.group("neighbors")
+    queries, truth = group.read("query_rows"), group.read("true_distances")
+    for number in range(finished.certificates["neighbors"]["rounds"] + 1):
+        yield group.read(f"round_{number}/distances")[queries], truth
+
+
+def test_the_latest_version_is_made_once_and_takes_the_place_of_the_one_before():
+    made = []
+
+    def make(version):
+        made.append(version)
+        return [version]
+
+    try:
+        first = kept_latest("slot", "a", lambda: make("a"))
+        assert kept_latest("slot", "a", lambda: make("a")) is first
+        assert kept_latest("slot", "b", lambda: make("b")) == ["b"]
+        assert kept_latest("slot", "a", lambda: make("a")) == ["a"]
+        assert made == ["a", "b", "a"]
+    finally:
+        release()
+
+
+def test_points_far_from_all_others_have_all_their_neighbours(tmp_path):
+    rng = np.random.default_rng(0)
+    groups = rng.normal(size=(400, 1, 8)) * 1000 + rng.normal(size=(400, 5, 8))
+    points = np.concatenate([rng.normal(size=(2000, 8)), groups.reshape(-1, 8)]).astype(np.float32)
+    graph = run(open_points(points), tmp_path / "graph", "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+    assert (graph.group("neighbors").read("round_0/indices") >= 0).all()
+    assert graph.certificates["neighbors"]["recall"] > 0.8  # two small cells a point are few

@@ -1,0 +1,133 @@
+"""Where others may write too: who may read what a run makes, and links that somebody has put there before."""
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scalemani import LaplacianEigenmaps
+from scalemani.errors import StoreError, UnsafeStoreError
+from scalemani.export import write_rows
+from scalemani.memory.mapped import mapped_arrays
+from scalemani.params import Parameters
+from scalemani.runs.opened import open_run
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.store.objects import LocalObjects
+from scalemani.store.run_store import RunStore
+from scalemani.workers.executor import Executor
+
+VALUES = {"neighbors": {"n_neighbors": 8}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 60}}
+OTHERS = 0o077
+
+
+def embed(points, folder, **resources):
+    params = Parameters().with_values(VALUES)
+    return run(open_points(points), folder, "laplacian-eigenmaps", params, Executor(**resources), 1024)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.lstat().st_mode)
+
+
+@pytest.fixture
+def open_umask():
+    """Let files be made for everybody where nothing says otherwise."""
+    before = os.umask(0)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """A temporary folder that all may write to."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.setenv("TMPDIR", str(folder))
+    return folder
+
+
+@pytest.fixture
+def treasure(tmp_path):
+    """A folder with one file, which links lead to."""
+    folder = tmp_path / "treasure"
+    folder.mkdir()
+    (folder / "file").write_text("mine")
+    yield folder
+    assert [path.name for path in folder.iterdir()] == ["file"]
+    assert (folder / "file").read_text() == "mine"
+
+
+def test_nobody_else_reads_a_lock_or_what_is_half_written(roll, tmp_path, open_umask, monkeypatch):
+    seen = []
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda one, other: (seen.append(mode(Path(one))), replace(one, other)))
+    embed(roll[:1500], tmp_path / "run")
+    assert seen
+    assert not any(found & OTHERS for found in seen)
+    assert mode(tmp_path / "run" / "lock") == 0o600
+
+
+def test_scratch_has_a_folder_that_nobody_else_enters(roll, temporary, open_umask, monkeypatch):
+    seen = []
+    enter = tempfile.TemporaryDirectory.__enter__
+    monkeypatch.setattr(
+        tempfile.TemporaryDirectory, "__enter__", lambda self: (seen.append(mode(Path(self.name))), enter(self))[1]
+    )
+    LaplacianEigenmaps(n_landmarks=60, n_neighbors=8, perplexity=3, scheduler="processes", workers=1).fit(roll[:1500])
+    assert seen == [0o700, 0o700]  # the store, and what worker processes write
+    assert not [path for path in temporary.rglob("*") if path.is_file()]
+
+
+def test_mapped_files_have_no_name(temporary):
+    values = mapped_arrays(temporary)((1000, 1000), np.float64)
+    assert not list(temporary.iterdir())
+    assert values.sum() == 0
+
+
+def test_links_in_the_temporary_folder_are_not_followed(roll, tmp_path, temporary, treasure):
+    for name in ("dask-scratch-space", "dask-worker-space", f"dask-scratch-space-{os.getuid()}", "scalemani-"):
+        (temporary / name).symlink_to(treasure, target_is_directory=True)
+    embed(roll[:1500], tmp_path / "run", scheduler="processes", workers=1)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+def test_links_beside_an_output_are_not_followed(tmp_path, treasure, suffix):
+    pytest.importorskip("pyarrow")
+    target = tmp_path / f"out{suffix}"
+    Path(f"{target}.partial").symlink_to(treasure / "file")
+    rows = np.arange(12.0).reshape(6, 2)
+    write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, target)
+    np.testing.assert_array_equal(open_points(target).read(0, 6), rows)
+    assert not target.is_symlink()
+
+
+def test_links_beside_a_picture_are_not_followed(roll, tmp_path, treasure):
+    pytest.importorskip("matplotlib")
+    from scalemani.figures import embedding_picture
+
+    (tmp_path / "out.png.partial").symlink_to(treasure / "file")
+    embedding_picture(roll[:, :2], tmp_path / "out.png")
+    assert (tmp_path / "out.png").read_bytes()[1:4] == b"PNG"
+
+
+def test_a_lock_that_is_a_link_is_refused(tmp_path, treasure):
+    store = RunStore.create(tmp_path / "run")
+    (tmp_path / "run" / "lock").symlink_to(treasure / "file")
+    with pytest.raises(StoreError, match="remove it, or use another folder"), store.locked():
+        pass
+
+
+@pytest.mark.parametrize("key", ["../../elsewhere", "/etc", "nul\0", "", "a/../.."])
+def test_a_plan_cannot_lead_out_of_its_store(roll, tmp_path, key):
+    finished = embed(roll[:1500], tmp_path / "run")
+    plan = finished.store.load_plan()
+    finished.store.save_plan({**plan, "keys": {**plan["keys"], "embedding": key}})
+    with pytest.raises(UnsafeStoreError):
+        open_run(tmp_path / "run").embedding  # noqa: B018
+    with pytest.raises(UnsafeStoreError):
+        LocalObjects(tmp_path / "run").below(f"stages/embedding/{key}")
