@@ -23,10 +23,6 @@ class DataError(ScalemaniError, ValueError):
     exit_status = 2
 
 
-class PerplexityUnreachableError(DataError):
-    """A perplexity outside the range that the neighbour distances allow."""
-
-
 class DisconnectedGraphError(DataError):
     """A neighbour graph in several components where one was asked for."""
 

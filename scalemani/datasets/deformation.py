@@ -15,7 +15,6 @@ from scalemani.kernels.machine.compile import compiled
 NEGLIGIBLE_VARIANCE = 1e-3
 GOLDEN_STEP = np.uint64(0x9E3779B97F4A7C15)
 PADDING = 5  # zeros around a picture: cubic interpolation reaches 2 pixels beyond a displacement of at most 3
-LARGEST_LIMIT = 3.0
 NORMAL_BITS = 2.0**-53
 
 

@@ -14,9 +14,7 @@ from scalemani.kernels.affinities.entropy import (
     padded_length,
 )
 from scalemani.kernels.affinities.orders import (
-    GRAPH_ORDERS,
     NO_PARENT,
-    ORDERS,
     in_sequence,
     oracle_sequence,
     tile_order,
@@ -149,15 +147,9 @@ def entropic_affinities(
 
     Source: Vladymyrov, thesis (2014) chapter 2 = Vladymyrov and Carreira-Perpinan, ICML 2013.
     """
-    if solver not in SOLVERS or order not in ORDERS:
-        raise ValueError(f"solver must be one of {tuple(SOLVERS)} and order one of {ORDERS}, got {solver!r}, {order!r}")
-    if order in GRAPH_ORDERS and indices is None:
-        raise ValueError(f"order {order!r} follows the neighbour graph: give `indices`")
     if first_row % TILE_ROWS:
         raise ValueError(f"first_row must be a multiple of {TILE_ROWS}, got {first_row}")
     n_rows, n_neighbors = squared_distances.shape
-    if not 1.0 < perplexity < n_neighbors:
-        raise ValueError(f"perplexity must be in (1, k={n_neighbors}), got {perplexity}")
     rows = empty_rows(n_rows, n_neighbors)
     problem = entropy_problem(n_neighbors, perplexity, tol)
     search = Search(SOLVERS[solver], OWN_SHARE)

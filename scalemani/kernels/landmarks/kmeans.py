@@ -30,7 +30,6 @@ def kmeans(
     seed: int,
     n_restarts: int = N_RESTARTS,
     max_iterations: int = MAX_ITERATIONS,
-    initial_centers: np.ndarray | None = None,
 ) -> Clusters:
     """Return the best of several runs of Lloyd's algorithm, each from k-means++ seeds.
 
@@ -43,7 +42,6 @@ def kmeans(
     seed : of the starts
     n_restarts : runs; the one of least inertia is returned
     max_iterations : of each run
-    initial_centers : (K, d), optional: start there, once, and draw nothing
 
     Raises
     ------
@@ -61,8 +59,8 @@ def kmeans(
     draw = int(generator(seed, "kmeans").integers(2**32))
     model = KMeans(
         n_clusters,
-        init="k-means++" if initial_centers is None else np.asarray(initial_centers, dtype=np.float64),
-        n_init=n_restarts if initial_centers is None else 1,
+        init="k-means++",
+        n_init=n_restarts,
         max_iter=max_iterations,
         tol=TOLERANCE,
         random_state=draw,

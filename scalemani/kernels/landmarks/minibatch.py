@@ -56,11 +56,6 @@ def minibatch_step(state: MinibatchState, batch: np.ndarray) -> MinibatchState:
     return state._replace(centroids=centroids, counts=counts, step=state.step + 1)
 
 
-def minibatch_centroids(state: MinibatchState) -> np.ndarray:
-    """Return the centroids in the units of the points: (L, D) float64."""
-    return state.centroids * state.scale + state.mean
-
-
 class SnapState(NamedTuple):
     """The data points nearest to each centroid so far, ascending by distance, ties by row."""
 

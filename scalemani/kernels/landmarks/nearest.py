@@ -23,7 +23,7 @@ class PreparedLandmarks(NamedTuple):
     """Landmarks with what the search needs of them; results do not depend on the sketch, only the time does."""
 
     landmarks: np.ndarray  # (L, D), dtype of the points
-    mean: np.ndarray | None  # (D,) float64; None when sketches come from the caller or nothing is pruned
+    mean: np.ndarray | None  # (D,) float64; None when nothing is pruned
     basis: np.ndarray | None  # (D, s) float64
     products: (
         np.ndarray | None
@@ -33,7 +33,6 @@ class PreparedLandmarks(NamedTuple):
 
 def prepare_landmarks(
     landmarks: np.ndarray,
-    sketch: np.ndarray | None = None,
     mean: np.ndarray | None = None,
     basis: np.ndarray | None = None,
 ) -> PreparedLandmarks:
@@ -42,19 +41,14 @@ def prepare_landmarks(
     Parameters
     ----------
     landmarks : (L, D) real
-    sketch : (L, s) float32, optional: an orthogonal projection of the centred landmarks, accurate to 2**-18 of the
-        norms; `nearest_landmarks` then has to be given the same projection of the points
     mean, basis : (D,) and (D, s), optional: centre and orthonormal basis of the sketches to take; by default the
         leading 64 principal directions of the landmarks
     """
     if len(landmarks) < SCAN_ALL_BELOW:
         return PreparedLandmarks(landmarks, None, None, None, 1.0)
-    if sketch is None:
-        if mean is None or basis is None:
-            mean, basis = principal_basis(landmarks, SKETCH_DIMENSIONS)
-        exact = (landmarks - mean) @ basis
-    else:
-        exact = sketch.astype(np.float64)
+    if mean is None or basis is None:
+        mean, basis = principal_basis(landmarks, SKETCH_DIMENSIONS)
+    exact = (landmarks - mean) @ basis
     largest = float(np.abs(exact).max()) or 1.0
     scale = largest * (float(np.sqrt(np.mean((exact / largest) ** 2))) or 1.0)
     scaled = (exact / scale).astype(np.float32)
@@ -69,7 +63,6 @@ def nearest_landmarks(
     points: np.ndarray,
     landmarks: np.ndarray | PreparedLandmarks,
     n_neighbors: int,
-    sketch: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n_neighbors` nearest landmarks of each point, ascending, ties by landmark index.
 
@@ -82,7 +75,6 @@ def nearest_landmarks(
     points : (n, D), dtype as the landmarks (uint8 is exact; other mixtures are computed in float64)
     landmarks : (L, D), or as prepared once for many blocks by `prepare_landmarks`
     n_neighbors : at most L
-    sketch : (n, s) float32, optional: projections of the points, as those given to `prepare_landmarks`
 
     Returns
     -------
@@ -104,23 +96,18 @@ def nearest_landmarks(
     for start in range(0, len(rows), TILE):
         tile = slice(start, start + TILE)
         n_tile = len(rows[tile])
-        norms = _fill_factors(rows[tile], None if sketch is None else sketch[tile], prepared, factors[:n_tile])
+        norms = _fill_factors(rows[tile], prepared, factors[:n_tile])
         with np.errstate(over="ignore", invalid="ignore"):
             np.matmul(factors[:n_tile], prepared.products, out=bounds[:n_tile])
         _rank_tile(rows[tile], columns, bounds, norms, prepared.scale**2, indices[tile], distances[tile])
     return indices, distances
 
 
-def _fill_factors(
-    rows: np.ndarray, sketch: np.ndarray | None, prepared: PreparedLandmarks, factors: np.ndarray
-) -> np.ndarray:
+def _fill_factors(rows: np.ndarray, prepared: PreparedLandmarks, factors: np.ndarray) -> np.ndarray:
     """Write the scaled sketches beside a column of ones; return their squared norms less the margin (inf: scan all)."""
-    if sketch is not None:
-        np.divide(sketch, prepared.scale, out=factors[:, :-1], casting="unsafe")
-    else:
-        assert prepared.mean is not None
-        assert prepared.basis is not None
-        factors[:, :-1] = project(rows, prepared.mean, prepared.basis, prepared.scale)
+    assert prepared.mean is not None
+    assert prepared.basis is not None
+    factors[:, :-1] = project(rows, prepared.mean, prepared.basis, prepared.scale)
     factors[:, -1] = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.einsum("ns,ns->n", factors[:, :-1], factors[:, :-1], dtype=np.float64)

@@ -7,14 +7,13 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from scalemani.kernels.machine.compile import REASSOCIATE, compiled
+from scalemani.kernels.machine.compile import REASSOCIATE
 
 # Dimensions between two looks at the limit. Loops of a fixed length are half again as quick as others.
 BYTE_BLOCK = np.uint64(256)
 FLOAT_BLOCK = np.uint64(128)
 
 BYTE_TYPES = (numba.uint8, numba.int8)
-COMPARED_DTYPES = ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
 
 
 def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
@@ -86,13 +85,3 @@ def _squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
         return squared_row_distance(a.reshape((1, a.size)), 0, b.reshape((1, b.size)), 0, limit)
 
     return of_rows
-
-
-@compiled
-def pair_distances(queries: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return all distances between `queries` (n, D) and `rows` (u, D), of one dtype: (n, u) float64."""
-    distances = np.empty((queries.shape[0], rows.shape[0]))
-    for i in range(queries.shape[0]):
-        for j in range(rows.shape[0]):
-            distances[i, j] = np.sqrt(squared_row_distance(queries, i, rows, j, np.inf))
-    return distances

@@ -11,8 +11,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.machine.compile import compiled
-
 ROWS_PER_PRODUCT = 8192  # bounds the intermediate W_b Z: about 60 nonzeros a row
 
 
@@ -89,8 +87,7 @@ def reduced_laplacian(
     """Return the reduced Laplacian problem from the blocks' parts, given in block order.
 
     Parameters: `affinity_parts`, Z_b^T W_b Z of each block (`weighted_product`); `degree_parts`, Z_b^T D_b Z
-    (`diagonal_product`). The parts of W may come from P instead: (M + M^T) / 2 of M = Z^T P Z equals Z^T W Z, so no
-    transposed graph is needed; the degrees are then those of `directed_degrees`.
+    (`diagonal_product`).
     """
     mass = symmetric_part(tree_sum(degree_parts))
     return ReducedLaplacian(laplacian_of(symmetric_part(tree_sum(affinity_parts)), mass), mass)
@@ -99,28 +96,3 @@ def reduced_laplacian(
 def laplacian_of(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> sp.csr_matrix:
     """Return A~ from the symmetric parts of the sums of Z_b^T W_b Z and of Z_b^T D_b Z over all blocks."""
     return symmetric_part(sp.csr_matrix(mass - affinity))
-
-
-def directed_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> np.ndarray:
-    """Return degrees (N,) float64 of W = (P + P^T) / 2 after the rows [start, start + n) of P are added.
-
-    Parameters: `degrees` (N,) so far, zeros at first; `indices` (n, k) int and `values` (n, k) float, the rows of P.
-    Blocks must come in row order: the sums then have the same bits for any block size.
-    """
-    degrees = degrees.copy()
-    _add_degrees(degrees, indices, values, start)
-    return degrees
-
-
-@compiled
-def _add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
-    for row in range(indices.shape[0]):
-        for column in range(indices.shape[1]):
-            half = 0.5 * values[row, column]
-            degrees[start + row] += half
-            degrees[indices[row, column]] += half
-
-
-def used_landmarks(mass: sp.csr_matrix) -> np.ndarray:
-    """Return which landmarks some point uses, (L,) bool: B~ is positive semidefinite, a zero diagonal is a zero row."""
-    return mass.diagonal() > 0

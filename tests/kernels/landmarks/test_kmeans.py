@@ -58,13 +58,6 @@ def test_same_seed_same_bits_whatever_the_threads():
     assert len(digests) == 1
 
 
-def test_initial_centers_are_used():
-    points = np.array([[0.0], [1.0], [10.0], [11.0]])
-    clusters = kmeans(points, 2, 0, initial_centers=np.array([[11.0], [0.0]]))
-    assert clusters.labels.tolist() == [1, 1, 0, 0]
-    np.testing.assert_array_equal(clusters.centers, [[10.5], [0.5]])
-
-
 def test_too_few_points():
     with pytest.raises(DataError, match=r"5 clusters .* 3 points"):
         kmeans(np.eye(3), 5, 0)

@@ -51,12 +51,9 @@ def test_any_blocking_and_any_sketch_give_the_same_bits(dtype):
     whole = nearest_landmarks(points, landmarks, 7)
     mean, basis = principal_basis(points, 16)
     own = prepare_landmarks(landmarks)
-    given_sketch = prepare_landmarks(landmarks, sketch=project(landmarks, mean, basis))
-    sketch = project(points, mean, basis)
     for start, stop in ((0, 1), (1, 300), (300, 700)):
         for part in (
             nearest_landmarks(points[start:stop], own, 7),
-            nearest_landmarks(points[start:stop], given_sketch, 7, sketch[start:stop]),
             nearest_landmarks(points[start:stop], prepare_landmarks(landmarks, mean=mean, basis=basis), 7),
         ):
             np.testing.assert_array_equal(part[0], whole[0][start:stop])

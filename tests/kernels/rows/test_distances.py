@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.rows.distances import COMPARED_DTYPES, pair_distances, squared_distance
+from scalemani.kernels.rows.distances import squared_distance, squared_row_distance
+
+COMPARED_DTYPES = ("uint8", "int8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64")
+
+
+@numba.njit
+def pair_distances(queries, rows):
+    distances = np.empty((queries.shape[0], rows.shape[0]))
+    for i in range(queries.shape[0]):
+        for j in range(rows.shape[0]):
+            distances[i, j] = np.sqrt(squared_row_distance(queries, i, rows, j, np.inf))
+    return distances
 
 
 @numba.njit

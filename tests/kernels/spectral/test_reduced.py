@@ -5,11 +5,8 @@ import scipy.sparse as sp
 from scalemani.kernels.spectral.reduced import (
     TreeSum,
     diagonal_product,
-    directed_degrees,
     reduced_laplacian,
-    symmetric_part,
     tree_sum,
-    used_landmarks,
     weighted_product,
 )
 
@@ -58,17 +55,6 @@ def test_symmetric_bit_for_bit_rows_vanish_and_semidefinite():
     assert np.linalg.eigvalsh(reduced.mass.toarray())[0] >= -1e-12 * np.linalg.norm(reduced.mass.data)
 
 
-def test_directed_graph_gives_the_same_without_a_transpose():
-    indices, values, p, w, z = problem(seed=2)
-    degrees = np.zeros(len(indices))
-    for start in range(0, 400, 70):
-        degrees = directed_degrees(degrees, indices[start : start + 70], values[start : start + 70], start)
-    np.testing.assert_array_equal(degrees, directed_degrees(np.zeros(400), indices, values, 0))
-    np.testing.assert_allclose(degrees, np.asarray(w.sum(axis=1)).ravel(), rtol=1e-13)
-    directed, symmetric = in_blocks(p, z, degrees, 128), in_blocks(w, z, degrees, 128)
-    np.testing.assert_allclose(directed.laplacian.toarray(), symmetric.laplacian.toarray(), atol=1e-10)
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 16])
 def test_tree_sum_streamed_is_tree_sum_of_all(count):
     rng = np.random.default_rng(3)
@@ -85,8 +71,3 @@ def test_float32_affinities_are_summed_in_float64():
     z = sp.csr_matrix(np.ones((n, 1)))
     w = sp.csr_matrix((np.full(n, 0.1, np.float32), np.zeros(n, int), np.arange(n + 1)), shape=(n, n))
     np.testing.assert_allclose(weighted_product(z, w, z).toarray(), n * np.float64(np.float32(0.1)), rtol=1e-14)
-
-
-def test_unused_landmarks_are_seen():
-    mass = symmetric_part(sp.csr_matrix(np.diag([1.0, 0.0, 2.0])))
-    assert used_landmarks(mass).tolist() == [True, False, True]
