@@ -1,7 +1,6 @@
 """Embeddings that one process holds in work order, written in input order."""
 
 import functools
-from dataclasses import replace
 
 import numpy as np
 
@@ -25,8 +24,7 @@ def write_embedding(work: StageWork, positions: np.ndarray) -> None:
     embedding = in_input_order(work.task, positions)
     columns = RowArray("embedding", "float64", (embedding.shape[1],), ("point", "component"), "rows in input order")
     work.task.output.create(len(embedding), [columns])
-    local = replace(work, executor=replace(work.executor, scheduler=None))
-    local.map_blocks(functools.partial(embedding_block, embedding))
+    work.map_blocks_here(functools.partial(embedding_block, embedding))
 
 
 def embedding_block(embedding: np.ndarray, task: StageTask, block: int) -> Arrays:

@@ -136,6 +136,15 @@ class StageWork:
             functools.partial(write_one, function, step), [[b] for b in range(self.task.dimensions.n_blocks)], step
         )
 
+    def map_blocks_here(self, function: BlockFunction, sequential: bool = False) -> None:
+        """As `map_blocks`, on threads of this process: for blocks of what only this process holds.
+
+        `sequential` computes them one by one, in their order.
+        """
+        missing = self._missing([[block] for block in range(self.task.dimensions.n_blocks)])
+        self.executor.map_locally(functools.partial(write_one, function, "", self.task), missing, sequential)
+        self.task.output.refresh()
+
     def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
         """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
         parts = range(self.task.dimensions.n_blocks if count is None else count)
@@ -172,11 +181,16 @@ class StageWork:
     def _map(
         self, write: Callable[[StageTask, Sequence[int]], None], runs: Sequence[Sequence[int]], step: str = ""
     ) -> None:
+        missing = self._missing(runs, step)
+        self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.needs)
+        self.task.output.refresh()
+
+    def _missing(self, runs: Sequence[Sequence[int]], step: str = "") -> list[list[int]]:
+        """Return the blocks of every run that are missing, and start the progress over these runs."""
         missing = [[block for block in run if not self.task.output.done(block, step)] for run in runs]
         missing = [run for run in missing if run]
         self.executor.progress.start(self.task.stage, len(missing))
-        self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.needs)
-        self.task.output.refresh()
+        return missing
 
 
 def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range) -> Any:

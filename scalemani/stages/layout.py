@@ -114,7 +114,7 @@ class DescentLog:
         self._curve = stored["curve"].tolist() if stored else []
         self._progress.start(work.task.stage, most_iterations)
         self._progress.advance(self.state.iteration if self.state else 0)
-        self._saved = self._noted = time.monotonic()
+        self._noted = time.monotonic()
         self._noted_iteration = self.state.iteration if self.state else 0
 
     @property
@@ -132,10 +132,9 @@ class DescentLog:
             positions = in_input_order(self._task, state.positions)
             folder = f"snapshots/{state.iteration:06d}"
             self._task.output.write_whole({"embedding": positions}, folder.replace("/", "-"), f"{folder}/")
-        now = time.monotonic()
-        if now - self._saved > CHECKPOINT_SECONDS:
+        if self._checkpoints.due(CHECKPOINT_SECONDS):
             self._checkpoints.save({**state.arrays(), "curve": self.curve})
-            self._saved = time.monotonic()
+        now = time.monotonic()
         if now - self._noted > NOTE_SECONDS:
             self._progress.note(self._line(state, (now - self._noted) / (state.iteration - self._noted_iteration)))
             self._noted, self._noted_iteration = now, state.iteration

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork, write_one
+from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.errors import StoreError
 from scalemani.memory.kept import kept
 from scalemani.params import Parameters
@@ -45,10 +45,7 @@ def run(work: StageWork) -> dict[str, Any]:
         task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
         work.map_blocks(functools.partial(read_anywhere, given.source))
     else:
-        missing = [[block] for block in range(task.dimensions.n_blocks) if not task.output.done(block)]
-        work.executor.progress.start(task.stage, len(missing))
-        read = functools.partial(read_block, given.source, given.tile_digests)
-        work.executor.map_locally(functools.partial(write_one, read, "", task), missing, given.source.sequential)
+        work.map_blocks_here(functools.partial(read_block, given.source, given.tile_digests), given.source.sequential)
     return {"points": task.dimensions.n_points, "constant_features": given.constant_features}
 
 

@@ -1,6 +1,8 @@
 """Nonlinear methods as runs: the same bits for any layout and any interruption, and new points among the old."""
 
 import logging
+import math
+import time
 
 import numpy as np
 import pytest
@@ -8,6 +10,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 
 import scalemani as sm
+from scalemani.chunked import checkpoints
+from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.embeddings.descent import State
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
@@ -16,6 +20,7 @@ from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.stages import layout
+from scalemani.store.objects import digest
 from scalemani.workers.executor import Executor
 
 VALUES = {
@@ -61,9 +66,34 @@ def test_blocks_and_workers_leave_no_trace(roll, reference, tmp_path, block_rows
     np.testing.assert_allclose(other.embedding[...], reference.embedding[...], rtol=0, atol=1e-6)
 
 
+def save_after_every_iteration(monkeypatch):
+    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(checkpoints, "MOST_OF_THE_TIME", math.inf)
+
+
+def test_a_place_that_is_slow_to_write_to_is_written_to_seldom(roll, tmp_path, monkeypatch):
+    saves = []
+
+    def slow_save(self, arrays):
+        saves.append(len(arrays))
+        save(self, arrays)
+
+    def slow_digest(content):
+        time.sleep(0.1)  # once for every piece: a save takes half a second, the next one waits for 17
+        return digest(content)
+
+    save = Checkpoints.save
+    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "digest", slow_digest)
+    monkeypatch.setattr(Checkpoints, "save", slow_save)
+    ended = embed(roll, tmp_path / "run", "t-sne")
+    assert ended.certificates["layout"]["iterations"] == 60
+    assert 1 <= len(saves) <= 6
+
+
 @pytest.mark.parametrize("direction", ["momentum", "spectral+l-bfgs"])
 def test_an_interrupted_descent_ends_the_same_to_the_last_bit(roll, tmp_path, monkeypatch, direction):
-    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", 0.0)
+    save_after_every_iteration(monkeypatch)
     values = {**VALUES, "layout": {**VALUES["layout"], "direction": direction, "max_iterations": 35}}
     whole = embed(roll, tmp_path / "whole", "t-sne", values)
     for iterations in (7, 9):
@@ -76,7 +106,7 @@ def test_an_interrupted_descent_ends_the_same_to_the_last_bit(roll, tmp_path, mo
 
 
 def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path, monkeypatch):
-    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", 0.0)
+    save_after_every_iteration(monkeypatch)
     with pytest.raises(InterruptedDescent):
         embed(roll, tmp_path / "run", "t-sne", progress=InterruptingProgress(5))
     path = max((tmp_path / "run").glob("stages/layout/*/checkpoint-*/0-0"), key=lambda piece: piece.stat().st_mtime_ns)
