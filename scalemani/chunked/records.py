@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.arrays.large import empty
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.kernels.spectral.coarsening import Level
@@ -48,8 +48,8 @@ def symmetric_rows_of(group: StageGroup, block: int) -> tuple[np.ndarray, np.nda
     )
 
 
-def degrees_of(group: StageGroup, n_points: int) -> np.ndarray:
-    """Return the degrees (N,) of W as a large array."""
+def degrees_of(group: StageGroup, n_points: int, empty: Empty = np.empty) -> np.ndarray:
+    """Return the degrees (N,) of W in an array made by `empty`."""
     degrees, place, block = empty((n_points,), np.float64), 0, 0
     while place < n_points:
         part = group.read_part("degrees", block)
@@ -106,13 +106,13 @@ def level_arrays(level: Level) -> dict[str, np.ndarray]:
     return {"indptr": indptr, "indices": indices, "values": values, "degrees": level.degrees, "labels": level.labels}
 
 
-def coarse_levels(group: StageGroup) -> list[Level]:
-    """Return the coarse graphs, the finest first."""
+def coarse_levels(group: StageGroup, empty: Empty = np.empty) -> list[Level]:
+    """Return the coarse graphs, the finest first, in arrays made by `empty`."""
     levels = []
     for number in range(1, group.certificate("levels", int) + 1):
         names = ("indptr", "indices", "values", "degrees", "labels")
         indptr, indices, values, degrees, labels = (
-            read_large(group, f"{level_folder(number)}{name}") for name in names
+            read_large(group, f"{level_folder(number)}{name}", empty) for name in names
         )
         levels.append(Level((indptr, indices, values), degrees, labels))
     return levels

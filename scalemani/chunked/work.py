@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.memory.kept import mapped, resident, scratch_folder
-from scalemani.memory.mapped import Empty, MappedRows, Table, mapped_arrays
+from scalemani.memory.mapped import MappedRows, Table, mapped_arrays
 from scalemani.params import Parameters
 from scalemani.sources import PointsSource
 from scalemani.store.groups import StageGroup, block_unit
@@ -95,11 +96,6 @@ class StageTask:
         """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""
         return np.empty(shape, dtype) if self.in_memory else MappedRows(scratch_folder(self.output), shape, dtype)
 
-    @property
-    def empty(self) -> Empty:
-        """How to make arrays with a row a point: as `numpy.empty` does, or mapped where memory has no room."""
-        return np.empty if self.in_memory else mapped_arrays(scratch_folder(self.output))
-
 
 @dataclass(frozen=True)
 class PointsInput:
@@ -129,6 +125,11 @@ class StageWork:
     in_one_process: int = 1
     needs: Needs = field(default_factory=Needs)
     points: PointsInput | None = None
+
+    def workspace(self) -> Workspace:
+        """Return where kernels work: on this process's threads, with large arrays mapped where memory has no room."""
+        empty = np.empty if self.task.in_memory else mapped_arrays(scratch_folder(self.task.output))
+        return Workspace(self.executor.over, empty)
 
     def map_blocks(self, function: BlockFunction, step: str = "") -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block."""

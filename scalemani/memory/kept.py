@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 import zarr
 
-from scalemani.kernels.arrays.large import empty, large_arrays_in_memory
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.memory.mapped import MappedRows, Table
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import LocalObjects
@@ -104,9 +104,9 @@ def mapped(group: StageGroup, name: str) -> MappedRows:
     return kept((group.root, group.path, name), filled)
 
 
-def read_large(group: StageGroup, name: str) -> np.ndarray:
-    """Return a whole array where large arrays are, chunk by chunk if that is not in memory."""
-    if large_arrays_in_memory():
+def read_large(group: StageGroup, name: str, empty: Empty) -> np.ndarray:
+    """Return a whole array in one made by `empty`; chunk by chunk unless that is `numpy.empty`."""
+    if empty is np.empty:
         return group.read(name)
     array = group.array(name)
     values = empty(array.shape, array.dtype)

@@ -11,12 +11,12 @@ import tempfile
 import threading
 import time
 import weakref
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.store.objects import as_store_error
 
 MAPPED_BYTES = 16 * 2**20  # of mapped pages that a process holds before it lets go of all
@@ -28,8 +28,6 @@ AROUND_BYTES = 2**16  # that Linux maps around a page it is asked for
 ROWS_AT_ONCE = 256  # rows by number, looked up before their pages are let go: 16 MiB if they are far from each other
 BYTES_AT_ONCE = 2**22  # rows in sequence, copied before their pages are let go
 SECONDS_BETWEEN_LOOKS = 0.0005  # a core that reads here and there maps some 30 MB in the meantime
-
-Empty = Callable[[tuple[int, ...], DTypeLike], np.ndarray]
 
 _lock = threading.Lock()
 _maps: "weakref.WeakSet[mmap.mmap]" = weakref.WeakSet()

@@ -4,7 +4,6 @@ from typing import Any
 
 from scalemani.chunked.records import coarse_levels
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
-from scalemani.kernels.arrays.large import large_arrays_from
 from scalemani.kernels.spectral.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
 from scalemani.kernels.spectral.refinement import n_start_columns
 from scalemani.params import Parameters
@@ -31,11 +30,10 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up."""
-    task = work.task
-    with large_arrays_from(task.empty):
-        levels = coarse_levels(task.inputs["coarse_graphs"])
-        width = n_start_columns(task.params.n_components, task.dimensions.n_points)
-        work.executor.progress.start(task.stage, len(levels))
-        found = Multilevel(levels, work.executor.over).eigenvectors(width, task.params.seed)
-        task.output.write_whole({"vectors": found})
+    task, workspace = work.task, work.workspace()
+    levels = coarse_levels(task.inputs["coarse_graphs"], workspace.empty)
+    width = n_start_columns(task.params.n_components, task.dimensions.n_points)
+    work.executor.progress.start(task.stage, len(levels))
+    found = Multilevel(levels, workspace).eigenvectors(width, task.params.seed)
+    task.output.write_whole({"vectors": found})
     return {"vectors": found.shape[1]}

@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.chunked.records import degrees_of, level_arrays, level_folder, symmetric_rows_of
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
-from scalemani.kernels.arrays.large import as_here, large_arrays_from
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
     Rows,
     SummedRows,
@@ -44,21 +44,20 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Join points into aggregates, sum the graph between them, coarsen that in memory, and write all levels."""
-    nodes = []
-    with large_arrays_from(work.task.empty):
-        labels, rows = first_coarse_graph(work)
-        work.task.output.write_whole({"labels": labels})
-        for number, level in enumerate(coarser(rows, work.executor.over), 1):
-            nodes.append(len(level.degrees))
-            work.task.output.write_whole(level_arrays(level), f"level-{number}", level_folder(number))
+    nodes, workspace = [], work.workspace()
+    labels, rows = first_coarse_graph(work, workspace)
+    work.task.output.write_whole({"labels": labels})
+    for number, level in enumerate(coarser(rows, workspace), 1):
+        nodes.append(len(level.degrees))
+        work.task.output.write_whole(level_arrays(level), f"level-{number}", level_folder(number))
     return {"levels": len(nodes), "nodes": nodes}
 
 
-def first_coarse_graph(work: StageWork) -> tuple[np.ndarray, Rows]:
+def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Rows]:
     """Return the aggregate of each point, and the graph between aggregates: two passes over W."""
     task, blocks = work.task, range(work.task.dimensions.n_blocks)
     group = task.inputs["symmetric_affinities"]
-    inverse_roots = degrees_of(group, task.dimensions.n_points)
+    inverse_roots = degrees_of(group, task.dimensions.n_points, workspace.empty)
     np.divide(1, np.sqrt(inverse_roots, out=inverse_roots), out=inverse_roots)
     aggregates = no_aggregates(task.dimensions.n_points)
     work.executor.progress.start(task.stage, 2 * len(blocks))
@@ -66,12 +65,12 @@ def first_coarse_graph(work: StageWork) -> tuple[np.ndarray, Rows]:
         rows = symmetric_rows_of(group, block)
         aggregates = aggregated(aggregates, rows, inverse_roots, task.dimensions.rows(block)[0])
         work.executor.progress.advance()
-    part = as_here(functools.partial(part_of_block, task, aggregates.labels, aggregates.count))
+    part = functools.partial(part_of_block, task, workspace, aggregates.labels, aggregates.count)
     parts = work.executor.map_locally(part, blocks)
-    return aggregates.labels, coarse_graph(joined(parts), aggregates.count, work.executor.over)
+    return aggregates.labels, coarse_graph(joined(parts, workspace), aggregates.count, workspace)
 
 
-def part_of_block(task: StageTask, labels: np.ndarray, count: int, block: int) -> SummedRows:
+def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, count: int, block: int) -> SummedRows:
     """Return one block's part of the graph between aggregates."""
     rows = symmetric_rows_of(task.inputs["symmetric_affinities"], block)
-    return coarse_part(rows, labels, count, task.dimensions.rows(block)[0])
+    return coarse_part(rows, labels, count, task.dimensions.rows(block)[0], workspace)

@@ -17,7 +17,7 @@ from scalemani.chunked.output import write_embedding
 from scalemani.chunked.records import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
 from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
-from scalemani.kernels.arrays.large import as_here, empty, large_arrays_from, placed
+from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer, hierarchy_bytes
@@ -83,13 +83,7 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify the residual on the full problem."""
-    with large_arrays_from(work.task.empty):
-        return solved_and_written(work)
-
-
-def solved_and_written(work: StageWork) -> dict[str, Any]:
-    """Solve and write with large arrays from wherever they are taken."""
-    graph = StreamedGraph(work)
+    graph = StreamedGraph(work, work.workspace())
     vectors, values, certificates = SOLVERS[work.task.params.embedding.solver](work, graph)
     residual = certificates["residual"]
     if work.task.params.embedding.solver == "lll+refine" and residual > work.task.params.embedding.residual:
@@ -97,7 +91,7 @@ def solved_and_written(work: StageWork) -> dict[str, Any]:
             f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
             f"{work.task.params.embedding.residual:.1e} asked for: raise embedding.max_passes"
         )
-    write_embedding(work, vectors)
+    write_embedding(work, vectors, graph.workspace.empty)
     work.task.output.write_whole({"eigenvalues": values})
     Checkpoints(work.task.output).clear()
     return certificates
@@ -106,19 +100,19 @@ def solved_and_written(work: StageWork) -> dict[str, Any]:
 class StreamedGraph:
     """W as an operator on vectors in memory: S = D^-1/2 W D^-1/2, one pass over the blocks for each product."""
 
-    def __init__(self, work: StageWork) -> None:
-        self._work = work
+    def __init__(self, work: StageWork, workspace: Workspace) -> None:
+        self._work, self.workspace = work, workspace
         self._group = work.task.inputs["symmetric_affinities"]
-        self.degrees = degrees_of(self._group, work.task.dimensions.n_points)
-        self._inverse_roots = placed(1 / np.sqrt(self.degrees))
-        self.trivial = placed(unit_roots(self.degrees))
+        self.degrees = degrees_of(self._group, work.task.dimensions.n_points, workspace.empty)
+        self._inverse_roots = workspace.as_large(1 / np.sqrt(self.degrees))
+        self.trivial = workspace.as_large(unit_roots(self.degrees))
         self._passes_again = work.task.params.embedding.solver == "lll+refine"
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (N, m)."""
-        out = empty(vectors.shape, vectors.dtype)
+        out = self.workspace.empty(vectors.shape, vectors.dtype)
         blocks = list(range(self._work.task.dimensions.n_blocks))
-        self._work.executor.over(as_here(functools.partial(self._block_product, vectors, out)), blocks)
+        self._work.executor.over(functools.partial(self._block_product, vectors, out), blocks)
         self._work.executor.progress.advance()
         return out
 
@@ -129,14 +123,15 @@ class StreamedGraph:
         normalized_product(rows, self._inverse_roots, start, vectors, out[start:stop])
 
     def _rows(self, block: int) -> Rows:
+        as_large = self.workspace.as_large
         indptr, indices, values = symmetric_rows_of(self._group, block)
-        return placed(indptr), placed(indices), placed(values)
+        return as_large(indptr), as_large(indices), as_large(values)
 
 
 Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 
 
-def landmark_vectors(task: StageTask) -> np.ndarray:
+def landmark_vectors(task: StageTask, empty: Empty) -> np.ndarray:
     """Return Z times the coordinates of the landmarks: (N, d) float64, in work order."""
     group, coordinates = task.inputs["landmark_weights"], task.inputs["landmark_embedding"].read("vectors")
     vectors = empty((task.dimensions.n_points, coordinates.shape[1]), np.float64)
@@ -149,7 +144,7 @@ def landmark_vectors(task: StageTask) -> np.ndarray:
 def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return plain LLL: no pass, and one for the certificate."""
     work.executor.progress.start(work.task.stage, 1)
-    vectors = landmark_vectors(work.task)
+    vectors = landmark_vectors(work.task, graph.workspace.empty)
     values = work.task.inputs["landmark_embedding"].read("eigenvalues")
     return vectors, values, {"residual": residual_of(graph, vectors), "passes": 0}
 
@@ -164,21 +159,22 @@ def residual_of(graph: StreamedGraph, vectors: np.ndarray) -> float:
 
 def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return the vectors refined to the residual asked for, or as far as the passes allowed go."""
-    task, asked, over = work.task, work.task.params.embedding, work.executor.over
+    task, asked, workspace = work.task, work.task.params.embedding, graph.workspace
     work.executor.progress.start(task.stage, asked.max_passes)
     wanted = task.params.n_components
-    levels = coarse_levels(task.inputs["coarse_graphs"])
-    coarse = Multilevel(levels, over)
-    transfer = Transfer(read_large(task.inputs["coarse_graphs"], "labels"), graph.degrees, levels[0].degrees, over)
+    levels = coarse_levels(task.inputs["coarse_graphs"], workspace.empty)
+    coarse = Multilevel(levels, workspace)
+    labels = read_large(task.inputs["coarse_graphs"], "labels", workspace.empty)
+    transfer = Transfer(labels, graph.degrees, levels[0].degrees, workspace)
     # The diagonal of S is zero: no point is its own neighbour.
-    smoothing = placed(np.full(len(graph.degrees), DAMPING))
+    smoothing = workspace.as_large(np.full(len(graph.degrees), DAMPING))
 
     def correct(residuals: np.ndarray) -> None:
         coarse.correct_below(transfer, 0, smoothing, residuals)
 
-    problem = RefinementProblem(graph.product, correct, graph.trivial, over)
+    problem = RefinementProblem(graph.product, correct, graph.trivial, workspace)
     checkpoints = Checkpoints(task.output)
-    state = stored_state(checkpoints)
+    state = stored_state(checkpoints, workspace)
     if state is None:
         width = n_columns(wanted, task.dimensions.n_points)
         state = initial_state(start_vectors(task, graph, transfer), problem, width)
@@ -192,18 +188,19 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     return vectors, values, {"residual": float(state.residuals[:wanted].max()), "passes": state.passes}
 
 
-def stored_state(checkpoints: Checkpoints) -> RefinementState | None:
+def stored_state(checkpoints: Checkpoints, workspace: Workspace) -> RefinementState | None:
     """Return where a run that was killed had come to, if it had."""
     arrays = checkpoints.load()
-    return None if arrays is None else RefinementState.of_arrays(arrays)
+    return None if arrays is None else RefinementState.of_arrays(arrays, workspace)
 
 
 def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:
     """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of the landmarks."""
-    coarse, wanted = read_large(task.inputs["coarse_embedding"], "vectors"), task.params.n_components
+    empty, wanted = graph.workspace.empty, task.params.n_components
+    coarse = read_large(task.inputs["coarse_embedding"], "vectors", empty)
     start = empty((len(graph.degrees), coarse.shape[1] + wanted), vector_dtype(task.params))
     transfer.prolong(coarse, start[:, : coarse.shape[1]])
-    of_landmarks = landmark_vectors(task)
+    of_landmarks = landmark_vectors(task, graph.workspace.empty)
     for panel in panels(len(start)):
         start[panel, coarse.shape[1] :] = of_landmarks[panel] * graph.trivial[panel, np.newaxis]
     return start

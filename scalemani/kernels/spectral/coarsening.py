@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.columns import panels
-from scalemani.kernels.arrays.large import as_here, concatenated, placed
-from scalemani.kernels.arrays.tiles import TILE_ROWS, Mapper
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.machine.compile import compiled
@@ -166,7 +166,9 @@ def row_slice(rows: Rows, first: int, stop: int) -> Rows:
     return indptr - indptr[0], rows[1][entries], rows[2][entries]
 
 
-def coarse_part(rows: Rows, labels: np.ndarray, n_aggregates: int, start: int) -> SummedRows:
+def coarse_part(
+    rows: Rows, labels: np.ndarray, n_aggregates: int, start: int, workspace: Workspace = IN_MEMORY
+) -> SummedRows:
     """Return one block's part of Q^T W Q: `labels` (N,) of all points, `rows` of W from `start` on."""
     scratch, parts = _scratch(n_aggregates), []
     n_rows = len(rows[0]) - 1
@@ -174,22 +176,22 @@ def coarse_part(rows: Rows, labels: np.ndarray, n_aggregates: int, start: int) -
         stop = min(first + TILE_ROWS, n_rows)
         indptr, indices, values = row_slice(rows, first, stop)
         parts.append(_summed((indptr, labels[indices], values), labels[start + first : start + stop], scratch))
-    return joined(parts)
+    return joined(parts, workspace)
 
 
-def joined(parts: Iterable[SummedRows]) -> SummedRows:
+def joined(parts: Iterable[SummedRows], workspace: Workspace = IN_MEMORY) -> SummedRows:
     """Return parts one after the other."""
     parts = list(parts)
     counts = np.concatenate([np.diff(part.indptr) for part in parts])
     return SummedRows(
-        concatenated([part.nodes for part in parts]),
-        placed(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
-        concatenated([part.indices for part in parts]),
-        concatenated([part.values for part in parts]),
+        workspace.concatenate([part.nodes for part in parts]),
+        workspace.as_large(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
+        workspace.concatenate([part.indices for part in parts]),
+        workspace.concatenate([part.values for part in parts]),
     )
 
 
-def coarse_graph(parts: SummedRows, n_aggregates: int, over: Mapper = map) -> Rows:
+def coarse_graph(parts: SummedRows, n_aggregates: int, workspace: Workspace = IN_MEMORY) -> Rows:
     """Return the rows of W_c = Q^T W Q, float32, from the parts of all blocks in row order."""
     order = np.argsort(parts.nodes, kind="stable")
     edges = np.arange(0, n_aggregates + NODES_AT_ONCE, NODES_AT_ONCE)
@@ -201,14 +203,14 @@ def coarse_graph(parts: SummedRows, n_aggregates: int, over: Mapper = map) -> Ro
         indptr = np.concatenate([[0], np.cumsum(counts)])
         entries = np.repeat(parts.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
         rows = (indptr, parts.indices[entries], parts.values[entries])
-        return joined([_summed(rows, parts.nodes[chosen], _scratch(n_aggregates))])
+        return joined([_summed(rows, parts.nodes[chosen], _scratch(n_aggregates))], workspace)
 
     filled = [slice(first, stop) for first, stop in itertools.pairwise(bounds) if stop > first]
-    _, indptr, indices, values = joined(over(as_here(merged), filled))
-    return indptr, indices, concatenated([values], np.float32)
+    _, indptr, indices, values = joined(workspace.over(merged, filled), workspace)
+    return indptr, indices, workspace.concatenate([values], np.float32)
 
 
-def coarser(rows: Rows, over: Mapper = map) -> Iterator[Level]:
+def coarser(rows: Rows, workspace: Workspace = IN_MEMORY) -> Iterator[Level]:
     """Yield the levels of a graph in memory, itself first, each once it is known how it coarsens.
 
     The last has at most DENSE_NODES nodes, or shrinks no more (a star does not).
@@ -224,13 +226,15 @@ def coarser(rows: Rows, over: Mapper = map) -> Iterator[Level]:
             yield coarsest
             return
         yield coarsest._replace(labels=state.labels)
-        rows = next_graph(rows, state, over)
+        rows = next_graph(rows, state, workspace)
 
 
-def next_graph(rows: Rows, aggregates: AggregateState, over: Mapper = map) -> Rows:
+def next_graph(rows: Rows, aggregates: AggregateState, workspace: Workspace = IN_MEMORY) -> Rows:
     """Return the rows of the graph between the aggregates of a graph in memory."""
 
     def part(panel: slice) -> SummedRows:
-        return coarse_part(row_slice(rows, panel.start, panel.stop), aggregates.labels, aggregates.count, panel.start)
+        own = row_slice(rows, panel.start, panel.stop)
+        return coarse_part(own, aggregates.labels, aggregates.count, panel.start, workspace)
 
-    return coarse_graph(joined(over(as_here(part), panels(len(rows[0]) - 1))), aggregates.count, over)
+    parts = joined(workspace.over(part, panels(len(rows[0]) - 1)), workspace)
+    return coarse_graph(parts, aggregates.count, workspace)

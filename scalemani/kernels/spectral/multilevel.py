@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.columns import panels, unit_roots
-from scalemani.kernels.arrays.large import concatenated, empty, placed
-from scalemani.kernels.arrays.tiles import Mapper, run
+from scalemani.kernels.arrays.tiles import run
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed, smoothed_residual
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.spectral.coarsening import DENSE_NODES, Level, Rows, row_slice
@@ -88,20 +88,22 @@ class Transfer:
     Parameters: `labels` (N,), the coarse node of each node; `degrees` (N,) and `coarse_degrees` (C,) of both graphs.
     """
 
-    def __init__(self, labels: np.ndarray, degrees: np.ndarray, coarse_degrees: np.ndarray, over: Mapper) -> None:
-        self._labels, self._over = labels, over
-        self._scale = placed(np.sqrt(degrees / coarse_degrees[labels]))
-        self._members = placed(np.argsort(labels, kind="stable").astype(np.int32))
+    def __init__(
+        self, labels: np.ndarray, degrees: np.ndarray, coarse_degrees: np.ndarray, workspace: Workspace = IN_MEMORY
+    ) -> None:
+        self._labels, self._workspace = labels, workspace
+        self._scale = workspace.as_large(np.sqrt(degrees / coarse_degrees[labels]))
+        self._members = workspace.as_large(np.argsort(labels, kind="stable").astype(np.int32))
         self._indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=len(coarse_degrees)))])
 
     def restricted(self, vectors: np.ndarray) -> np.ndarray:
         """Return P^T times vectors (N, m): (C, m) float32."""
-        out = empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
+        out = self._workspace.empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
 
         def part(panel: slice) -> None:
             _restrict(self._indptr, self._members, self._scale, vectors, panel.start, out[panel])
 
-        run(self._over(part, panels(len(out))))
+        run(self._workspace.over(part, panels(len(out))))
         return out
 
     def prolong(self, coarse: np.ndarray, out: np.ndarray) -> None:
@@ -110,7 +112,7 @@ class Transfer:
         def part(panel: slice) -> None:
             _prolong(self._labels, self._scale, coarse, panel.start, out[panel])
 
-        run(self._over(part, panels(len(out))))
+        run(self._workspace.over(part, panels(len(out))))
 
     def prolong_beside(self, coarse: np.ndarray, smoothing: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
         """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m), which may be `right`."""
@@ -118,29 +120,30 @@ class Transfer:
         def part(panel: slice) -> None:
             _prolong_beside(self._labels, self._scale, coarse, panel.start, smoothing, right, out[panel])
 
-        run(self._over(part, panels(len(out))))
+        run(self._workspace.over(part, panels(len(out))))
 
 
 class Multilevel:
     """Graphs in memory, finest first, as operators: products S x, V-cycles, and leading eigenvectors of the finest."""
 
-    def __init__(self, levels: Sequence[Level], over: Mapper = map) -> None:
-        self._levels, self._over = levels, over
-        self._inverse_roots = [placed(1 / np.sqrt(level.degrees)) for level in levels]
+    def __init__(self, levels: Sequence[Level], workspace: Workspace = IN_MEMORY) -> None:
+        self._levels, self._workspace = levels, workspace
+        self._inverse_roots = [workspace.as_large(1 / np.sqrt(level.degrees)) for level in levels]
         self._transfers = [
-            Transfer(fine.labels, fine.degrees, coarse.degrees, over) for fine, coarse in itertools.pairwise(levels)
+            Transfer(fine.labels, fine.degrees, coarse.degrees, workspace)
+            for fine, coarse in itertools.pairwise(levels)
         ]
         self._smoothing = [DAMPING / np.maximum(1 - self._loops(level), LEAST_DIAGONAL) for level in range(len(levels))]
         self._dense = self._eigendecomposition() if len(levels[-1].degrees) <= DENSE_NODES else None
 
     def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (n, m) on a level."""
-        out, roots = empty(vectors.shape, vectors.dtype), self._inverse_roots[level]
+        out, roots = self._workspace.empty(vectors.shape, vectors.dtype), self._inverse_roots[level]
 
         def part(panel: slice) -> None:
             normalized_product(self._rows(level, panel), roots, panel.start, vectors, out[panel])
 
-        run(self._over(part, panels(len(out))))
+        run(self._workspace.over(part, panels(len(out))))
         return out
 
     def corrected(self, right: np.ndarray, level: int = 0) -> np.ndarray:
@@ -150,7 +153,7 @@ class Multilevel:
             if self._dense is None:
                 return np.asarray(smoothing[:, np.newaxis] * right, right.dtype)
             return np.asarray(self._dense.inverse @ right)
-        found, out = empty(right.shape, right.dtype), empty(right.shape, right.dtype)
+        found, out = (self._workspace.empty(right.shape, right.dtype) for _ in range(2))
 
         def before(panel: slice) -> None:
             smoothed_residual(self._rows(level, panel), roots, smoothing, panel.start, right, out[panel])
@@ -158,10 +161,10 @@ class Multilevel:
         def after(panel: slice) -> None:
             smoothed(self._rows(level, panel), roots, smoothing, panel.start, right, found, out[panel])
 
-        run(self._over(before, panels(len(right))))
+        run(self._workspace.over(before, panels(len(right))))
         transfer = self._transfers[level]
         transfer.prolong_beside(self.corrected(transfer.restricted(out), level + 1), smoothing, right, found)
-        run(self._over(after, panels(len(right))))
+        run(self._workspace.over(after, panels(len(right))))
         return out
 
     def correct_below(self, transfer: Transfer, level: int, smoothing: np.ndarray, right: np.ndarray) -> None:
@@ -186,7 +189,8 @@ class Multilevel:
             vectors, steps = random_columns(len(self._levels[-1].degrees), n_vectors, seed), STEPS_FROM_RANDOM
         for level in reversed(range(len(self._levels))):
             if level < len(self._levels) - 1:
-                coarse, vectors = vectors, empty((len(self._levels[level].degrees), vectors.shape[1]), np.float32)
+                shape = len(self._levels[level].degrees), vectors.shape[1]
+                coarse, vectors = vectors, self._workspace.empty(shape, np.float32)
                 self._transfers[level].prolong(coarse, vectors)
                 steps = _steps(len(vectors))
             if steps:
@@ -203,13 +207,13 @@ class Multilevel:
             else:
                 self.correct_below(self._transfers[level], level + 1, self._smoothing[level], residuals)
 
-        problem = RefinementProblem(apply, correct, unit_roots(self._levels[level].degrees), self._over)
+        problem = RefinementProblem(apply, correct, unit_roots(self._levels[level].degrees), self._workspace)
         state = initial_state(vectors, problem, vectors.shape[1])
         for _ in range(steps):
             if state.residuals.max() <= LEAST_RESIDUAL:
                 break
             state = step(state, problem, LEAST_RESIDUAL)
-        return concatenated([state.vectors])
+        return self._workspace.concatenate([state.vectors])
 
     def _loops(self, level: int) -> np.ndarray:
         """Return the diagonal of S: weight inside aggregates."""

@@ -21,8 +21,8 @@ from numpy.typing import DTypeLike
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.columns import TILE, column_squares, combine, inner_products, residuals_into
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.arrays.large import concatenated, empty, zeros
 from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.spectral.eigenproblem import sign_rule
 
 FEWEST_GUARDS = 6
@@ -35,13 +35,13 @@ STEPS_BETWEEN_GRAMS = 8  # after so many, what is known of X and P is computed a
 @dataclass(frozen=True)
 class RefinementProblem:
     """What is refined. `apply`, X (N, n) to S X, a new array; `correct`, turns residuals R (N, a) in place into
-    approximate solutions of (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `over`, a map for panels of rows.
+    approximate solutions of (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `workspace`, where steps run.
     """
 
     apply: Callable[[np.ndarray], np.ndarray]
     correct: Callable[[np.ndarray], None]
     trivial: np.ndarray
-    over: Mapper = map
+    workspace: Workspace = IN_MEMORY
 
 
 @dataclass(frozen=True)
@@ -74,12 +74,12 @@ class RefinementState:
         return {**{name: np.asarray(value) for name, value in vars(self).items()}, **large}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "RefinementState":
+    def of_arrays(cls, arrays: Mapping[str, np.ndarray], workspace: Workspace = IN_MEMORY) -> "RefinementState":
         """Return the state that gave `arrays`."""
         values: dict[str, Any] = dict(arrays)
         for name in ("basis", "images"):
             columns, width = arrays[name], 2 * len(arrays["values"])
-            values[name] = zeros((len(columns), width), columns.dtype)
+            values[name] = workspace.zeros((len(columns), width), columns.dtype)
             values[name][:, : columns.shape[1]] = columns
         return cls(**{**values, "passes": int(arrays["passes"]), "fresh": bool(arrays["fresh"])})
 
@@ -112,13 +112,13 @@ def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -
     their dtype is that of the iteration (float32 reaches residuals of 4e-6). Dependent columns are dropped; RankError
     when none is left.
     """
-    over, trivial = problem.over, _trivial_column(problem, vectors.dtype)
+    over, trivial = problem.workspace.over, _trivial_column(problem, vectors.dtype)
     lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
     combine((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), vectors, over)
     # What is left of a constant column is rounding.
     kept = column_squares(vectors, over) > TRIVIAL_SHARE * lengths
     free = vectors if kept.all() else np.ascontiguousarray(vectors[:, kept])
-    found = _ritz_vectors(free, problem.apply(free), width, over)
+    found = _ritz_vectors(free, problem.apply(free), width, problem.workspace)
     if found is None:
         raise RankError("the vectors to refine are constant, zero or not finite: start from others")
     return found
@@ -126,18 +126,22 @@ def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -
 
 def renewed(state: RefinementState, problem: RefinementProblem) -> RefinementState:
     """Return the state one pass later with products just made, without directions; its arrays are those of `state`."""
-    vectors = concatenated([state.vectors])
-    found = _ritz_vectors(vectors, problem.apply(vectors), len(state.values), problem.over, state)
+    vectors = problem.workspace.concatenate([state.vectors])
+    found = _ritz_vectors(vectors, problem.apply(vectors), len(state.values), problem.workspace, state)
     if found is None:
         raise RankError("the vectors that are refined are no longer finite: ask for a larger residual")
     return replace(found, passes=state.passes + 1)
 
 
 def _ritz_vectors(
-    vectors: np.ndarray, products: np.ndarray, width: int, over: Mapper, reused: RefinementState | None = None
+    vectors: np.ndarray,
+    products: np.ndarray,
+    width: int,
+    workspace: Workspace,
+    reused: RefinementState | None = None,
 ) -> RefinementState | None:
     """Return the state of the best vectors in a span; None where the span is empty or not finite."""
-    n_vectors = vectors.shape[1]
+    over, n_vectors = workspace.over, vectors.shape[1]
     both = inner_products((vectors,), (vectors, products), over, np.float64) if n_vectors else np.empty((0, 0))
     if both.size == 0 or not np.isfinite(both).all():
         return None
@@ -146,7 +150,7 @@ def _ritz_vectors(
     if reused is not None and reused.basis.shape == shape:
         basis, images = reused.basis, reused.images
     else:
-        basis, images = (zeros(shape, vectors.dtype) for _ in range(2))
+        basis, images = (workspace.zeros(shape, vectors.dtype) for _ in range(2))
     combine((vectors,), coefficients, basis, over)
     combine((products,), coefficients, images, over)
     residuals = residuals_into(None, basis, images, values, over)
@@ -162,13 +166,13 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
 
     Vectors whose residual is within `target` take part, but ask for nothing new.
     """
-    over, width = problem.over, len(state.quotients)
+    over, width = problem.workspace.over, len(state.quotients)
     active = np.flatnonzero(state.residuals > target)
     basis, images = state.basis[:, :width], state.images[:, :width]
-    added = empty((len(basis), len(active)), basis.dtype)
+    added = problem.workspace.empty((len(basis), len(active)), basis.dtype)
     residuals_into(added, basis, images, state.values, over, active)
     problem.correct(added)
-    added = _orthonormal(added, basis, _trivial_column(problem, basis.dtype), over)
+    added = _orthonormal(added, basis, _trivial_column(problem, basis.dtype), problem.workspace)
     products = problem.apply(added)
     overlap, projected = _joint_products(state, added, products, over)
     values, coefficients = _ritz(overlap, projected, len(state.values))
@@ -180,12 +184,12 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
     return RefinementState(state.basis, state.images, quotients, values, residuals, state.passes + 1, False)
 
 
-def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, over: Mapper) -> np.ndarray:
+def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, workspace: Workspace) -> np.ndarray:
     """Return unit vectors that span vectors (N, a) beside an orthonormal basis; dependent ones are left out.
 
     They are orthogonal to a thousandth: the Rayleigh-Ritz step heeds their true inner products.
     """
-    n_known = basis.shape[1] + 1
+    over, n_known = workspace.over, basis.shape[1] + 1
     products = inner_products((basis, trivial, vectors), (vectors,), over)
     shares, own = products[:n_known], products[n_known:]
     left = own - shares.T @ shares
@@ -193,7 +197,7 @@ def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, ov
     left[:, np.diag(left) <= DEPENDENT * np.diag(own)] = 0
     left = np.where(np.diag(left)[:, np.newaxis] > 0, left, 0)
     unit = _orthonormal_coefficients(left, DEPENDENT)
-    out = empty((len(vectors), unit.shape[1]), vectors.dtype)
+    out = workspace.empty((len(vectors), unit.shape[1]), vectors.dtype)
     combine((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
     return out
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import smoothed, smoothed_residual
 from scalemani.kernels.spectral.coarsening import aggregated, coarse_graph, coarse_part, coarser, joined, no_aggregates
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
@@ -72,14 +73,14 @@ def test_levels_shrink_keep_the_total_weight_and_do_not_depend_on_threads(large)
     for level in levels:
         np.testing.assert_allclose(level.degrees.sum(), large.degrees.sum(), rtol=1e-5)
     with ThreadPoolExecutor(2) as pool:
-        for one, other in zip(levels, coarser(csr_arrays(large.w), pool.map), strict=True):
+        for one, other in zip(levels, coarser(csr_arrays(large.w), Workspace(pool.map)), strict=True):
             for a, b in zip((*one.rows, one.degrees, one.labels), (*other.rows, *other[1:]), strict=True):
                 np.testing.assert_array_equal(a, b)
 
 
 def test_prolongation_has_orthonormal_columns_and_gives_the_galerkin_problem(graph):
     fine, coarse = list(coarser(csr_arrays(graph.w)))[:2]
-    transfer = Transfer(fine.labels, fine.degrees, coarse.degrees, map)
+    transfer = Transfer(fine.labels, fine.degrees, coarse.degrees)
     p = np.empty((3000, len(coarse.degrees)), np.float32)
     transfer.prolong(np.eye(len(coarse.degrees), dtype=np.float32), p)
     np.testing.assert_allclose(p.T @ p, np.eye(p.shape[1]), atol=1e-5)
@@ -120,7 +121,7 @@ def test_v_cycles_solve_the_equation(large):
 def test_eigenvectors_of_coarse_graphs_and_corrections_make_few_passes(large):
     fine, *coarse = coarser(csr_arrays(large.w))
     levels = Multilevel(coarse)
-    transfer = Transfer(fine.labels, fine.degrees, coarse[0].degrees, map)
+    transfer = Transfer(fine.labels, fine.degrees, coarse[0].degrees)
     vectors = levels.eigenvectors(n_start_columns(2, 20_000))
     start = np.empty((20_000, vectors.shape[1]), np.float32)
     transfer.prolong(vectors, start)

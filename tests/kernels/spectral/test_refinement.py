@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.columns import column_squares, combine, inner_products, residuals_into, unit_roots
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.measures import subspace_angle
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.refinement import (
@@ -64,7 +65,7 @@ def unchanged(residuals):
 
 
 def problem_of(graph, over=map):
-    return RefinementProblem(graph.apply, unchanged, graph.trivial, over)
+    return RefinementProblem(graph.apply, unchanged, graph.trivial, Workspace(over))
 
 
 def refined_from(graph, vectors, n_wanted, target, max_passes):
