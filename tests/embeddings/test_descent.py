@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from scalemani.embeddings.descent import State
+from scalemani.embeddings.descent import State, step
 from scalemani.embeddings.objectives import OBJECTIVES, Evaluation, Problem, affinity_scale
-from scalemani.embeddings.phases import Phase, descend
+from scalemani.embeddings.phases import Phase, descend, direction_of, line_search_of
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, ConvergenceError
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -30,11 +30,11 @@ N_POINTS = 120
 @pytest.fixture(scope="module")
 def ring():
     """Affinities of points on a closed curve, and a random start."""
-    weights = sp.diags_array([np.exp(-(step**2) / 4) * np.ones(N_POINTS) for step in range(1, 6)], offsets=range(1, 6))
+    weights = sp.diags_array([np.exp(-(away**2) / 4) * np.ones(N_POINTS) for away in range(1, 6)], offsets=range(1, 6))
     dense = weights.toarray()[:N_POINTS, :N_POINTS]
-    for step in range(1, 6):
-        for n in range(N_POINTS - step, N_POINTS):
-            dense[n, (n + step) % N_POINTS] = np.exp(-(step**2) / 4)
+    for away in range(1, 6):
+        for n in range(N_POINTS - away, N_POINTS):
+            dense[n, (n + away) % N_POINTS] = np.exp(-(away**2) / 4)
     matrix = sp.csr_matrix(dense + dense.T)
     rows = AffinityRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32), matrix.data)
     return rows, np.random.default_rng(0).normal(size=(N_POINTS, 2))
@@ -138,6 +138,36 @@ def test_threads_change_no_bit(ring):
     with ThreadPoolExecutor(3) as pool:
         together = list(descend(replace(problem_of(rows, "t-sne"), over=pool.map), phases, "exact", State(start)))[-1]
     np.testing.assert_array_equal(alone.positions, together.positions)
+
+
+@pytest.mark.parametrize("method", ["barnes-hut", "grid"])
+def test_a_scheduled_descent_is_one_of_steps_that_are_summed_ever_more_exactly(ring, method):
+    rows, start = ring
+    phase = Phase("gradient-descent", 6, kappa=8, length=0.01, tolerance=1e-4, schedule=3)
+    problem = problem_of(rows, "elastic-embedding", strength=3.0)
+    state = State(start)
+    for tolerance in (0.1, 0.01, 0.001, 1e-4, 1e-4, 1e-4):  # by equal ratios from 0.1, then as asked
+        sums = make_repulsion(method, "gaussian", tolerance)
+        state = step(problem, sums, direction_of(phase, problem), line_search_of(phase), state)
+    found = list(descend(problem, [phase], method, State(start)))
+    np.testing.assert_allclose(found[-1].positions, state.positions, rtol=1e-12)
+    unscheduled = list(descend(problem, [replace(phase, schedule=0)], method, State(start)))
+    assert np.abs(unscheduled[-1].positions - state.positions).max() > 1e-6
+
+
+@pytest.mark.parametrize("window", [3, 7, 20])
+def test_a_phase_is_judged_by_its_fall_over_a_window(ring, window):
+    rows, start = ring
+    phase = Phase("fixed-point", 300, window=window)
+    values = [state.value for state in states(rows, start, "s-sne", [phase])]
+    ends = [
+        number
+        for number in range(2 * window, 300, window)
+        if values[number - window - 1] - values[number - 1] < 1e-3 * abs(values[number - window - 1])
+    ]
+    found = states(rows, start, "s-sne", [replace(phase, converged=1e-3)])
+    assert len(found) == ends[0]
+    assert found[-1].ended_after == ends[0]
 
 
 def test_an_accuracy_schedule_tightens():
