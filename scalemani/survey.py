@@ -16,7 +16,7 @@ from scalemani.sources import PointsSource
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
-from scalemani.workers.driver import Needs
+from scalemani.workers.budget import Batch, MemoryNeed
 from scalemani.workers.executor import Executor
 
 BLOCK_BYTES = 16 * 2**20
@@ -92,8 +92,8 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     executor.progress.start("reading", dimensions.n_blocks)
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
     if reachable(source):
-        needs = Needs("reading", "reading", each=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
-        seen = executor.fold(look, seen_together, blocks, needs=needs)
+        need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
+        seen = executor.fold(look, seen_together, blocks, batch=Batch("reading", "reading", need))
     else:
         seen = executor.fold_locally(look, seen_together, blocks, source.sequential)
     constant = check_magnitude(seen.minima, seen.maxima, dtype)

@@ -14,7 +14,7 @@ from scalemani.memory.mapped import MappedRows, Table, mapped_arrays
 from scalemani.params import Parameters
 from scalemani.sources import PointsSource
 from scalemani.store.groups import StageGroup, block_unit
-from scalemani.workers.driver import Needs
+from scalemani.workers.budget import Batch
 from scalemani.workers.executor import Executor, timed
 from scalemani.workers.folds import folded, runs_of
 
@@ -46,20 +46,6 @@ class Dimensions:
         """Return the first row of a block and the one after its last."""
         start = block * self.block_rows
         return start, min(start + self.block_rows, self.n_points)
-
-
-@dataclass(frozen=True)
-class MemoryNeed:
-    """Bytes a stage needs: once a process, for each task at work, and what a cache of blocks can put to use.
-
-    `growing` are those of arrays with a row a point: held in memory by each process where that leaves room for all
-    tasks, in mapped files where it does not.
-    """
-
-    fixed: int
-    per_task: int
-    cache: int = 0
-    growing: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,7 +100,7 @@ Combine = Callable[[Any, Any], Any]
 
 @dataclass(frozen=True)
 class StageWork:
-    """A stage at work: its task, where tasks run, how many at once in all and in one process, and what they need.
+    """A stage at work: its task, where tasks run, how many at once in all and in one process, and of which batch.
 
     `points` is what the stage `points` reads; all other stages read groups of the store alone.
     """
@@ -123,7 +109,7 @@ class StageWork:
     executor: Executor
     at_once: int
     in_one_process: int = 1
-    needs: Needs = field(default_factory=Needs)
+    batch: Batch = field(default_factory=Batch)
     points: PointsInput | None = None
 
     def workspace(self) -> Workspace:
@@ -163,7 +149,7 @@ class StageWork:
         """Return function(task, run) of all runs, combined in order, for what is not stored: see `folds.runs_of`."""
         self.executor.progress.start(shown or self.task.stage, len(runs))
         part = functools.partial(part_of_fold, function, shown or "part", self.task)
-        return self.executor.fold(part, combine, runs, self.at_once, self.needs)
+        return self.executor.fold(part, combine, runs, self.at_once, self.batch)
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
         """Return function(task, block) of all blocks, combined in order, most of it where it is computed."""
@@ -183,7 +169,7 @@ class StageWork:
         self, write: Callable[[StageTask, Sequence[int]], None], runs: Sequence[Sequence[int]], step: str = ""
     ) -> None:
         missing = self._missing(runs, step)
-        self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.needs)
+        self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.batch)
         self.task.output.refresh()
 
     def _missing(self, runs: Sequence[Sequence[int]], step: str = "") -> list[list[int]]:

@@ -18,7 +18,7 @@ from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object, digest
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey, checked_block_rows
-from scalemani.workers.driver import Needs
+from scalemani.workers.budget import Batch
 from scalemani.workers.executor import Executor
 
 KEY_CHARACTERS = 16
@@ -36,7 +36,7 @@ class PlannedStage:
     memory: int
     disk: DiskUse
     fit: Fit
-    needs: Needs
+    batch: Batch
 
     @property
     def at_once(self) -> int:
@@ -116,17 +116,16 @@ def make_plan(
     for stage in stages:
         need = STAGES[stage.name].memory(dimensions, params)
         used = fit(stage.name, need, processes, dimensions)
-        held = used.held + used.cache_bytes
-        total = held + min(used.in_one_process, used.at_once) * need.per_task
+        total = used.need.total(min(used.in_one_process, used.at_once))
         group = store.group(stage.name, keys[stage.name], dimensions.block_rows)
         disk = DiskUse()
         if not group.complete:
             writes = STAGES[stage.name].disk(dimensions, params)
             mapped = mapped_bytes(need, writes.uncached, used, len(processes))
             disk = disk_use(writes, found.stored_row_bytes, dimensions, group.committed_bytes, mapped)
-        needs = Needs(stage.name, group.path, held, need.per_task)
+        batch = Batch(stage.name, group.path, used.need)
         values = stage_params(stage, params)
-        planned.append(PlannedStage(stage, keys[stage.name], values, group, total, disk, used, needs))
+        planned.append(PlannedStage(stage, keys[stage.name], values, group, total, disk, used, batch))
     return Plan(method, params, dimensions, tuple(planned), store.root, store.objects.free_bytes(), within)
 
 

@@ -1,14 +1,15 @@
 """What a run may use: tasks at once and caches within a budget of memory, and the disk that it will write to."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from dask.utils import format_bytes
 
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed
+from scalemani.chunked.work import Dimensions, DiskNeed
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.memory.mapped import TOUCHED_BYTES
-from scalemani.workers.driver import Needs, slots
+from scalemani.workers.budget import Budget, MemoryNeed
 
 PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
@@ -18,49 +19,45 @@ BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
 class Fit(NamedTuple):
     """How a stage uses the processes there are.
 
-    Tasks at once in all and in one of them, what a process holds whatever it does, bytes of its cache, and whether
-    arrays that grow with the points are in memory.
+    Tasks at once in all and in one process; what these need, with the process itself, with what its cache has room for,
+    and without what is mapped; and whether arrays that grow with the points are in memory.
     """
 
     at_once: int
     in_one_process: int
-    held: int
-    cache_bytes: int
+    need: MemoryNeed
     in_memory: bool
 
 
-def fit(name: str, need: MemoryNeed, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions) -> Fit:
+def fit(name: str, need: MemoryNeed, processes: Sequence[Budget], dimensions: Dimensions) -> Fit:
     """Return how many tasks of a stage run at once and the bytes of its cache, or refuse the budget.
 
     The cache is what the smallest process that can hold a task has to spare.
     """
     blocks = max(dimensions.n_blocks, 1)
-    least = PROCESS_BYTES + need.fixed
+    held = replace(need, fixed=PROCESS_BYTES + need.fixed, cache=0)
     in_memory = need.growing <= TOUCHED_BYTES or all(
-        slots(threads, memory, Needs(shared=least + need.growing, each=need.per_task)) >= min(threads, blocks)
-        for threads, memory in processes
+        process.fit(held) >= min(process.threads, blocks) for process in processes
     )
-    held = Needs(shared=least + (need.growing if in_memory else TOUCHED_BYTES), each=need.per_task)
-    tasks = [(min(slots(threads, memory, held), blocks), memory) for threads, memory in processes]
+    if not in_memory:
+        held = replace(held, fixed=held.fixed + TOUCHED_BYTES, growing=0)
+    tasks = [(min(process.fit(held), blocks), process.memory) for process in processes]
     able = [(at_once, memory) for at_once, memory in tasks if at_once]
     if not able:
-        raise MemoryBudgetError(too_little(name, need, held, processes, dimensions))
-    spare = [memory - held.shared - at_once * need.per_task for at_once, memory in able if memory]
+        raise MemoryBudgetError(too_little(name, held, processes, dimensions))
+    cache = min([need.cache, *(memory - held.total(at_once) for at_once, memory in able if memory)])
     at_once = min(sum(count for count, _ in able), blocks)
-    cache = min([need.cache, *spare])
-    return Fit(at_once, max(count for count, _ in able), held.shared, cache, in_memory)
+    return Fit(at_once, max(count for count, _ in able), replace(held, cache=cache), in_memory)
 
 
-def too_little(
-    name: str, need: MemoryNeed, held: Needs, processes: Sequence[tuple[int, int | None]], dimensions: Dimensions
-) -> str:
+def too_little(name: str, held: MemoryNeed, processes: Sequence[Budget], dimensions: Dimensions) -> str:
     """Return what to say of a budget that cannot hold one task of a stage."""
-    least, largest = held.shared + held.each, max(memory or 0 for _, memory in processes)
+    least, largest = held.total(1), max(memory or 0 for _, memory in processes)
     several = len(processes) > 1
     return (
         f"stage {name} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
         f"process, {format_bytes(held.shared - PROCESS_BYTES)} for what all tasks share, "
-        f"{format_bytes(need.per_task)} for a block of {dimensions.block_rows} rows), the budget"
+        f"{format_bytes(held.per_task)} for a block of {dimensions.block_rows} rows), the budget"
         f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
         f"{format_bytes(least * (1 + several * len(processes)))}"
         f"{', or the memory of the workers of a cluster' if several else ''}, or start a new run with smaller "
@@ -89,7 +86,7 @@ def disk_use(need: DiskNeed, point_bytes: float, dimensions: Dimensions, committ
 def mapped_bytes(need: MemoryNeed, uncached: int, used: Fit, n_processes: int) -> int:
     """Return the bytes of the files that processes map while a stage runs, where memory has no room for them."""
     grown = 0 if used.in_memory else need.growing
-    read = 0 if used.in_memory and used.cache_bytes >= uncached else uncached
+    read = 0 if used.in_memory and used.need.cache >= uncached else uncached
     return n_processes * (grown + read)
 
 

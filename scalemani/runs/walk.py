@@ -154,9 +154,9 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     if group.complete:
         return
     group.objects.set_json(INPUTS, contents)
-    task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.cache_bytes, planned.fit.in_memory)
+    task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.need.cache, planned.fit.in_memory)
     points = PointsInput(source, found.tile_digests, found.constant_features)
-    work = StageWork(task, executor, planned.at_once, planned.fit.in_one_process, planned.needs, points)
+    work = StageWork(task, executor, planned.at_once, planned.fit.in_one_process, planned.batch, points)
     started = time.perf_counter()
     with PeakMemory() as peak:
         certificates = STAGES[name].run(work)

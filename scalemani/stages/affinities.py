@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.chunked.records import graph_block
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
+from scalemani.workers.budget import MemoryNeed
 
 BYTES_PER_EDGE = 90  # distances as read and squared, affinities in float64 and as stored, and all in encoded form
 

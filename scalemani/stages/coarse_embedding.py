@@ -3,10 +3,11 @@
 from typing import Any
 
 from scalemani.chunked.records import coarse_levels
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
 from scalemani.kernels.spectral.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
 from scalemani.kernels.spectral.refinement import n_start_columns
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.records import degrees_of, level_arrays, level_folder, symmetric_rows_of
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
     Rows,
@@ -20,6 +20,7 @@ from scalemani.kernels.spectral.coarsening import (
 )
 from scalemani.kernels.spectral.multilevel import hierarchy_bytes
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
 BYTES_PER_SUM = 12  # float64 and int32

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.records import graph_block, sketch_basis
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.graph.components import (
     Components,
@@ -20,6 +20,7 @@ from scalemani.kernels.graph.components import (
 )
 from scalemani.memory.kept import gather_rows
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 MOST_QUERIES = 8192  # with many components, fewer of their points look for a bridge
 QUERIES_PER_COMPONENT = 64

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.output import write_embedding
 from scalemani.chunked.records import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
@@ -32,6 +32,7 @@ from scalemani.kernels.spectral.refinement import (
 )
 from scalemani.memory.kept import kept, read_large
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 CHECKPOINT_SECONDS = 10.0
 FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64

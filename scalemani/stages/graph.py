@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.records import final_step
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
+from scalemani.workers.budget import MemoryNeed
 
 COPIES_AT_WORK = 3  # rows gathered, numbers translated, and a source block
 

@@ -3,9 +3,10 @@
 from typing import Any
 
 from scalemani.chunked.records import read_matrix
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
 from scalemani.kernels.spectral.eigenproblem import solve_reduced
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 FACTOR_BYTES_PER_ENTRY = 8
 DENSE_COPIES = 3  # A~, B~ and the factor, where the problem is solved dense or fills in

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
 from scalemani.memory.kept import kept, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
+from scalemani.workers.budget import MemoryNeed
 
 SKETCH_BYTES_PER_LANDMARK = 4 * 65 + 8 * 64
 ROWS_OF_BOUNDS = 64

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.functions.landmarks import LANDMARK_METHODS
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -13,6 +13,7 @@ from scalemani.kernels.landmarks.seeding import kmeans_plus_plus
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows, random_landmarks
 from scalemani.memory.kept import gather_rows
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 COPIES_OF_SAMPLE = 3  # the points as stored, in float32 while they are compared, and a block on its way
 

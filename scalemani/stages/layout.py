@@ -13,7 +13,7 @@ import numpy as np
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.records import affinity_rows
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
 from scalemani.embeddings.phases import LEARNT_PAIRS, descend
@@ -21,6 +21,7 @@ from scalemani.embeddings.recipes import direction_of, phases_of, start_deviatio
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 EDGES_PER_NEIGHBOR = 1.9  # nonzeros of W for every edge of the graph
 BYTES_PER_EDGE = 8

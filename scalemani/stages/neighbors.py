@@ -12,7 +12,7 @@ import numpy as np
 
 from scalemani.chunked.records import round_step, sketch_basis
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES, proposed, refined
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
@@ -24,6 +24,7 @@ from scalemani.memory.kept import gather_rows, kept, kept_latest, mapped, reside
 from scalemani.memory.mapped import Table
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
+from scalemani.workers.budget import MemoryNeed
 
 EXACT_BELOW = 20_000  # points; up to here looking at every pair is quicker than anything that has to be trained
 LEAST_GAIN = 0.002  # of recall; a round that brings less has stopped helping

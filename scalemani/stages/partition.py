@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.records import sketch_basis
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.neighbors.cells import nearest_cells, train_cells
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
+from scalemani.workers.budget import MemoryNeed
 
 MOST_BASIS_ROWS = 10_000  # more would not move the axes by anything that matters for choosing candidates
 

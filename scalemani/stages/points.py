@@ -5,13 +5,14 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.errors import StoreError
 from scalemani.memory.kept import kept
 from scalemani.params import Parameters
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
 from scalemani.survey import reachable, unchanged
+from scalemani.workers.budget import MemoryNeed
 
 SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
 COPIES_AT_WORK = 4  # the block read, its encoded form, and the codec's and the reader's buffers

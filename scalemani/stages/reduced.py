@@ -9,10 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.records import matrix_arrays, read_matrix, symmetric_block, weights_block, weights_rows
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, laplacian_of, symmetric_part, weighted_product
 from scalemani.memory.kept import release
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 BYTES_PER_ENTRY = 12  # float64 and int32
 PARTS = ("affinity", "mass")
@@ -60,8 +61,9 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     work.map_parts(reduced_part)
     release()  # of Z, which is not needed any more
-    needs = replace(work.needs, shared=0, each=work.needs.shared + work.needs.each)
-    alone, level = replace(work, at_once=1, needs=needs), 0  # a sum takes what is planned once a process
+    # A sum takes what is planned once a process.
+    batch = replace(work.batch, need=MemoryNeed(per_task=work.batch.need.total(1)))
+    alone, level = replace(work, at_once=1, batch=batch), 0
     while n_parts(task, level) > SUMMED_TOGETHER:
         level += 1
         alone.map_parts(functools.partial(summed_part, level), step_of(level), n_parts(task, level))

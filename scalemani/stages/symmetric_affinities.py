@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.records import graph_block
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.graph.symmetric import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
 from scalemani.params import Parameters
+from scalemani.workers.budget import MemoryNeed
 
 BYTES_PER_INCOMING_EDGE = 24  # target, source and value, held twice while the parts are joined
 BYTES_PER_ROW_EDGE = 60  # a block of the graph as read, and its rows of W before and after they are cut to size

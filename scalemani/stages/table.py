@@ -2,7 +2,7 @@
 
 from typing import Any, Protocol
 
-from scalemani.chunked.work import Dimensions, DiskNeed, MemoryNeed, StageWork
+from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
 from scalemani.params import Parameters
 from scalemani.stages import (
     affinities,
@@ -23,6 +23,7 @@ from scalemani.stages import (
     symmetric_affinities,
     work_points,
 )
+from scalemani.workers.budget import MemoryNeed
 
 
 class StageCode(Protocol):

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scalemani.chunked.records import sketch_basis
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, MemoryNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.neighbors.cells import group_by_cell
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.memory.kept import gather_into, resident
 from scalemani.params import Parameters
 from scalemani.store.schema import RowArray
+from scalemani.workers.budget import MemoryNeed
 
 BYTES_PER_ROW_NUMBER = 16  # the order and what sorting it takes
 

@@ -17,6 +17,7 @@ from distributed.security import Security
 
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.store.run_store import RunStore
+from scalemani.workers.budget import Budget
 from scalemani.workers.tls import certificate_paths
 
 CONNECT_SECONDS = 30
@@ -152,7 +153,7 @@ def quiet() -> Iterator[None]:
             logger.setLevel(level)
 
 
-def capacities(client: Client) -> list[tuple[int, int | None]]:
+def capacities(client: Client) -> list[Budget]:
     """Return the threads and the bytes (None: no limit) of every worker; wait for the first one."""
     try:
         client.wait_for_workers(1, timeout=REACH_SECONDS)
@@ -163,7 +164,7 @@ def capacities(client: Client) -> list[tuple[int, int | None]]:
         ) from error
     except OSError as error:
         raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
-    return [(worker["nthreads"], worker["memory_limit"] or None) for worker in workers]
+    return [Budget(worker["nthreads"], worker["memory_limit"] or None) for worker in workers]
 
 
 def check_reach(client: Client, root: str | Path) -> None:

@@ -19,6 +19,7 @@ from distributed import Client, Future, KilledWorker
 
 from scalemani.errors import ScalemaniError, SchedulerLostError, WorkersLostError
 from scalemani.memory.kept import enter
+from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.own_process import EndedApartError, poison_error, run_alone, run_apart, unlucky_error
 
 TASKS_AT_HAND = 2  # for each thread: one at work, one waiting, so that no thread waits for the driver
@@ -31,21 +32,6 @@ SETTLED_SECONDS = 4.0
 APART_AFTER = 2  # workers that went with a unit; from then on it has a process of its own
 MOST_APART = 2  # processes that a unit may end
 MOST_LOST = 12  # workers that may go with a unit that ends no process of its own
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What the tasks of a stage take: its name, a name for what its processes keep, and bytes a process and a task."""
-
-    stage: str = "a stage"
-    scope: str = ""
-    shared: int = 0
-    each: int = 0
-
-
-def slots(threads: int, memory: int | None, needs: Needs) -> int:
-    """Return how many tasks run side by side in a process of so many threads and bytes (None or 0: no limit)."""
-    return threads if not memory else max(0, min(threads, (memory - needs.shared) // max(needs.each, 1)))
 
 
 @dataclass
@@ -75,14 +61,14 @@ class ClusterMap:
     client: Client
     function: Callable[[Any], Any]
     units: Sequence[Any]
-    needs: Needs
+    batch: Batch
     advance: Callable[[], None]
     restore: Callable[[], None]
     keep: Callable[[int, Any], Any] | None = None
 
     def __post_init__(self) -> None:
         self._content = cloudpickle.dumps(self.function)
-        self._name = f"{self.needs.stage}-{uuid.uuid4().hex[:12]}"
+        self._name = f"{self.batch.stage}-{uuid.uuid4().hex[:12]}"
         self._waiting = collections.deque(range(len(self.units)))
         self._again: set[int] = set()  # units whose workers went
         self._workers: dict[str, Worker] = {}
@@ -126,7 +112,7 @@ class ClusterMap:
         described = (self._asked("identity", n_workers=-1) or {}).get("workers", {}) if new else {}
         for address in new & described.keys():
             limit = described[address].get("memory_limit")
-            at_once = slots(threads[address], limit, self.needs)
+            at_once = Budget(threads[address], limit).fit(self.batch.need)
             most = at_once * TASKS_AT_HAND if at_once == threads[address] else at_once
             self._workers[address] = Worker(at_once, most, limit or 0)
         self._refuse_emptiness(bool(threads))
@@ -156,7 +142,7 @@ class ClusterMap:
         if now - self._peopled > WORKERS_LOST_SECONDS:
             lost = "none has the memory for one task" if peopled else "none is there"
             raise WorkersLostError(
-                f"stage {self.needs.stage} has no worker: {lost}, for {now - self._peopled:.0f} s; start workers (of "
+                f"stage {self.batch.stage} has no worker: {lost}, for {now - self._peopled:.0f} s; start workers (of "
                 "enough memory), the same command goes on where this one ended"
             )
 
@@ -168,7 +154,7 @@ class ClusterMap:
         self._again |= units
         for index in sorted(units):
             if self._lost[index] >= MOST_LOST:
-                raise unlucky_error(self.needs.stage, self.units[index], self._lost[index])
+                raise unlucky_error(self.batch.stage, self.units[index], self._lost[index])
 
     # Tasks
 
@@ -213,7 +199,7 @@ class ClusterMap:
         if self._lost[index] >= APART_AFTER:
             submitted = (run_apart, self._content, self.units[index], worker.memory)
         else:
-            submitted = (run_unit, self._content, self.needs.scope, self.units[index])
+            submitted = (run_unit, self._content, self.batch.cache, self.units[index])
         future = self.client.submit(*submitted, key=key, workers=[address], pure=False)
         worker.units.add(index)
         self._flying[key] = (index, address, future)
@@ -281,7 +267,7 @@ class ClusterMap:
             self._ended[index] += 1
             if self._ended[index] >= MOST_APART:
                 ended = self._lost[index] + self._ended[index]
-                raise poison_error(self.needs.stage, self.units[index], ended, str(error)) from error
+                raise poison_error(self.batch.stage, self.units[index], ended, str(error)) from error
         else:
             self._failures[index] += 1
             passing = isinstance(error, OSError) and not isinstance(error, ScalemaniError)
@@ -290,7 +276,7 @@ class ClusterMap:
         self._put_back(index)
 
 
-def run_unit(content: bytes, scope: str, unit: Any) -> Any:
+def run_unit(content: bytes, cache: str, unit: Any) -> Any:
     """Run a task on a worker."""
-    enter(scope)
+    enter(cache)
     return run_alone(content, unit)

@@ -20,12 +20,13 @@ from scalemani.memory.kept import share_freed_memory
 from scalemani.memory.mapped import let_go_of_many
 from scalemani.progress import Progress, Silent
 from scalemani.workers.blas import blas_at_one_thread
+from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.connections import capacities, check_address, check_reach, connected, local_processes
-from scalemani.workers.driver import ClusterMap, Needs
+from scalemani.workers.driver import ClusterMap
 from scalemani.workers.folds import OrderedFold
 
 LEDGER_VARIABLE = "SCALEMANI_LEDGER"
-NEEDS_OF_NOTHING = Needs()
+ANY_BATCH = Batch()
 
 
 @dataclass
@@ -78,13 +79,13 @@ class Executor:
                     self._client = None
 
     @property
-    def processes(self) -> list[tuple[int, int | None]]:
+    def processes(self) -> list[Budget]:
         """The threads and the bytes (None: no limit) of every process that runs tasks."""
         if self.scheduler == "processes":
             share = None if self.memory is None else self.memory // (self.workers + 1)  # the driver has one as well
-            return [(1, share)] * self.workers
+            return [Budget(1, share)] * self.workers
         if self._client is None:
-            return [(self.workers, self.memory)]
+            return [Budget(self.workers, self.memory)]
         return capacities(self._client)
 
     def check_reach(self, root: str | Path) -> None:
@@ -92,14 +93,14 @@ class Executor:
         if self._client is not None and self.scheduler != "processes":
             check_reach(self._client, root)
 
-    def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, needs: Needs) -> None:
+    def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, batch: Batch) -> None:
         """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.
 
         On threads, `at_once` tasks run at the same moment; on a cluster as many as its workers have threads and memory
         for, by what the tasks need.
         """
         if self._client is not None:
-            ClusterMap(self._client, function, units, needs, self._advance, self._restore).run()
+            ClusterMap(self._client, function, units, batch, self._advance, self._restore).run()
         else:
             self._map_threads(function, units, min(at_once, self.workers))
 
@@ -109,12 +110,12 @@ class Executor:
         combine: Callable[[Any, Any], Any],
         units: Sequence[Any],
         at_once: int | None = None,
-        needs: Needs = NEEDS_OF_NOTHING,
+        batch: Batch = ANY_BATCH,
     ) -> Any:
         """As `each`; return what function(unit) returns, combined in the order of the units: few parts are held."""
         total = OrderedFold(combine)
         if self._client is not None:
-            ClusterMap(self._client, function, units, needs, self._advance, self._restore, total.add).run()
+            ClusterMap(self._client, function, units, batch, self._advance, self._restore, total.add).run()
         else:
             numbered, add = list(enumerate(units)), lambda pair: total.add(pair[0], function(pair[1]))
             self._map_threads(add, numbered, min(at_once or self.workers, self.workers))

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from scalemani.workers.driver import Needs
+from scalemani.workers.budget import Batch
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},
@@ -104,6 +104,6 @@ def mapped():
     """A function on every unit, by an executor."""
 
     def mapped(executor, function, units):
-        return executor.fold(lambda unit: [function(unit)], operator.add, units, needs=Needs("demo", "scope"))
+        return executor.fold(lambda unit: [function(unit)], operator.add, units, batch=Batch("demo", "scope"))
 
     return mapped

@@ -19,7 +19,7 @@ from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers import driver as cluster_module
-from scalemani.workers.driver import Needs, slots
+from scalemani.workers.budget import Budget, MemoryNeed
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes are started one after the other
@@ -241,9 +241,9 @@ def test_a_store_that_workers_do_not_see_is_refused(roll, start_cluster, values,
 
 
 def test_as_many_tasks_run_side_by_side_as_fit_into_a_worker():
-    assert slots(4, None, Needs(shared=100, each=50)) == 4
-    assert slots(4, 250, Needs(shared=100, each=50)) == 3
-    assert slots(4, 120, Needs(shared=100, each=50)) == 0
+    assert Budget(4, None).fit(MemoryNeed(fixed=100, per_task=50)) == 4
+    assert Budget(4, 250).fit(MemoryNeed(fixed=100, per_task=50)) == 3
+    assert Budget(4, 120).fit(MemoryNeed(fixed=100, per_task=50)) == 0
 
 
 def test_workers_that_die_while_they_start_are_started_anew(mapped):

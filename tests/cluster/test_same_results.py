@@ -11,7 +11,7 @@ from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
+from scalemani.workers.executor import ANY_BATCH, Executor
 
 MOST_TASK_BYTES = 8192
 BIT_EQUAL = {
@@ -92,14 +92,14 @@ def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
 def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path, monkeypatch, method):
     sizes: dict[str, list[int]] = {}
 
-    def each(self, function, units, at_once, needs):
+    def each(self, function, units, at_once, batch):
         if self.scheduler is not None:  # else: what a stage does on the driver by design
-            sizes.setdefault(needs.stage, []).append(len(units))
-            assert len(cloudpickle.dumps(function)) < MOST_TASK_BYTES, needs.stage
+            sizes.setdefault(batch.stage, []).append(len(units))
+            assert len(cloudpickle.dumps(function)) < MOST_TASK_BYTES, batch.stage
         return self._map_threads(function, units, 2)
 
-    def fold(self, function, combine, units, at_once, needs):
-        return functools.reduce(combine, each(self, function, units, at_once, needs))
+    def fold(self, function, combine, units, at_once=None, batch=ANY_BATCH):
+        return functools.reduce(combine, each(self, function, units, at_once, batch))
 
     monkeypatch.setattr(Executor, "fold", fold)
     monkeypatch.setattr(Executor, "each", each)

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.chunked.work import Dimensions, MemoryNeed
+from scalemani.chunked.work import Dimensions
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.memory import mapped
@@ -24,6 +24,7 @@ from scalemani.runs.resources import PROCESS_BYTES, fit
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.survey import BLOCKS_IN_MEMORY, default_block_rows
+from scalemani.workers.budget import Budget, MemoryNeed
 from scalemani.workers.executor import Executor
 
 
@@ -155,12 +156,12 @@ def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_w
     dimensions = Dimensions(10**6, 100, "uint8", 1024)
     totals = []
     for budget in (1_000_000_000, 2_500_000_000, 4_000_000_000):
-        chosen = fit("neighbors", need, [(2, budget)], dimensions)
+        chosen = fit("neighbors", need, [Budget(2, budget)], dimensions)
         assert chosen.in_memory == (budget == 4_000_000_000)
-        totals.append(chosen.held + chosen.cache_bytes + chosen.at_once * need.per_task)
+        totals.append(chosen.need.total(chosen.at_once))
         assert budget - need.per_task < totals[-1] <= budget
     with pytest.raises(MemoryBudgetError, match="with one task at a time"):
-        fit("neighbors", need, [(2, PROCESS_BYTES + need.fixed + need.per_task)], dimensions)
+        fit("neighbors", need, [Budget(2, PROCESS_BYTES + need.fixed + need.per_task)], dimensions)
 
 
 @given(st.integers(1, 10**7), st.integers(1, 4096), st.integers(4 * 10**8, 10**10))

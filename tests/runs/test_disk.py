@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.chunked.work import MemoryNeed
 from scalemani.errors import DiskSpaceError
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
@@ -18,6 +17,7 @@ from scalemani.sources import open_points
 from scalemani.stages.table import STAGES
 from scalemani.store.objects import LocalObjects
 from scalemani.survey import survey
+from scalemani.workers.budget import MemoryNeed
 from scalemani.workers.executor import Executor
 
 SMALL = {
@@ -140,7 +140,7 @@ def test_what_passes_counts_once_and_what_stays_in_sum():
     ("in_memory", "cache", "expected"), [(True, 500, 0), (True, 499, 3 * 500), (False, 500, 3 * 1500)]
 )
 def test_files_that_processes_map_count_for_each_of_them(in_memory, cache, expected):
-    need, used = MemoryNeed(0, 0, growing=1000), Fit(2, 2, 0, cache, in_memory)
+    need, used = MemoryNeed(growing=1000), Fit(2, 2, MemoryNeed(cache=cache), in_memory)
     assert mapped_bytes(need, 500, used, 3) == expected
 
 

@@ -1,0 +1,52 @@
+"""What a stage needs of memory, and how many of its tasks run side by side in the budget of a process."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Bytes a stage needs: once a process, for each task at work, and what a cache of blocks can put to use.
+
+    `growing` are those of arrays with a row a point: in memory in each process where that leaves room for all tasks,
+    in mapped files where it does not.
+    """
+
+    fixed: int = 0
+    per_task: int = 0
+    cache: int = 0
+    growing: int = 0
+
+    @property
+    def shared(self) -> int:
+        """Bytes of a process, however many tasks are at work."""
+        return self.fixed + self.cache + self.growing
+
+    def total(self, n_tasks: int) -> int:
+        """Return the bytes of a process in which so many tasks are at work."""
+        return self.shared + n_tasks * self.per_task
+
+
+class Budget(NamedTuple):
+    """The threads of a process and the bytes it may use; None or 0 bytes: no limit."""
+
+    threads: int
+    memory: int | None
+
+    def fit(self, need: MemoryNeed) -> int:
+        """Return how many tasks run side by side."""
+        if not self.memory:
+            return self.threads
+        return max(0, min(self.threads, (self.memory - need.shared) // max(need.per_task, 1)))
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The tasks that an executor is given together: their stage, the cache they share, and what they need.
+
+    `cache` names what a process keeps between tasks: a worker drops it when the first task of another cache comes.
+    """
+
+    stage: str = "a stage"
+    cache: str = ""
+    need: MemoryNeed = MemoryNeed()
