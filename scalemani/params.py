@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 
 from scalemani.errors import ConfigError, nearest_name
+from scalemani.routes import LANDMARK_SOLVERS, REFINING_SOLVERS
 
 NEIGHBORS_PER_PERPLEXITY = 3  # [EA 2.4]: k = 3K to 5K neighbours carry the distribution
 DEFAULT_COMPONENTS = 2
@@ -127,13 +128,24 @@ class LandmarkEmbeddingParams:
 class EmbeddingParams:
     """The embedding: solver, and the residual |S u - theta u| to which it is refined.
 
-    `lll` is Z times the landmark eigenvectors; `lll+refine` starts from it and filters over the graph until `residual`
-    or `max_passes` passes; `exact` runs an in-memory sparse eigensolver to machine precision.
+    `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
+    passes; `lll` is Z times the landmark eigenvectors, without a pass; `lll+refine` starts from both; `exact` runs an
+    in-memory sparse eigensolver to machine precision.
     """
 
-    solver: Literal["lll", "lll+refine", "exact"] = "lll+refine"
+    solver: Literal["refine", "lll", "lll+refine", "exact"] = "refine"
     residual: Annotated[float, Field(gt=0, lt=1)] = 1e-3
     max_passes: Annotated[int, Field(ge=0)] = 200
+
+    @property
+    def by_landmarks(self) -> bool:
+        """Whether the landmarks' own eigenproblem is solved."""
+        return self.solver in LANDMARK_SOLVERS
+
+    @property
+    def by_passes(self) -> bool:
+        """Whether vectors are refined by passes over the graph."""
+        return self.solver in REFINING_SOLVERS
 
 
 @parameters()

@@ -4,6 +4,9 @@ from dataclasses import dataclass, replace
 
 from scalemani.errors import ConfigError, nearest_name
 
+LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
+REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -31,18 +34,16 @@ AFFINITIES = Stage("affinities", ("neighbors",), seeded=True)
 COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities"), by_block=False)
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))
 LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False)
-LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"))
-REDUCED = Stage("reduced", ("symmetric_affinities", "landmark_weights"), solvers=("lll", "lll+refine"))
-LANDMARK_EMBEDDING = Stage(
-    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=("lll", "lll+refine")
-)
-COARSE_GRAPHS = Stage("coarse_graphs", ("symmetric_affinities",), by_block=False, solvers=("lll+refine",), version=2)
+LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
+REDUCED = Stage("reduced", ("symmetric_affinities", "landmark_weights"), solvers=LANDMARK_SOLVERS)
+LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=LANDMARK_SOLVERS)
+COARSE_GRAPHS = Stage("coarse_graphs", ("symmetric_affinities",), by_block=False, solvers=REFINING_SOLVERS, version=2)
 COARSE_EMBEDDING = Stage(
     "coarse_embedding",
     ("coarse_graphs",),
     seeded=True,
     by_block=False,
-    solvers=("lll+refine",),
+    solvers=REFINING_SOLVERS,
     also_reads=("landmark_embedding",),
     version=3,
 )
@@ -51,7 +52,6 @@ EMBEDDING = Stage(
     (
         "work_points",
         "symmetric_affinities",
-        "landmarks",
         "landmark_weights",
         "landmark_embedding",
         "coarse_graphs",

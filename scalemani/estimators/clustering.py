@@ -68,7 +68,7 @@ class SpectralClustering(ClusterMixin, TakesSparse):
         sigma: float = 1.0,
         neighbors_method: str = "auto",
         recall: float = 0.95,
-        solver: str = "lll+refine",
+        solver: str = "refine",
         residual: float = 1e-3,
         disconnected: str = "connect",
         random_state: Any = 0,

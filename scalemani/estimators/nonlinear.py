@@ -54,7 +54,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
     landmark_neighbors: ClassVar[None] = None
     affinity: ClassVar[str] = "entropic"
     sigma: ClassVar[float] = 1.0
-    solver: ClassVar[str] = "lll+refine"
+    solver: ClassVar[str] = "refine"
     residual: ClassVar[float] = 1e-2
 
     embedding_: np.ndarray

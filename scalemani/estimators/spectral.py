@@ -11,7 +11,7 @@ from scalemani.new_points import Placement
 
 
 class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
-    """Laplacian eigenmaps of millions of points by locally linear landmarks, refined to a residual asked for.
+    """Laplacian eigenmaps of millions of points, to a residual asked for, or by locally linear landmarks.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
     affinity, sigma : "entropic", "gaussian" (one `sigma`) or "self-tuning"
     neighbors_method, recall : how the graph is built ("auto", "exact", "pynndescent", "partition"), and the measured
         recall at which it is good enough
-    solver, residual : "lll", "lll+refine" (to |S u - theta u| <= `residual`) or "exact"
+    solver, residual : "refine" (from coarse graphs, by passes over the graph to |S u - theta u| <= `residual`), "lll"
+        (by the landmarks alone), "lll+refine" (from both) or "exact"
     disconnected : "connect" pieces of the graph through their closest pairs, embed the "largest" alone (rows of the
         others are NaN in `embedding_`), or "error"
     random_state : seed of every random draw: an integer, or None or a generator to draw one
@@ -71,7 +72,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
         sigma: float = 1.0,
         neighbors_method: str = "auto",
         recall: float = 0.95,
-        solver: str = "lll+refine",
+        solver: str = "refine",
         residual: float = 1e-3,
         disconnected: str = "connect",
         random_state: Any = 0,

@@ -164,6 +164,8 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_affinities(params)
     if "landmarks" in stages:
         check_landmarks(params, n_points)
+    if "embedding" in stages and params.n_components >= n_points:
+        raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
     if "layout" in stages:
         check_layout(params, n_points)
     if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
@@ -204,7 +206,7 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
             f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
             f"got {params.landmark_neighbors}"
         )
-    if params.n_components >= n_landmarks:
+    if params.embedding.by_landmarks and params.n_components >= n_landmarks:
         raise ConfigError(
             f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "
             f"{params.n_components}; landmarks.n_landmarks must be at least {params.n_components + 1}"

@@ -1,8 +1,8 @@
-"""The embedding in input order: Z times the landmarks' coordinates, refined by passes over the graph where asked.
+"""The embedding in input order: refined by passes over the graph, or Z times the landmarks' coordinates.
 
 The vectors, N rows of a few columns, are held in memory or mapped, and so is the graph from the first pass over its
-blocks on. Refinement starts from the span of the landmarks' embedding and that of a coarse graph: the landmarks see the
-large scale, the coarse graph the tight small clusters between them. The coarse graphs also tell each step where to go.
+blocks on. Refinement starts from the eigenvectors of a coarse graph, with `lll+refine` also from the landmarks'
+embedding. The coarse graphs also precondition each step.
 The vectors are stored now and then: a refinement that was killed goes on from there and ends the same to the last bit.
 """
 
@@ -27,6 +27,7 @@ from scalemani.kernels.spectral.refinement import (
     initial_state,
     n_columns,
     n_start_columns,
+    random_columns,
     refined_embedding,
     refinement,
 )
@@ -46,7 +47,7 @@ KEPT_BYTES_PER_POINT, KEPT_COPIES = 32, 3  # always in memory: one of these on i
 
 def vector_dtype(params: Parameters) -> type:
     """Return the type of the vectors while they are refined, or where they are not."""
-    refined_roughly = params.embedding.solver == "lll+refine" and params.embedding.residual >= FLOAT32_REACHES
+    refined_roughly = params.embedding.by_passes and params.embedding.residual >= FLOAT32_REACHES
     return np.float32 if refined_roughly else np.float64
 
 
@@ -55,7 +56,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     n_points, width = dimensions.n_points, params.n_components
     edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE)
     vectors = 24 * width * n_points
-    if params.embedding.solver == "lll+refine":
+    if params.embedding.by_passes:
         columns, starting = n_columns(width, n_points), n_start_columns(width, n_points) + width
         held = max(COPIES_OF_VECTORS * columns, COPIES_AT_START * starting + 4 * columns)
         refining = (
@@ -70,7 +71,7 @@ def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
     if params.embedding.solver == "exact":
         return MemoryNeed(vectors, block)  # its matrices are in memory whatever there is of it
     least = n_points * (KEPT_BYTES_PER_POINT + KEPT_COPIES * np.dtype(vector_dtype(params)).itemsize * width)
-    least += hierarchy_bytes(0, params.n_neighbors) if params.embedding.solver == "lll+refine" else 0
+    least += hierarchy_bytes(0, params.n_neighbors) if params.embedding.by_passes else 0
     return MemoryNeed(least, block, growing=max(0, vectors - least))
 
 
@@ -78,7 +79,7 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
     """Return the bytes of the embedding, and of two checkpoints of a refinement."""
     n_points, width = dimensions.n_points, params.n_components
     state = 4 * n_columns(width, n_points) * np.dtype(vector_dtype(params)).itemsize
-    refined = params.embedding.solver == "lll+refine"
+    refined = params.embedding.by_passes
     return DiskNeed(8 * width * n_points, 2 * state * n_points if refined else 0)
 
 
@@ -87,7 +88,7 @@ def run(work: StageWork) -> dict[str, Any]:
     graph = StreamedGraph(work, work.workspace())
     vectors, values, certificates = SOLVERS[work.task.params.embedding.solver](work, graph)
     residual = certificates["residual"]
-    if work.task.params.embedding.solver == "lll+refine" and residual > work.task.params.embedding.residual:
+    if work.task.params.embedding.by_passes and residual > work.task.params.embedding.residual:
         work.executor.progress.note(
             f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
             f"{work.task.params.embedding.residual:.1e} asked for: raise embedding.max_passes"
@@ -107,7 +108,7 @@ class StreamedGraph:
         self.degrees = degrees_of(self._group, work.task.dimensions.n_points, workspace.empty)
         self._inverse_roots = workspace.as_large(1 / np.sqrt(self.degrees))
         self.trivial = workspace.as_large(unit_roots(self.degrees))
-        self._passes_again = work.task.params.embedding.solver == "lll+refine"
+        self._passes_again = work.task.params.embedding.by_passes
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (N, m)."""
@@ -196,15 +197,27 @@ def stored_state(checkpoints: Checkpoints, workspace: Workspace) -> RefinementSt
 
 
 def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:
-    """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of the landmarks."""
-    empty, wanted = graph.workspace.empty, task.params.n_components
+    """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of others beside them."""
+    empty = graph.workspace.empty
     coarse = read_large(task.inputs["coarse_embedding"], "vectors", empty)
-    start = empty((len(graph.degrees), coarse.shape[1] + wanted), vector_dtype(task.params))
+    others = vectors_beside(task, coarse.shape[1], empty)
+    start = empty((len(graph.degrees), coarse.shape[1] + others.shape[1]), vector_dtype(task.params))
     transfer.prolong(coarse, start[:, : coarse.shape[1]])
-    of_landmarks = landmark_vectors(task, graph.workspace.empty)
     for panel in panels(len(start)):
-        start[panel, coarse.shape[1] :] = of_landmarks[panel] * graph.trivial[panel, np.newaxis]
+        start[panel, coarse.shape[1] :] = others[panel] * graph.trivial[panel, np.newaxis]
     return start
+
+
+def vectors_beside(task: StageTask, n_coarse: int, empty: Empty) -> np.ndarray:
+    """Return the vectors v (N, n) that a start has beside those of the coarse graph.
+
+    They are the landmarks' where the solver asks for these, else random ones where the coarse graph has too few nodes.
+    """
+    if task.params.embedding.by_landmarks:
+        return landmark_vectors(task, empty)
+    n_points = task.dimensions.n_points
+    missing = n_start_columns(task.params.n_components, n_points) - n_coarse
+    return random_columns(n_points, max(0, missing), task.params.seed)
 
 
 def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
@@ -216,4 +229,4 @@ def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
     return found.embedding, found.eigenvalues, {"residual": residual_of(graph, found.embedding), "passes": 0}
 
 
-SOLVERS = {"lll": by_landmarks, "lll+refine": by_refinement, "exact": by_exact_solver}
+SOLVERS = {"refine": by_refinement, "lll": by_landmarks, "lll+refine": by_refinement, "exact": by_exact_solver}

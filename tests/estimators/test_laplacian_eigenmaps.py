@@ -89,7 +89,7 @@ def test_a_batch_is_placed_as_its_rows_are_alone(model, points):
             np.testing.assert_array_equal(placed, whole)
 
 
-@pytest.mark.parametrize("solver", ["lll", "lll+refine"])
+@pytest.mark.parametrize("solver", ["refine", "lll", "lll+refine"])
 def test_landmarks_are_placed_where_they_are(points, tmp_path, solver):
     model = sm.LaplacianEigenmaps(**SETTINGS, solver=solver, store=tmp_path / "run").fit(points)
     rows = open_run(tmp_path / "run").group("landmarks").read("rows")

@@ -44,7 +44,9 @@ def test_with_every_point_a_landmark_the_answer_is_exact(roll, tmp_path, n_compo
     assert finished.certificates["embedding"]["residual"] < 1e-8
 
 
-@pytest.mark.parametrize(("solver", "residual", "angle"), [("lll+refine", 1e-5, 2e-3), ("exact", 1e-3, 1e-7)])
+@pytest.mark.parametrize(
+    ("solver", "residual", "angle"), [("refine", 1e-5, 2e-3), ("lll+refine", 1e-5, 2e-3), ("exact", 1e-3, 1e-7)]
+)
 def test_other_solvers_reach_the_same_subspace(roll, tmp_path, solver, residual, angle):
     finished = embedded(roll[:N_POINTS], tmp_path / "run", embedding={"solver": solver, "residual": residual})
     values, vectors = dense_eigenmaps(finished, 2)
@@ -88,3 +90,21 @@ def test_a_refined_embedding_is_the_same_for_any_blocks(roll, tmp_path):
         for rows, workers in ((1024, 1), (4096, 2))
     )
     np.testing.assert_allclose(one.embedding[...], other.embedding[...], rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("n_points", [3, 4, 7, 12, 60])
+def test_refinement_from_coarse_graphs_alone_finds_few_points_too(roll, tmp_path, n_points):
+    """The coarse graphs of few points have fewer nodes than vectors are asked for: random ones take their place."""
+    setting = {"affinities": {"perplexity": 1.5}, "neighbors": {"n_neighbors": 2}}
+    found = embedded(roll[:n_points], tmp_path / "run", embedding={"residual": 1e-5}, **setting)
+    values, _ = dense_eigenmaps(found, 2)
+    np.testing.assert_allclose(found.eigenvalues, values, atol=1e-5)
+    assert found.embedding.shape == (n_points, 2)
+
+
+def test_the_default_does_not_look_at_landmarks_for_the_training_points(roll, tmp_path):
+    finished = embedded(roll[:N_POINTS], tmp_path / "run")
+    assert not {"landmark_weights", "reduced", "landmark_embedding"} & set(finished.keys)
+    other = embedded(roll[:N_POINTS], tmp_path / "run", landmarks={"n_landmarks": 77, "method": "minmax"})
+    assert other.keys["embedding"] == finished.keys["embedding"]
+    assert other.keys["landmarks"] != finished.keys["landmarks"]
