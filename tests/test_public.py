@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import scalemani as sm
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.runs.opened import Run, open_run
 
 SEED = 4
@@ -96,7 +97,7 @@ def test_the_graph_and_affinities_by_hand_are_the_pipelines(points, finished):
     np.testing.assert_allclose(affinities.beta[input_rows], finished.group("affinities").read("beta"), rtol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["random", "spread", "kmeans++ seeding", "minmax"])
+@pytest.mark.parametrize("method", LANDMARK_METHODS)
 def test_the_same_seed_selects_the_landmarks_of_the_pipeline(points, method, tmp_path):
     sm.LaplacianEigenmaps(
         n_landmarks=LANDMARKS, landmarks=method, perplexity=PERPLEXITY, solver="lll", random_state=SEED, store=tmp_path

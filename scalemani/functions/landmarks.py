@@ -1,37 +1,17 @@
 """Landmarks and Z of points in memory: `select_landmarks` and `landmark_weights`."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError, nearest_name
-from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.minibatch import (
-    MinibatchState,
-    minibatch_start,
-    minibatch_step,
-    snap_rows,
-    snap_start,
-    snap_step,
-)
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.landmarks.seeding import kmeans_plus_plus, minmax_landmarks
-from scalemani.kernels.landmarks.uniform import (
-    first_of_equal_rows,
-    n_spread_candidates,
-    random_landmarks,
-    spread_landmarks,
-)
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_rows
+from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.sources import points_in_memory
 from scalemani.validation import check_count, check_magnitude, check_seed
-
-KMEANS_PASSES = 3  # over the points, or fewer when each centroid has seen enough of them
-POINTS_PER_CENTROID = 300
-MIN_BATCH = 4096
-BATCH_PER_LANDMARK = 4
 
 
 class Landmarks(NamedTuple):
@@ -41,8 +21,10 @@ class Landmarks(NamedTuple):
     indices: np.ndarray | None
 
 
-def select_landmarks(points: Any, n_landmarks: int, method: str = "random", random_state: Any = 0) -> Landmarks:
-    """Select landmarks among points in memory; no two have equal coordinates.
+def select_landmarks(
+    points: Any, n_landmarks: int, method: str = "random", random_state: Any = 0, *, sample_points: int = 100_000
+) -> Landmarks:
+    """Select landmarks among points in memory, those of a run with the same seed; no two have equal coordinates.
 
     Parameters
     ----------
@@ -52,6 +34,8 @@ def select_landmarks(points: Any, n_landmarks: int, method: str = "random", rand
         "kmeans" and "kmeans++": mini-batch k-means from random or k-means++ seeds, each centroid then replaced by the
         nearest data point; "kmeans++ seeding": those seeds alone; "minmax": farthest first
     random_state : seed; the same one gives the same landmarks. None draws one
+    sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding" and "minmax"
+        choose; random and spread landmarks are drawn among all
 
     Returns
     -------
@@ -60,7 +44,7 @@ def select_landmarks(points: Any, n_landmarks: int, method: str = "random", rand
     Raises
     ------
     ConfigError
-        For an unknown method, and `n_landmarks` or `random_state` out of range.
+        For an unknown method, and `n_landmarks`, `random_state` or `sample_points` out of range.
     DataError
         For points that cannot be used (see `scalemani.validation.check_points`), points that are all equal, and fewer
         distinct points than landmarks.
@@ -79,9 +63,10 @@ def select_landmarks(points: Any, n_landmarks: int, method: str = "random", rand
     seed = check_seed(random_state)
     table = points_in_memory(points)
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(table), "the number of points")
+    n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
-    rows = np.sort(LANDMARK_METHODS[method](table, n_selected, seed))
+    rows = selected_rows(table, n_selected, method, seed, n_sampled)
     return Landmarks(table[rows], rows)
 
 
@@ -138,61 +123,3 @@ def _check_distinct(landmarks: np.ndarray) -> None:
             f"landmarks must be distinct, got {len(landmarks) - len(distinct)} repeated rows, the first of them row "
             f"{repeated}; select them with select_landmarks, or pass numpy.unique(landmarks, axis=0)"
         )
-
-
-def _random(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
-    return random_landmarks(len(points), n_landmarks, seed, points.__getitem__)
-
-
-def _spread(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
-    n_candidates = n_spread_candidates(n_landmarks, len(points))
-    while True:
-        try:
-            candidates = random_landmarks(len(points), n_candidates, seed, points.__getitem__, "spread")
-        except DataError:  # repeated points can leave fewer than L + M, which is an error only below L
-            if n_candidates == n_landmarks:
-                raise
-            n_candidates = n_landmarks + (n_candidates - n_landmarks) // 2
-            continue
-        return candidates[spread_landmarks(points[candidates], n_landmarks, seed)]
-
-
-def _kmeans(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
-    return _clustered(points, _random(points, n_landmarks, seed), seed)
-
-
-def _kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
-    return _clustered(points, kmeans_plus_plus(points, n_landmarks, seed), seed)
-
-
-def _clustered(points: np.ndarray, seeds: np.ndarray, seed: int) -> np.ndarray:
-    """Run mini-batch k-means from the rows `seeds` and return the rows nearest to its centroids."""
-    n_landmarks = len(seeds)
-    state = _converged(points, minibatch_start(points, points[seeds]), seed)
-    chosen = snap_rows(snap_step(snap_start(n_landmarks), state, points, 0))
-    chosen = chosen[chosen >= 0]
-    distinct = chosen[first_of_equal_rows(points[chosen])]
-    # Centroids whose nearest points were all taken are replaced by points far from the landmarks there are.
-    return distinct if len(distinct) == n_landmarks else kmeans_plus_plus(points, n_landmarks, seed, distinct, "snap")
-
-
-def _converged(points: np.ndarray, state: MinibatchState, seed: int) -> MinibatchState:
-    n_points, n_landmarks = len(points), len(state.counts)
-    n_batch = min(n_points, max(MIN_BATCH, BATCH_PER_LANDMARK * n_landmarks))
-    n_taken = min(KMEANS_PASSES * n_points, POINTS_PER_CENTROID * n_landmarks)
-    n_batches = max(1, -(-n_points // n_batch))
-    for step in range(-(-n_taken // n_batch)):
-        order = generator(seed, "landmarks/kmeans", step // n_batches).permutation(n_points)
-        start = step % n_batches * n_batch
-        state = minibatch_step(state, points[np.sort(order[start : start + n_batch])])
-    return state
-
-
-LANDMARK_METHODS: dict[str, Callable[[Any, int, int], np.ndarray]] = {
-    "random": _random,
-    "spread": _spread,
-    "kmeans": _kmeans,
-    "kmeans++": _kmeans_plus_plus,
-    "kmeans++ seeding": kmeans_plus_plus,
-    "minmax": minmax_landmarks,
-}

@@ -19,17 +19,14 @@ RELATIVE_MARGIN = 2.0**-11
 NORM_MARGIN = 2.0**-34
 
 
-def kmeans_plus_plus(
-    points: np.ndarray, n_landmarks: int, seed: int, chosen: np.ndarray | None = None, stage: str = "kmeans++"
-) -> np.ndarray:
+def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
     """Return rows drawn with probability proportional to the squared distance to the nearest row drawn before.
 
     Parameters
     ----------
     points : (S, D) real, finite
     n_landmarks : how many rows to return
-    seed, stage : key of the draws
-    chosen : distinct rows to start from; without them the first row is drawn uniformly
+    seed : of the draws; the first row is drawn uniformly
 
     Returns
     -------
@@ -42,8 +39,9 @@ def kmeans_plus_plus(
 
     Source: Arthur and Vassilvitskii, k-means++: the advantages of careful seeding, 2007, section 2.2.
     """
-    draws = generator(seed, f"landmarks/{stage}").random(n_landmarks)
-    return _seed(points, n_landmarks, draws, chosen)
+    draws = generator(seed, "landmarks/kmeans++").random(n_landmarks)
+    first = min(int(draws[0] * len(points)), len(points) - 1)
+    return _seed(points, n_landmarks, first, draws)
 
 
 def minmax_landmarks(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
@@ -53,20 +51,17 @@ def minmax_landmarks(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndar
     intercluster distance, 1985; as `minmax` in [LLL] 4.4.
     """
     first = int(generator(seed, "landmarks/minmax").integers(len(points)))
-    return _seed(points, n_landmarks, None, np.array([first]))
+    return _seed(points, n_landmarks, first, np.empty(0))
 
 
-def _seed(points: np.ndarray, n_landmarks: int, draws: np.ndarray | None, chosen: np.ndarray | None) -> np.ndarray:
+def _seed(points: np.ndarray, n_landmarks: int, first: int, uniforms: np.ndarray) -> np.ndarray:
     rows = np.ascontiguousarray(points)
     mean, basis = principal_basis(rows, SKETCH_DIMENSIONS)
     scale = float(np.abs(rows[0] - mean).max()) or 1.0
     sketch = _sketch(rows, mean, basis, scale)
     picked = np.full(n_landmarks, -1, dtype=np.int64)
-    start = min(n_landmarks, 0 if chosen is None else len(chosen))
-    if chosen is not None:
-        picked[:start] = chosen[:start]
-    uniforms = np.empty(0) if draws is None else draws
-    n_picked = _pick(rows, sketch, scale**2, picked, start, uniforms)
+    picked[0] = first
+    n_picked = _pick(rows, sketch, scale**2, picked, uniforms)
     if n_picked < n_landmarks:
         raise DataError(
             f"{n_landmarks} landmarks were asked for, but these {len(points)} points have only {n_picked} distinct "
@@ -85,24 +80,18 @@ def _sketch(rows: np.ndarray, mean: np.ndarray, basis: np.ndarray, scale: float)
 
 
 @compiled
-def _pick(
-    rows: np.ndarray, sketch: np.ndarray, unit: float, picked: np.ndarray, start: int, uniforms: np.ndarray
-) -> int:
-    """Fill `picked` from `start` on, at random if there are `uniforms`, else farthest first; return how many are."""
+def _pick(rows: np.ndarray, sketch: np.ndarray, unit: float, picked: np.ndarray, uniforms: np.ndarray) -> int:
+    """Fill `picked` after its first row: drawn where there are `uniforms`, else farthest first; return how many are."""
     n_points = rows.shape[0]
     least = np.full(n_points, np.inf)
     norms = np.empty(n_points)
     for i in range(n_points):
         norms[i] = NORM_MARGIN * _square_sum(sketch[i])
-    for step in range(start):
-        _lower(rows, sketch, norms, unit, picked[step], least)
-    for step in range(start, picked.shape[0]):
-        if step == 0:
-            picked[0] = min(int(uniforms[0] * n_points), n_points - 1)
-        else:
-            picked[step] = _drawn(least, uniforms[step]) if uniforms.shape[0] > 0 else np.argmax(least)
-            if least[picked[step]] == 0.0:
-                return step
+    _lower(rows, sketch, norms, unit, picked[0], least)
+    for step in range(1, picked.shape[0]):
+        picked[step] = _drawn(least, uniforms[step]) if uniforms.shape[0] > 0 else np.argmax(least)
+        if least[picked[step]] == 0.0:
+            return step
         _lower(rows, sketch, norms, unit, picked[step], least)
     return picked.shape[0]
 

@@ -106,14 +106,6 @@ def test_seeds_are_distinct_or_refused(seed, n_distinct, n_columns, exponent, of
             select(points, n_distinct + 1, seed)
 
 
-def test_seeding_goes_on_from_chosen_rows():
-    points = drawn(200, 5, np.float64)
-    chosen = np.array([4, 9, 130])
-    rows = kmeans_plus_plus(points, 20, 1, chosen)
-    np.testing.assert_array_equal(rows[:3], chosen)
-    assert len(np.unique(points[rows], axis=0)) == 20
-
-
 def oracle_spread(points, n_landmarks, drop):
     alive = list(range(len(points)))
     while len(alive) > n_landmarks:
