@@ -85,20 +85,9 @@ class Options:
 
     def executor(self, progress: Any) -> Any:
         """Return where tasks run, how many at once and in how much memory."""
-        from dask.utils import parse_bytes
-
         from scalemani.workers.executor import Executor
 
-        arguments: dict[str, Any] = {"scheduler": self.scheduler, "progress": progress, "tls": self.tls}
-        arguments["wait"] = self.wait
-        if self.workers is not None:
-            arguments["workers"] = self.workers
-        if self.memory is not None:
-            try:
-                arguments["memory"] = parse_bytes(self.memory)
-            except (ValueError, OverflowError) as error:
-                raise ConfigError(f"--memory takes a size such as 4GB, got {self.memory!r}") from error
-        return Executor(**arguments)
+        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, wait=self.wait)
 
     def source(self) -> Any:
         """Return the points, after a look at what can be refused before they are read."""

@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from dask.utils import parse_bytes
 
-from scalemani.errors import ConfigError
 from scalemani.progress.lines import ProgressLogger
 from scalemani.validation import check_seed
 from scalemani.workers.executor import Executor
@@ -27,15 +25,7 @@ def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
 
 def executor_for(scheduler: Any, workers: int | None, memory: str | int | None) -> Executor:
     """Return where an estimator's tasks run."""
-    arguments: dict[str, Any] = {"scheduler": scheduler, "progress": ProgressLogger()}
-    if workers is not None:
-        arguments["workers"] = workers
-    if memory is not None:
-        try:
-            arguments["memory"] = parse_bytes(memory)
-        except (ValueError, AttributeError) as error:
-            raise ConfigError(f"memory takes a size such as '4GB', got {memory!r}") from error
-    return Executor(**arguments)
+    return Executor.asked_for(scheduler, workers, memory, ProgressLogger())
 
 
 def seed_of(random_state: Any) -> int:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from dask.utils import format_bytes
+from dask.utils import format_bytes, parse_bytes
 from distributed import Client
 
 from scalemani.errors import ConfigError
@@ -61,6 +61,14 @@ class Executor:
         self._lock = threading.Lock()
         self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None
         self._restore: Callable[[], None] = nothing
+
+    @classmethod
+    def asked_for(
+        cls, scheduler: Any, workers: int | None, memory: str | int | None, progress: Progress, **others: Any
+    ) -> "Executor":
+        """Return the executor that a user asks for: the default number of workers for None, a memory such as "4GB"."""
+        given = others if workers is None else {**others, "workers": workers}
+        return cls(scheduler, memory=None if memory is None else bytes_of(memory), progress=progress, **given)
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
@@ -159,6 +167,18 @@ class Executor:
     def _map_threads(self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int) -> list[Any]:
         tasks = [dask.delayed(self._counted, pure=False, traverse=False)(function, unit) for unit in units]
         return list(dask.compute(*tasks, scheduler="threads", num_workers=at_once)) if tasks else []
+
+
+def bytes_of(size: str | int) -> int:
+    """Return the bytes of a size such as "4GB" or 4 * 10**9, or raise ConfigError."""
+    refusal = ConfigError(f"memory takes a size such as 4GB or a number of bytes, got {size!r}")
+    # A unit alone is one of it to Dask, and no text at all one byte.
+    if isinstance(size, bool) or not isinstance(size, str | int) or not any(map(str.isdigit, str(size))):
+        raise refusal
+    try:
+        return int(parse_bytes(size))
+    except (ValueError, OverflowError) as error:
+        raise refusal from error
 
 
 def done(function: Callable[[Any], Any], unit: Any) -> Any:

@@ -61,7 +61,7 @@ def test_a_perplexity_that_the_neighbours_do_not_reach(refused, points):
             ["--method", "laplacian-eigenmap"],
             ["did you mean 'laplacian-eigenmaps'?", "allowed:", "knn-graph"],
         ),
-        (["--memory", "4 GX"], ["--memory takes a size such as 4GB, got '4 GX'"]),
+        (["--memory", "4 GX"], ["memory takes a size such as 4GB", "got '4 GX'"]),
         (["--memory", "lots"], ["such as 4GB", "'lots'"]),
         (["--memory=-1GB"], ["above zero, such as 4GB"]),
         (["--memory", "0"], ["above zero, such as 4GB"]),

@@ -1,0 +1,39 @@
+"""What a user may ask of the executor, in words that the command line and the estimators share."""
+
+import numpy as np
+import pytest
+
+import scalemani as sm
+from scalemani.errors import ConfigError
+from scalemani.progress import Silent
+from scalemani.workers.executor import Executor, bytes_of
+
+
+@pytest.mark.parametrize(
+    ("size", "expected"), [("4GB", 4 * 10**9), ("1.5 MiB", 3 * 2**19), ("100", 100), (4096, 4096), ("2e3kB", 2 * 10**6)]
+)
+def test_sizes_are_bytes(size, expected):
+    assert bytes_of(size) == expected
+
+
+@pytest.mark.parametrize("size", ["1e400GB", "4 GX", "nan", "", "inf GB", "GB", b"4GB", True, 4.5, [4], object()])
+def test_what_is_no_size_is_refused_in_one_way(size):
+    with pytest.raises(ConfigError, match="memory takes a size such as 4GB"):
+        bytes_of(size)
+
+
+@pytest.mark.parametrize("memory", ["1e400GB", "4 GX", "-4GB", 0, True])
+@pytest.mark.parametrize("estimator", [sm.TSNE, sm.LaplacianEigenmaps])
+def test_the_command_line_and_estimators_refuse_the_same_sizes(estimator, memory, scalemani, tmp_path):
+    np.save(tmp_path / "points.npy", np.zeros((20, 2)))
+    with pytest.raises(ConfigError, match="memory") as refused:
+        estimator(memory=memory).fit(np.random.default_rng(0).normal(size=(20, 2)))
+    if not isinstance(memory, bool):  # the command line has text only
+        status, _, errors = scalemani("plan", tmp_path / "points.npy", tmp_path / "run", f"--memory={memory}")
+        assert (status, errors.strip().removeprefix("error: ")) == (2, str(refused.value))
+
+
+def test_what_is_left_open_is_the_default():
+    asked = Executor.asked_for(None, None, None, Silent())
+    assert (asked.workers, asked.memory, asked.wait) == (Executor().workers, None, Executor().wait)
+    assert Executor.asked_for("threads", 3, "1kB", Silent(), wait=2.0).memory == 1000
