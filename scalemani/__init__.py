@@ -4,17 +4,11 @@ import importlib
 import importlib.metadata
 from typing import TYPE_CHECKING, Any
 
+from scalemani.objectives import OBJECTIVES
+
 if TYPE_CHECKING:
-    from scalemani.estimators import (
-        SNE,
-        TSNE,
-        ElasticEmbedding,
-        KnnGraph,
-        LaplacianEigenmaps,
-        SpectralClustering,
-        SymmetricSNE,
-        knn_graph,
-    )
+    from scalemani.estimators import KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
+    from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.functions.affinities import Affinities, entropic_affinities
     from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.functions.nonlinear import objective, repulsion
@@ -23,16 +17,8 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
-    "estimators": (
-        "SNE",
-        "TSNE",
-        "ElasticEmbedding",
-        "KnnGraph",
-        "LaplacianEigenmaps",
-        "SpectralClustering",
-        "SymmetricSNE",
-        "knn_graph",
-    ),
+    "estimators": ("KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
+    "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "functions.nonlinear": ("objective", "repulsion"),

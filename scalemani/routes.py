@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from scalemani.errors import ConfigError, nearest_name
+from scalemani.objectives import OBJECTIVES
 
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
@@ -94,12 +95,7 @@ NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": SPECTRAL_ROUTE,
     "spectral-clustering": (*SPECTRAL_ROUTE, CLUSTERING),
-    "elastic-embedding": NONLINEAR_ROUTE,
-    "s-sne": NONLINEAR_ROUTE,
-    "t-sne": NONLINEAR_ROUTE,
-    "sne": NONLINEAR_ROUTE,
-    "t-ee": NONLINEAR_ROUTE,
-    "epanechnikov-ee": NONLINEAR_ROUTE,
+    **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from scalemani.chunked.records import affinity_rows
-from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
+from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.objectives import objective_of
 from scalemani.runs.opened import open_run
 
 JITTER = 1e-4

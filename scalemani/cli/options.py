@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from scalemani.errors import ConfigError
+from scalemani.routes import ROUTES
 
 LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
 
@@ -22,7 +23,7 @@ RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucke
 Output = Annotated[str, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
 Method = Annotated[
     str,
-    typer.Option(help="laplacian-eigenmaps, spectral-clustering, elastic-embedding, s-sne, t-sne, sne, knn-graph"),
+    typer.Option(help=", ".join(ROUTES)),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]
 Assignments = Annotated[

@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 
 from scalemani.embeddings.directions import Direction, Memory
-from scalemani.embeddings.objectives import Evaluation, Problem
+from scalemani.embeddings.problem import Evaluation, Problem
 from scalemani.errors import ConvergenceError, NumericalError
 from scalemani.kernels.arrays.coordinates import dot, moved, norm
 from scalemani.kernels.repulsion.exact import PairSums

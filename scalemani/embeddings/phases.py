@@ -16,7 +16,7 @@ from scalemani.embeddings.directions import (
     SpectralMinus,
 )
 from scalemani.embeddings.laplacian import shifted_laplacian, spectral_operator
-from scalemani.embeddings.objectives import Problem
+from scalemani.embeddings.problem import Problem
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError
 from scalemani.kernels.descent.curvature import PairCurvature

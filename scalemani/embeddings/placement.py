@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.embeddings.objectives import Objective
 from scalemani.kernels.repulsion.exact import LEAST_SUM, ExactSums, PairSums
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
+from scalemani.objectives import Objective
 
 MOST_STEPS = 100
 SUFFICIENT_DECREASE = 1e-4

@@ -4,16 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from scalemani.embeddings.objectives import objective_of
 from scalemani.embeddings.phases import Phase
+from scalemani.objectives import objective_of
 from scalemani.params import LayoutParams
 
 LEAST_STRENGTH = 1e-6  # of the strength asked for, where a homotopy starts: 1e-4 to 1e2 in [PH] 3.4
 HOMOTOPY_CONVERGED = 1e-6  # relative fall in one iteration at which [PH] 3.4 goes on to the next strength
-UNNORMALIZED_STRENGTH = 1e-4  # of the repulsion, [NB] 5.5
-# Of t-SNE. Its users know 250 iterations at 12, from a random start; from the spectral embedding 75 do, and a momentum
-# of 0.9 afterwards takes the 70,000 MNIST digits as far in 400 iterations as 0.8 does in 750.
-EXAGGERATION, EXAGGERATED_ITERATIONS = 12.0, 75
+# Of 70,000 MNIST digits by t-SNE: a momentum of 0.9 goes as far in 400 iterations as 0.8 does in 750.
 EARLY_MOMENTUM, LATE_MOMENTUM = 0.8, 0.9
 WINDOW = {"momentum": 50}
 CONVERGED = {"momentum": 1e-2}
@@ -23,14 +20,14 @@ def strength_of(asked: LayoutParams) -> float:
     """Return the weight of the repulsion."""
     if asked.strength is not None:
         return asked.strength
-    return UNNORMALIZED_STRENGTH if objective_of(str(asked.objective)).combine == "sum" else 1.0
+    return objective_of(str(asked.objective)).strength
 
 
 def direction_of(asked: LayoutParams) -> str:
-    """Return the search direction: momentum for t-SNE, the spectral direction for the others."""
+    """Return the search direction: as asked for, or the objective's own."""
     if asked.direction != "auto":
         return asked.direction
-    return "momentum" if asked.objective == "t-sne" else "spectral+l-bfgs"
+    return objective_of(str(asked.objective)).direction
 
 
 def start_deviation(asked: LayoutParams) -> float:
@@ -81,10 +78,10 @@ def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
 
 def exaggeration_of(asked: LayoutParams, momentum: bool) -> tuple[float, int]:
     """Return how much stronger the attraction is at first, and for how many iterations."""
-    t_sne = asked.objective == "t-sne" and momentum
-    exaggeration = asked.exaggeration if asked.exaggeration is not None else EXAGGERATION if t_sne else 1.0
-    iterations = asked.exaggerated_iterations
-    return exaggeration, (EXAGGERATED_ITERATIONS if t_sne else 0) if iterations is None else iterations
+    objective = objective_of(str(asked.objective))
+    usual = (objective.exaggeration, objective.exaggerated_iterations) if momentum else (1.0, 0)
+    exaggeration, iterations = asked.exaggeration, asked.exaggerated_iterations
+    return usual[0] if exaggeration is None else exaggeration, usual[1] if iterations is None else iterations
 
 
 def learning_rate(asked: LayoutParams, exaggeration: float, n_points: int) -> float:

@@ -2,16 +2,6 @@
 
 from scalemani.estimators.clustering import SpectralClustering
 from scalemani.estimators.graphs import KnnGraph, knn_graph
-from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
 from scalemani.estimators.spectral import LaplacianEigenmaps
 
-__all__ = [
-    "SNE",
-    "TSNE",
-    "ElasticEmbedding",
-    "KnnGraph",
-    "LaplacianEigenmaps",
-    "SpectralClustering",
-    "SymmetricSNE",
-    "knn_graph",
-]
+__all__ = ["KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"]

@@ -1,5 +1,6 @@
-"""Nonlinear embeddings as scikit-learn estimators: elastic embedding and the SNE family."""
+"""Nonlinear embeddings as scikit-learn estimators, a class for each row of the table of objectives."""
 
+import functools
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -8,6 +9,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from scalemani.estimators.fitting import TakesSparse, fitted, placed
 from scalemani.new_points import Placement
+from scalemani.objectives import OBJECTIVES
 
 
 class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
@@ -156,45 +158,21 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
         return int(self.embedding_.shape[1])
 
 
-class ElasticEmbedding(NonlinearEmbedding):
-    """The elastic embedding: sum w d^2 + strength sum exp(-d^2).
-
-    References
-    ----------
-    Carreira-Perpinan, The elastic embedding algorithm for dimensionality reduction, ICML 2010.
-    """
-
-    _method = "elastic-embedding"
-
-
-class SymmetricSNE(NonlinearEmbedding):
-    """Symmetric stochastic neighbour embedding: sum p d^2 + log sum exp(-d^2).
-
-    References
-    ----------
-    Cook, Sutskever, Mnih and Hinton, Visualizing similarity data with a mixture of maps, AISTATS 2007.
-    """
-
-    _method = "s-sne"
+@functools.cache
+def estimator_of(method: str) -> type[NonlinearEmbedding]:
+    """Return the estimator of a method: a class with the name, the formula and the source of its objective."""
+    row = OBJECTIVES[method]
+    described = f"{row.name}: {row.formula[0]} + strength {row.formula[1]}."
+    content = {"_method": method, "__module__": __name__}
+    content["__doc__"] = f"{described}\n\n    References\n    ----------\n    {row.source}\n    "
+    return type(row.estimator, (NonlinearEmbedding,), content)
 
 
-class TSNE(NonlinearEmbedding):
-    """t-distributed stochastic neighbour embedding: sum p log(1 + d^2) + log sum 1 / (1 + d^2).
-
-    References
-    ----------
-    van der Maaten and Hinton, Visualizing data using t-SNE, JMLR 2008.
-    """
-
-    _method = "t-sne"
+METHODS = {row.estimator: method for method, row in OBJECTIVES.items()}
 
 
-class SNE(NonlinearEmbedding):
-    """Stochastic neighbour embedding, with a distribution of its own for each point.
-
-    References
-    ----------
-    Hinton and Roweis, Stochastic neighbor embedding, NIPS 2002.
-    """
-
-    _method = "sne"
+def __getattr__(name: str) -> type[NonlinearEmbedding]:
+    """Return an estimator by its name in the table of objectives: `TSNE`, `ElasticEmbedding`, ..."""
+    if name not in METHODS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return estimator_of(METHODS[name])

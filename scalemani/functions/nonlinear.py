@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.embeddings.objectives import Problem, affinity_scale, objective_of
+from scalemani.embeddings.problem import Problem, affinity_scale
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
 from scalemani.functions.matrices import check_affinities, checked_sparse
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.objectives import objective_of, table_of_objectives
 from scalemani.validation import check_points
 
 
@@ -67,14 +68,7 @@ def objective(
 ) -> tuple[float, np.ndarray]:
     """Return the objective of a nonlinear embedding, E = E+ + strength E-, and its gradient.
 
-    | method | E+ | E- |
-    | --- | --- | --- |
-    | "elastic-embedding" | sum w d^2 | sum exp(-d^2) |
-    | "s-sne" | sum p d^2 | log sum exp(-d^2) |
-    | "t-sne" | sum p log(1 + d^2) | log sum 1 / (1 + d^2) |
-    | "sne" | sum p d^2 | sum_n log sum_m exp(-d_nm^2) |
-    | "t-ee" | sum w log(1 + d^2) | sum 1 / (1 + d^2) |
-    | "epanechnikov-ee" | sum w d^2 | sum max(0, 1 - d^2) |
+    TABLE
 
     Sums run over all ordered pairs of different points; d is the distance in the embedding.
 
@@ -122,3 +116,6 @@ def objective(
     problem = Problem(rows, asked, affinity_scale(asked, rows), float(strength))
     value, gradient = problem.evaluate(positions, make_repulsion(chosen, asked.kernel, check_tolerance(tolerance)))
     return value, gradient
+
+
+objective.__doc__ = (objective.__doc__ or "").replace("TABLE", table_of_objectives().replace("\n", "\n    "))

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from scalemani.embeddings.objectives import objective_of
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.recipes import strength_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
@@ -14,6 +13,7 @@ from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tu
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.new_points.reach import Reach, reach_of
+from scalemani.objectives import objective_of
 from scalemani.params import AffinitiesParams, Parameters
 from scalemani.runs.opened import Run
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalemani.chunked.work import DIMENSIONS, Dimensions
-from scalemani.embeddings.objectives import objective_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
+from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.routes import Stage, route
 from scalemani.runs.resources import DiskUse, Fit, check_disk, disk_use, fit, mapped_bytes, total_bytes

@@ -15,11 +15,12 @@ from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.records import affinity_rows
 from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.objectives import Problem, affinity_scale, entropy_term, objective_of
 from scalemani.embeddings.phases import LEARNT_PAIRS, descend
+from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
 from scalemani.embeddings.recipes import direction_of, phases_of, start_deviation, strength_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
 from scalemani.kernels.arrays.draws import row_words
+from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.workers.budget import MemoryNeed
 

@@ -8,11 +8,12 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.embeddings.descent import State, step
-from scalemani.embeddings.objectives import OBJECTIVES, Evaluation, Problem, affinity_scale
 from scalemani.embeddings.phases import Phase, descend, direction_of, line_search_of
+from scalemani.embeddings.problem import Evaluation, Problem, affinity_scale
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, ConvergenceError
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.objectives import OBJECTIVES
 
 SEARCHED = (
     "gradient-descent",

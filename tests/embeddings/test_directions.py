@@ -5,10 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.embeddings.directions import LEAST_SHARE
-from scalemani.embeddings.objectives import OBJECTIVES, Problem, affinity_scale
 from scalemani.embeddings.phases import LEARNT_PAIRS, Phase, direction_of
+from scalemani.embeddings.problem import Problem, affinity_scale
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.objectives import OBJECTIVES
 
 STEP = 1e-3
 KERNELS = {  # K of a squared distance, K' and K''

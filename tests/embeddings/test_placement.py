@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from scalemani.embeddings.objectives import OBJECTIVES
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.repulsion import make_repulsion
+from scalemani.objectives import OBJECTIVES
 
 N_SOURCES, N_NEW, K = 150, 12, 5
 STRENGTHS = {"elastic-embedding": 0.05, "t-ee": 0.05}  # of one new point against all sources

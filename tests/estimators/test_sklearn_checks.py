@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import scalemani as sm
+from scalemani.objectives import OBJECTIVES
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -11,7 +12,7 @@ import scalemani as sm
     [
         sm.LaplacianEigenmaps(),
         sm.SpectralClustering(),
-        *(estimator(max_iter=20) for estimator in (sm.ElasticEmbedding, sm.SymmetricSNE, sm.TSNE, sm.SNE)),
+        *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]
 )
 def test_scikit_learn_agrees(estimator, check):

@@ -14,6 +14,7 @@ from scalemani.chunked import checkpoints
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.embeddings.descent import State
 from scalemani.errors import ConfigError
+from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.progress import Silent
 from scalemani.runs.opened import open_run
@@ -189,12 +190,12 @@ def digits():
     return np.concatenate([images, images + noise]).astype(np.float32), np.concatenate([labels, labels])
 
 
-@pytest.mark.parametrize("estimator", [sm.TSNE, sm.ElasticEmbedding, sm.SymmetricSNE, sm.SNE])
+@pytest.mark.parametrize("estimator", [row.estimator for row in OBJECTIVES.values()])
 def test_new_points_come_to_lie_among_their_like(digits, estimator):
     logging.getLogger("scalemani").setLevel(logging.ERROR)
     points, labels = digits
     known, new = slice(0, None, 2), slice(1, None, 2)
-    model = estimator(perplexity=15, max_iter=150, random_state=1).fit(points[known])
+    model = getattr(sm, estimator)(perplexity=15, max_iter=150, random_state=1).fit(points[known])
     placed = model.transform(points[new])
     neighbors = KNeighborsClassifier(5).fit(model.embedding_, labels[known])
     own = neighbors.score(model.embedding_, labels[known])

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalemani as sm
-from scalemani.embeddings.objectives import OBJECTIVES
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.objectives import OBJECTIVES
 
 STEP = 1e-5
 

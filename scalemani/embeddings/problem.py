@@ -1,61 +1,21 @@
-"""The objectives E = E+ + strength E-, as plain data, and their values and gradients.
+"""An objective over given affinities: its value and its gradient at any positions.
 
-| method | E+ | E- |
-| --- | --- | --- |
-| elastic-embedding | sum w d^2 | sum exp(-d^2) |
-| s-sne | sum p d^2 | log sum exp(-d^2) |
-| t-sne | sum p log(1 + d^2) | log sum 1 / (1 + d^2) |
-| sne | sum p d^2 | sum_n log sum_m exp(-d_nm^2) |
-| t-ee | sum w log(1 + d^2) | sum 1 / (1 + d^2) |
-| epanechnikov-ee | sum w d^2 | sum max(0, 1 - d^2) |
-
-Sums run over ordered pairs of different points. Source: [PH] 3.2, eqs. (3.1) to (3.4) of the thesis.
+`scalemani.objectives` is the table of objectives. Sums run over ordered pairs of different points.
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.coordinates import combine
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.repulsion.exact import LEAST_SUM, ExactSums, PairSums
 from scalemani.kernels.repulsion.isolated import isolated_sums
+from scalemani.objectives import Objective
 
 ISOLATED = 0.1  # a sum of kernels below it is left to exact summation where it is divided by
-
-
-@dataclass(frozen=True)
-class Objective:
-    """Which kernel pulls, which pushes, and how its sums S_n make E-: sum S, log sum S, or sum log S.
-
-    `total` is what the affinities are scaled to sum to: "given" leaves them as they are, "one" makes them
-    probabilities over pairs, "points" over the neighbours of each point.
-    """
-
-    attraction: Literal["quadratic", "student"]
-    kernel: Literal["gaussian", "student", "epanechnikov"]
-    combine: Literal["sum", "log-sum", "sum-log"]
-    total: Literal["given", "one", "points"]
-
-
-OBJECTIVES = {
-    "elastic-embedding": Objective("quadratic", "gaussian", "sum", "given"),
-    "s-sne": Objective("quadratic", "gaussian", "log-sum", "one"),
-    "t-sne": Objective("student", "student", "log-sum", "one"),
-    "sne": Objective("quadratic", "gaussian", "sum-log", "points"),
-    "t-ee": Objective("student", "student", "sum", "given"),
-    "epanechnikov-ee": Objective("quadratic", "epanechnikov", "sum", "given"),
-}
-
-
-def objective_of(method: str) -> Objective:
-    """Return the objective of a method, or raise ConfigError with the names there are."""
-    if method not in OBJECTIVES:
-        raise ConfigError(f"unknown objective {method!r}: {nearest_name(method, OBJECTIVES)}")
-    return OBJECTIVES[method]
 
 
 class Evaluation(NamedTuple):
