@@ -1,7 +1,6 @@
 """Places that cannot be written."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -15,7 +14,6 @@ SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--s
 
 AS_NOBODY = """
 import contextlib, io, json, os, sys
-os.umask(0)  # folders that numba makes at import for what it compiles later
 import numba
 import scalemani.cli.summaries, scalemani.export, scalemani.figures, scalemani.progress
 from scalemani.cli.process import run_command
@@ -31,12 +29,10 @@ for command in json.loads(sys.argv[1]):
 """
 
 
-def as_nobody(commands, cache):
+def as_nobody(commands):
     """Run commands without the rights of root, which may write anywhere: status and standard error of each."""
     program = [sys.executable, "-c", AS_NOBODY, json.dumps([[*map(str, command)] for command in commands])]
-    # Numba looks for a cache that it can write to at import, when the rights are still there.
-    environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
-    done = subprocess.run(program, capture_output=True, text=True, check=True, env=environment)
+    done = subprocess.run(program, capture_output=True, text=True, check=True)
     if "ModuleNotFoundError" in done.stdout:
         pytest.skip("this environment cannot be read without the rights of root")
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -44,10 +40,9 @@ def as_nobody(commands, cache):
 
 def test_places_that_cannot_be_written(finished, points, one_error, tree):
     # pytest's own folders are closed to others
-    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as cache:
+    with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         folder.chmod(0o755)
-        Path(cache).chmod(0o777)
         (folder / "points.npy").write_bytes(points.read_bytes())
         copy = Path(shutil.copytree(finished, folder / "run"))
         (folder / "closed").mkdir(mode=0o555)
@@ -60,7 +55,7 @@ def test_places_that_cannot_be_written(finished, points, one_error, tree):
             (["export", copy, folder / "closed" / "out.npy"], ["cannot write", "closed/out.npy"]),
             (["plot", copy, folder / "closed" / "out.png"], ["cannot write", "closed/out.png"]),
         ]
-        found = as_nobody([arguments for arguments, _ in expected], cache)
+        found = as_nobody([arguments for arguments, _ in expected])
         for (_, words), (status, errors) in zip(expected, found, strict=True):
             one_error(errors, words)
             assert status == 2

@@ -100,7 +100,7 @@ def test_a_command_in_another_year(points, finished, tmp_path, when):
     np.save(tmp_path / "points.npy", points)
     command = [sys.executable, "-m", "scalemani", "embed", str(tmp_path / "points.npy"), str(tmp_path / "run")]
     faked = {"LD_PRELOAD": str(LIBRARIES[0]), "FAKETIME": f"@{when}", "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
-    faked["NO_FAKE_STAT"] = "1"  # compiled kernels are known by the times of their sources
+    faked["NO_FAKE_STAT"] = "1"  # Python knows what it compiled by the times of the sources
     program = [*command, "--block-rows", "1024", *OPTIONS]
     subprocess.run(program, check=True, capture_output=True, env={**os.environ, **faked})
     same(finished, open_run(tmp_path / "run"))

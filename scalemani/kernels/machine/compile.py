@@ -1,11 +1,31 @@
-"""The one compile decorator: serial, cached, and free of the GIL, so that callers run kernels side by side."""
+"""The compile decorators: serial, kept from process to process, and free of the GIL; callers run kernels side by side.
 
-from typing import Any
+Three of them, by what the compiler below may do to sums and products of floats: nothing, reorder, fuse.
+"""
+
+from collections.abc import Callable, Set
+from typing import Any, TypeVar
 
 import numba
 
+from scalemani.kernels.machine.code_cache import CodeCache
+
 # Reassociation lets LLVM vectorise sums; the other fast-math flags would make isnan(nan) False and undo exact tricks.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
+FUSE = frozenset({"contract"})  # a product and a sum may become one instruction that rounds once
 
-compiled: Any = numba.njit(nogil=True, cache=True, error_model="numpy")
-compiled_sums: Any = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath=set(REASSOCIATE))
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def _decorator(fastmath: Set[str] = frozenset()) -> Callable[[Function], Any]:
+    def compile_kernel(function: Function) -> Any:
+        kernel: Any = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath))(function)
+        kernel._cache = CodeCache(function)  # as `cache=True` would set numba's own
+        return kernel
+
+    return compile_kernel
+
+
+compiled: Any = _decorator()
+compiled_sums: Any = _decorator(REASSOCIATE)
+compiled_fused: Any = _decorator(FUSE)

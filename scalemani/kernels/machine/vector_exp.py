@@ -6,7 +6,7 @@ import numba
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.compile import compiled, compiled_fused
 
 LEAST_EXPONENT = -700.0  # exp(-700) = 1e-304: a normal number, yet nothing beside the 1 that every sum here holds
 
@@ -43,7 +43,7 @@ number_of: Any = intrinsic(_type_number_of)
 
 
 # Of the fast-math flags only `contract` (fused multiply-add): reassociation would cancel ROUNDING_SHIFT away.
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled_fused
 def exp_in_range(x: float) -> float:
     """Return exp(x) for -700 <= x <= 700, to a relative error of 4e-16; nonsense outside of that."""
     shifted = x * INVERSE_LOG_2 + ROUNDING_SHIFT

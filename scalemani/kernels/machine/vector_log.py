@@ -1,7 +1,6 @@
 """The logarithm in float64, written so that loops around it vectorise (around libm's they do not)."""
 
-import numba
-
+from scalemani.kernels.machine.compile import compiled_fused
 from scalemani.kernels.machine.vector_exp import bits_of, number_of
 
 # log(x) = n log 2 + 2 atanh(s), s = (m - 1) / (m + 1), x = 2^n m with m in [sqrt(1/2), sqrt(2)): |s| <= 0.1716.
@@ -11,7 +10,7 @@ OFFSET = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2): a number's bits less these
 MANTISSA = (1 << EXPONENT_BITS) - 1
 
 
-@numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@compiled_fused
 def log_positive(x: float) -> float:
     """Return log(x) of a positive normal number, to 4e-16 absolute or relative, whichever is larger."""
     shifted = bits_of(x) - OFFSET

@@ -1,0 +1,297 @@
+"""Machine code of kernels from process to process: never of other sources, and never in anybody's way."""
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import scalemani
+from scalemani.kernels.machine.code_cache import UNUSED_SECONDS, cache_home
+
+NOBODY = 65534
+WITHOUT_ACCOUNT = 54321
+DAY = 86400
+
+LOGARITHM = """
+from scalemani.kernels.machine.vector_log import log_positive as kernel
+result = kernel(2.0)
+"""
+ENTROPIC = """
+import numpy as np
+from scalemani.kernels.affinities.entropic import entropic_affinities, solve_tile as kernel
+distances = np.sort(np.random.default_rng(0).random((200, 40)), axis=1)
+result = entropic_affinities(distances, 10.0, solver="halley").iterations.mean()
+"""
+REPORT = """
+import json
+print(json.dumps([float(result), sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values())]))
+"""
+AS_USER = """
+import os
+import numba.core.typed_passes, scalemani.kernels.machine.vector_log
+numba.njit(lambda: 0)()  # loads what it needs while it may be read
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid({user}), os.setuid({user})
+"""
+
+
+def started(program, folder=None, **environment):
+    """Start a program that prints its result, and how many kernels it found and compiled."""
+    kept = {k: v for k, v in os.environ.items() if k not in ("SCALEMANI_CACHE", "XDG_CACHE_HOME")}
+    places = {"PYTHONPATH": str(folder or Path(scalemani.__file__).parents[1]), "PYTHONDONTWRITEBYTECODE": "1"}
+    values = {k: str(v) for k, v in (kept | places | environment).items() if v is not None}
+    command = [sys.executable, "-W", "error", "-c", program + REPORT]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=values, cwd="/")
+
+
+def ended(process):
+    """Return a program's result, and how many kernels it found and how many it compiled."""
+    output, errors = process.communicate(timeout=280)
+    assert not errors
+    assert process.returncode == 0
+    return json.loads(output)
+
+
+def run(program, folder=None, **environment):
+    return ended(started(program, folder, **environment))
+
+
+def entries(cache):
+    return sorted(path for path in (cache / "kernels").glob("*/*") if path.is_file())
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def filled(cache):
+    """A cache that holds the logarithm."""
+    assert run(LOGARITHM, SCALEMANI_CACHE=cache)[1:] == [0, 1]
+    return cache
+
+
+def test_a_function_that_was_edited_in_another_file_is_compiled_anew(tmp_path, cache):
+    copy = Path(shutil.copytree(Path(scalemani.__file__).parent, tmp_path / "copy" / "scalemani"))
+    edited = copy / "kernels/affinities/root_finders.py"
+    source = edited.read_text()
+    steps, found, compiled = run(ENTROPIC, copy.parent, SCALEMANI_CACHE=cache)
+    assert (found, compiled) == (0, 1)
+    assert steps < 3
+    times = edited.stat()
+    edited.write_text(source.replace("newton = -value", "newton = +value"))
+    os.utime(edited, ns=(times.st_atime_ns, times.st_mtime_ns))  # neither its time nor its size tells
+    assert edited.stat().st_size == times.st_size
+    with_error, found, compiled = run(ENTROPIC, copy.parent, SCALEMANI_CACHE=cache)
+    assert (found, compiled) == (0, 1)
+    assert with_error > 5 * steps
+    edited.write_text(source)
+    assert run(ENTROPIC, copy.parent, SCALEMANI_CACHE=cache) == [steps, 1, 0]
+
+
+def test_equal_sources_in_another_folder_share_what_is_compiled(filled, tmp_path):
+    ignored = shutil.ignore_patterns("__pycache__")
+    copy = shutil.copytree(Path(scalemani.__file__).parent, tmp_path / "copy" / "scalemani", ignore=ignored)
+    assert run(LOGARITHM, Path(copy).parent, SCALEMANI_CACHE=filled)[1:] == [1, 0]
+
+
+@pytest.mark.parametrize("variable", ["NUMBA_OPT", "NUMBA_BOUNDSCHECK"])
+def test_code_compiled_under_other_settings_is_other_code(filled, variable):
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled, **{variable: "1"})[1:] == [0, 1]
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled, NUMBA_NUM_THREADS="1")[1:] == [1, 0]
+
+
+NAMED = "from collections import namedtuple\nPair = namedtuple('Pair', '{fields}')\n"
+FIRST = """
+from scalemani.kernels.machine.compile import compiled
+@compiled
+def kernel(pair):
+    return pair.x
+"""
+
+
+def test_named_tuples_with_other_fields_are_other_arguments(tmp_path, cache):
+    (tmp_path / "first.py").write_text(FIRST)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+    program += "from first import kernel; from pair import Pair; result = kernel(Pair(1.0, 2.0))"
+    found = {}
+    for fields in ("x y", "y x"):
+        (tmp_path / "pair.py").write_text(NAMED.format(fields=fields))
+        found[fields] = run(program, SCALEMANI_CACHE=cache)
+    assert found == {"x y": [1.0, 0, 1], "y x": [2.0, 0, 1]}
+
+
+CONSTANT = """
+from scalemani.kernels.machine.compile import compiled
+@compiled
+def kernel():
+    return {value}
+"""
+
+
+def test_a_module_that_is_edited_and_imported_anew_leaves_nothing_behind(tmp_path, cache):
+    module = tmp_path / "constant.py"
+    module.write_text(CONSTANT.format(value=1.0))
+    start = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport constant\n"
+    edit = f"import importlib, pathlib; pathlib.Path({str(module)!r}).write_text({CONSTANT.format(value=22.0)!r})\n"
+    reload = "importlib.reload(constant); kernel = constant.kernel; result = kernel()"
+    assert run(start + edit + reload, SCALEMANI_CACHE=cache)[0] == 22.0
+    module.write_text(CONSTANT.format(value=1.0))
+    once = start + "kernel = constant.kernel; result = kernel()"
+    assert run(once, SCALEMANI_CACHE=cache) == [1.0, 0, 1]
+    assert run(once, SCALEMANI_CACHE=cache) == [1.0, 1, 0]
+
+
+def test_two_processes_may_compile_at_the_same_time(cache):
+    together = [started(LOGARITHM, SCALEMANI_CACHE=cache) for _ in range(3)]
+    assert len({ended(process)[0] for process in together}) == 1
+    assert run(LOGARITHM, SCALEMANI_CACHE=cache)[1:] == [1, 0]
+    assert not [path for path in entries(cache) if path.name.startswith(".")]
+
+
+def test_nobody_else_reads_or_writes_what_is_compiled(cache):
+    run("import os; os.umask(0)\n" + LOGARITHM, SCALEMANI_CACHE=cache)
+    assert entries(cache)
+    for path in (cache, *cache.rglob("*")):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda b: b"", lambda b: b[:-1], lambda b: b[:5000] + bytes([b[5000] ^ 1]) + b[5001:]]
+)
+def test_damaged_entries_are_compiled_anew(filled, damage):
+    (path,) = entries(filled)
+    whole = path.read_bytes()
+    path.write_bytes(damage(whole))
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [0, 1]
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [1, 0]
+
+
+@pytest.mark.parametrize("mode", [0o770, 0o707])
+def test_a_folder_that_others_may_write_to_is_not_used(filled, mode):
+    (path,) = entries(filled)
+    before = path.stat().st_mtime_ns
+    path.parent.chmod(mode)
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [0, 1]
+    assert path.stat().st_mtime_ns == before
+
+
+def test_a_link_in_the_place_of_a_folder_is_not_followed(filled, tmp_path):
+    (path,) = entries(filled)
+    elsewhere = path.parent.rename(tmp_path / "elsewhere")
+    path.parent.symlink_to(elsewhere)
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [0, 1]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root owns what others may only read")
+def test_a_folder_of_another_user_is_not_used(filled):
+    for path in (filled, *filled.rglob("*")):
+        os.chown(path, NOBODY, NOBODY)
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [0, 1]
+
+
+@pytest.mark.parametrize("user", [NOBODY, WITHOUT_ACCOUNT])
+@pytest.mark.parametrize("home", [None, "closed"])
+def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(tmp_path, user, home):
+    (tmp_path / "closed").mkdir(mode=0o555)
+    place = None if home is None else tmp_path / "closed"
+    result, found, compiled = run(AS_USER.format(user=user) + LOGARITHM, HOME=place)
+    assert result == pytest.approx(0.6931471805599453, rel=1e-15)
+    assert (found, compiled) == (0, 1)
+    assert not list((tmp_path / "closed").iterdir())
+
+
+def test_a_cache_that_can_only_be_read_is_read(filled):
+    closed = [path for path in (filled, *filled.rglob("*")) if path.is_dir()]
+    for path in entries(filled):
+        path.chmod(0o444)
+    for path in (*filled.parents, *closed):
+        if path.stat().st_uid == os.geteuid() and path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o555)
+    for path in closed:
+        path.chmod(0o555)
+    try:
+        assert run(AS_USER.format(user=NOBODY) + LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [1, 0]
+    finally:
+        for path in closed:
+            path.chmod(0o755)
+
+
+def test_a_place_that_is_no_folder_costs_a_compilation_and_no_error(tmp_path):
+    (tmp_path / "file").touch()
+    for place in (tmp_path / "file", "/dev/null"):
+        assert run(LOGARITHM, SCALEMANI_CACHE=place)[1:] == [0, 1]
+
+
+def test_what_nobody_uses_for_a_month_is_removed(filled):
+    (used,) = entries(filled)
+    former = used.parent.parent / ("0" * 32)
+    other = used.parent.parent / "something else"
+    for folder in (former, other):
+        folder.mkdir(mode=0o700)
+        (folder / "entry").touch()
+    (used.parent / "former").touch()
+    (used.parent / "recent").touch()
+    long_ago, recently = time.time() - UNUSED_SECONDS - DAY, time.time() - UNUSED_SECONDS + DAY
+    os.utime(used.parent / "recent", (recently, recently))
+    for path in (used.parent / "former", former / "entry", former, other / "entry", other):
+        os.utime(path, (long_ago, long_ago))
+    assert run(LOGARITHM.replace("2.0", "2"), SCALEMANI_CACHE=filled)[1:] == [0, 1]  # an integer: another signature
+    assert used.exists()
+    assert (used.parent / "recent").exists()
+    assert not (used.parent / "former").exists()
+    assert not (former / "entry").exists()
+    assert (other / "entry").exists()
+
+
+def test_of_many_bytes_those_used_longest_ago_are_removed(filled):
+    (used,) = entries(filled)
+    for number in range(6):
+        path = used.parent / f"large{number}"
+        path.touch()
+        os.truncate(path, 2**27)  # takes no room on the disk
+        os.utime(path, (time.time() - 60 - number, time.time() - 60 - number))
+    assert run(LOGARITHM.replace("2.0", "2"), SCALEMANI_CACHE=filled)[1:] == [0, 1]
+    left = [path.name for path in entries(filled) if path.name.startswith("large")]
+    assert left == ["large0", "large1", "large2"]
+    assert used.exists()
+
+
+OF_A_USER = """
+import numba
+@numba.njit(cache=True)
+def own(x):
+    return 2 * x
+"""
+
+
+def test_functions_of_the_user_stay_in_numbas_own_cache(tmp_path, cache):
+    (tmp_path / "own.py").write_text(OF_A_USER)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom own import own; own(1)\n" + LOGARITHM
+    run(program, SCALEMANI_CACHE=cache, NUMBA_CACHE_DIR=tmp_path / "numba")
+    assert {path.name.split("-")[0] for path in (tmp_path / "numba").rglob("*.nbc")} == {"own.own"}
+    assert len(entries(cache)) == 1
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"SCALEMANI_CACHE": "/a", "XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/a"),
+        ({"SCALEMANI_CACHE": "", "XDG_CACHE_HOME": "/b", "HOME": "/c"}, "/b/scalemani"),
+        ({"XDG_CACHE_HOME": "relative", "HOME": "/c"}, "/c/.cache/scalemani"),
+        ({"HOME": "/c"}, "/c/.cache/scalemani"),
+    ],
+)
+def test_the_cache_lies_where_the_user_says(monkeypatch, variables, expected):
+    for name in ("SCALEMANI_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert cache_home() == Path(expected)
