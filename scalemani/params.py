@@ -58,7 +58,7 @@ class NeighborsParams:
     method: Literal["auto", "exact", "pynndescent", "partition"] = "auto"
     recall: Share = 0.95
     n_probes: Count | None = None
-    max_rounds: Annotated[int, Field(ge=0)] = 4
+    max_rounds: Annotated[int, Field(ge=0)] = 6
     sampled_queries: Annotated[int, Field(ge=10)] = 1000
 
 

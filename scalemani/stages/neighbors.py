@@ -14,10 +14,12 @@ from scalemani.chunked.records import round_step, sketch_basis
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES, proposed, refined
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.nn_descent import Edges
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
+from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
 from scalemani.kernels.neighbors.small_cells import search_enough_cells
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
 from scalemani.memory.kept import gather_rows, kept, kept_latest, mapped, resident
@@ -27,13 +29,12 @@ from scalemani.store.schema import RowArray
 from scalemani.workers.budget import MemoryNeed
 
 EXACT_BELOW = 20_000  # points; up to here looking at every pair is quicker than anything that has to be trained
-LEAST_GAIN = 0.002  # of recall; a round that brings less has stopped helping
 # Chosen on 70,000 and on 1,020,000 digits by seconds to a recall of 0.95; the measured recall decides the rounds.
 FEW_POINTS, FEW_PROBES, MANY_PROBES = 100_000, 3, 8
 MORE_PROBES = 2  # for lists beyond FEW_NEIGHBORS: they spare a second round of refinement
 # Cells near a point are looked for among so many around its own: 0.992 of the 10 nearest of 1,700 are there, and the
 # time does not grow with the number of cells.
-NEARBY_CELLS = 256
+NEARBY_CELLS, NEARBY_PER_PROBE = 256, 4
 FEW_NEIGHBORS = 30  # up to here every round settles 2 k candidates by exact distances, which cost little then
 FIRST_CANDIDATES = 1.7  # beyond: in the first round, in parts of k; in later ones k
 MOST_VISITED, MOST_LISTED = 30, 45  # neighbours whose lists are looked at, and how much of each list
@@ -115,21 +116,29 @@ def no_known(task: StageTask, block: int) -> Neighbors:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Search, then refine until the recall asked for is measured, a round stops helping, or rounds run out."""
+    """Search, then refine until the recall asked for is measured, no round would help, or rounds run out."""
     task, asked, method = work.task, work.task.params.neighbors, method_of(work.task.dimensions, work.task.params)
     first = {"exact": exact_block, "partition": cells_block, "pynndescent": descent_block}[method]
     run_round(work, 0, first)
     if method == "exact":
         return {"method": method, "recall": 1.0, "rounds": 0}
-    recalls = [measured_recall(work, 0)]
-    while recalls[-1] < asked.recall and len(recalls) <= asked.max_rounds:
-        run_round(work, len(recalls), functools.partial(joined_block, len(recalls)))
-        recalls.append(measured_recall(work, len(recalls)))
-        if recalls[-1] - recalls[-2] < LEAST_GAIN:
+    n_cells = len(resident(task.inputs["partition"], "centroids"))
+    n_visited = n_probes(task.dimensions, task.params) if method == "partition" else 1
+    rounds, recalls = [Round(0, min(n_visited, n_cells))], [measured_recall(work, 0)]
+    most = -(-task.dimensions.n_points // n_candidates(task.params.n_neighbors, 0))
+    while len(rounds) <= asked.max_rounds:
+        following = next_round(rounds, recalls, asked.recall, n_cells, most)
+        if following is None:
             break
+        number = len(rounds)
+        compute = further_cells_block if following.over_cells else joined_block
+        run_round(work, number, functools.partial(compute, following, number))
+        rounds.append(following)
+        recalls.append(measured_recall(work, number))
     if recalls[-1] < asked.recall:
         work.executor.progress.note(
-            f"neighbors: recall {recalls[-1]:.4f} is below the {asked.recall} asked for: raise neighbors.n_probes"
+            f"neighbors: recall {recalls[-1]:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
+            "for: raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions"
         )
     queries = min(asked.sampled_queries, task.dimensions.n_points)
     return {"method": method, "recall": recalls[-1], "rounds": len(recalls) - 1, "sampled_queries": queries}
@@ -143,40 +152,64 @@ def run_round(work: StageWork, number: int, function: Any) -> None:
 
 def cells_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block among the points of the cells nearest to each of its points."""
+    n_cells = len(resident(task.inputs["partition"], "centroids"))
+    first = Round(0, min(n_probes(task.dimensions, task.params), n_cells))
     start, stop = task.dimensions.rows(block)
+    return settled(task, start, candidates_of_cells(task, start, stop, first), no_known(task, block))
+
+
+def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block after looking through further cells, beside those of the round before."""
+    indices, distances, _ = round_block(task, number - 1, block)
+    first, parts = task.dimensions.rows(block)[0], []
+    # With more candidates fewer rows are searched at a time: the memory is that of the first round.
+    for part in slices(len(indices), -(-len(indices) // asked.candidates)):
+        found = candidates_of_cells(task, first + part.start, first + part.stop, asked)
+        known = Neighbors(indices[part], distances[part])
+        parts.append(settled(task, first + part.start, without_known(found, known.indices), known))
+    return {name: np.concatenate([arrays[name] for arrays in parts]) for name in parts[0]}
+
+
+def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
+    """Return the work rows (n, c) int32, -1 for none, that are nearest by sketch to rows `start` to `stop`."""
     sketches = task.whole(task.inputs["work_points"], "sketch")
     offsets = resident(task.inputs["work_points"], "cell_offsets")
     centroids = resident(task.inputs["partition"], "centroids")
-    wanted = min(n_probes(task.dimensions, task.params), len(centroids))
-    near = kept((task.output.root, task.output.path, "nearby"), functools.partial(nearby_cells, centroids, wanted))
+    key = (task.output.root, task.output.path, "nearby", asked.last)
+    near = kept(key, functools.partial(nearby_cells, centroids, asked.last))
     own = sketches[start:stop]
-    probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, wanted)
-    count = n_candidates(task.params.n_neighbors, 0)
-    candidates = search_enough_cells(sketches, offsets, centroids, probes, start, count)
-    return settled(task, block, candidates, no_known(task, block))
+    probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, asked.last)
+    probes = np.ascontiguousarray(probes[:, asked.first :])
+    count = asked.candidates * n_candidates(task.params.n_neighbors, 0)
+    return search_enough_cells(sketches, offsets, centroids, probes, start, count)
+
+
+def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (indices, distances, fresh), (n, k) each, of a block after a round."""
+    names = ("indices", "distances", "fresh")
+    indices, distances, fresh = (task.output.read_block(f"{round_step(number)}/{name}", block) for name in names)
+    return indices, distances, fresh
 
 
 def nearby_cells(centroids: np.ndarray, n_wanted: int) -> np.ndarray:
     """Return the cells among which the `n_wanted` nearest to a point of each cell are looked for."""
-    return nearest_cells(centroids, centroids, max(NEARBY_CELLS, n_wanted))
+    return nearest_cells(centroids, centroids, max(NEARBY_CELLS, NEARBY_PER_PROBE * n_wanted))
 
 
-def joined_block(number: int, task: StageTask, block: int) -> Arrays:
+def joined_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block after looking among the neighbours of those of the round before."""
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
-    indices, distances, fresh = (
-        task.output.read_block(f"{step}/{name}", block) for name in ("indices", "distances", "fresh")
-    )
+    indices, distances, fresh = round_block(task, number - 1, block)
     slot = (task.output.root, task.output.path, "listed")
     lists = kept_latest(slot, step, functools.partial(listed_edges, task, step))
     key = (task.output.root, task.output.path, "short sketches")
     sketches, unit = kept(key, functools.partial(short_sketches, task))
     limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
     own, visited = Edges(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
-    count = n_candidates(task.params.n_neighbors, number)
+    count = asked.candidates * n_candidates(task.params.n_neighbors, number)
     candidates = proposed(sketches, start, own, visited, lists, limits, count)
-    return settled(task, block, candidates, Neighbors(indices, distances))
+    return settled(task, start, candidates, Neighbors(indices, distances))
 
 
 def short_sketches(task: StageTask) -> tuple[Table, float]:
@@ -207,10 +240,9 @@ def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:
     return lists
 
 
-def settled(task: StageTask, block: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
-    """Return the arrays of a block: the nearest of what is known and the candidates, by exact distance."""
+def settled(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
+    """Return the arrays of rows from `start` on: the nearest of what is known and the candidates, by exact distance."""
     group, n_points = task.inputs["work_points"], task.dimensions.n_points
-    start, _ = task.dimensions.rows(block)
     fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
     points: Table = resident(group, "points") if fits else mapped(group, "points")
     found, fresh = refined(points, start, candidates, known)
@@ -278,7 +310,7 @@ def descent_block(task: StageTask, block: int) -> Arrays:
     ]
     # pynndescent lists a point among its own neighbours, not always first.
     itself = np.arange(start, stop, dtype=np.int32)[:, np.newaxis]
-    return settled(task, block, np.where(found == itself, np.int32(-1), found), no_known(task, block))
+    return settled(task, start, np.where(found == itself, np.int32(-1), found), no_known(task, block))
 
 
 def descent_graph(task: StageTask) -> np.ndarray:

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.chunked.work import Dimensions, StageTask
+from scalemani.kernels.neighbors.rounds import Round
 from scalemani.memory.kept import kept_latest, release
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
@@ -46,7 +47,7 @@ def test_points_gathered_mapped_and_in_memory_give_the_same_lists(finished, cach
     task = task_with(finished, cache_bytes, in_memory)
     try:
         for block in (0, 3):
-            computed = [neighbors.cells_block(task, block), neighbors.joined_block(1, task, block)]
+            computed = [neighbors.cells_block(task, block), neighbors.joined_block(Round(2, 2), 1, task, block)]
             for number, arrays in enumerate(computed):
                 for name, values in arrays.items():
                     stored = task.output.read_block(f"round_{number}/{name}", block)
@@ -144,3 +145,20 @@ def test_points_far_from_all_others_have_all_their_neighbours(tmp_path):
     graph = run(open_points(points), tmp_path / "graph", "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
     assert (graph.group("neighbors").read("round_0/indices") >= 0).all()
     assert graph.certificates["neighbors"]["recall"] > 0.8  # two small cells a point are few
+
+
+@pytest.mark.parametrize("asked", [0.9, 0.99])
+def test_a_recall_that_is_asked_for_is_reached_on_points_of_many_dimensions(tmp_path, asked):
+    """Neighbours of neighbours do not get there: the points fill all dimensions, and sketches see a quarter of them."""
+    points = np.random.default_rng(5).standard_normal((4000, 32)).astype(np.float32)
+    values = {"n_neighbors": 10, "method": "partition", "n_probes": 1, "recall": asked, "max_rounds": 20}
+    partition = {"cell_points": 50, "sketch_dimensions": 8, "sample_points": 2000}
+    params = Parameters().with_values({"neighbors": values, "partition": partition})
+    found = run(open_points(points), tmp_path / "run", "knn-graph", params, Executor(workers=2), BLOCK_ROWS)
+    measured = found.certificates["neighbors"]["recall"]
+    assert measured >= asked
+    squares = cdist(points, points)
+    np.fill_diagonal(squares, np.inf)
+    reached = np.sort(squares, axis=1)[:, 9:10] * (1 + 1e-6)
+    true = np.mean(found.group("graph").read("distances") <= reached)
+    assert abs(true - measured) < 0.02

@@ -1,0 +1,70 @@
+"""Which round of the neighbour search comes next, by what the rounds before have brought."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled
+
+MORE_CELLS = 3  # times as many cells visited after a further round over cells as before it
+NEXT_GAIN = 0.3  # of what a round over neighbours of neighbours brought, what another one brings, on hard and easy data
+
+
+class Round(NamedTuple):
+    """A round of the search: over cells, from the `first`-th nearest of each point to the `last`-th, that one left out.
+
+    A round without cells (`first == last`) looks among the neighbours of neighbours. `candidates` is how many times as
+    many as in the first rounds are settled by exact distances.
+    """
+
+    first: int
+    last: int
+    candidates: int = 1
+
+    @property
+    def over_cells(self) -> bool:
+        """Whether the round looks through cells."""
+        return self.last > self.first
+
+
+def next_round(
+    rounds: Sequence[Round], recalls: Sequence[float], asked: float, n_cells: int, most_candidates: int
+) -> Round | None:
+    """Return the round after `rounds`, whose recalls were measured, or None where none would help.
+
+    A round over cells is followed by one over neighbours of neighbours. What such a round brings falls from one to the
+    next: where another one would bring less than is missing, further cells are visited instead, several times as many,
+    and more candidates are settled, since sketches leave out too much where that happens. Once all cells were visited,
+    they are visited again for more candidates, until every point is one.
+
+    Parameters
+    ----------
+    rounds : the rounds so far, the first of them over cells
+    recalls : the share of true neighbours after each, in [0, 1]
+    asked : the share at which the search ends
+    n_cells : cells there are
+    most_candidates : `Round.candidates` at which every point is a candidate
+    """
+    if recalls[-1] >= asked:
+        return None
+    visited, candidates = rounds[-1].last, rounds[-1].candidates
+    more = min(2 * candidates, most_candidates)
+    gain = recalls[-1] - recalls[-2] if len(recalls) > 1 else 1.0
+    if rounds[-1].over_cells or NEXT_GAIN * gain > asked - recalls[-1]:
+        return Round(visited, visited, candidates)
+    if visited < n_cells:
+        return Round(visited, min(MORE_CELLS * visited, n_cells), more)
+    return Round(0, n_cells, more) if more > candidates else None
+
+
+@compiled
+def without_known(candidates: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return candidates (n, c) int32 with -1 in place of those that stand in `known` (n, k) of the same row."""
+    left = candidates.copy()
+    for i in range(candidates.shape[0]):
+        for j in range(candidates.shape[1]):
+            for l in range(known.shape[1]):
+                if known[i, l] == candidates[i, j]:
+                    left[i, j] = -1
+    return left
