@@ -10,11 +10,15 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import numpy as np
 import pytest
 
 from scalemani.cli import main
 from scalemani.datasets import generator
+
+hypothesis.settings.register_profile("scalemani", deadline=None)  # the first call of a kernel compiles it
+hypothesis.settings.load_profile("scalemani")
 
 
 @pytest.fixture(scope="session")
