@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 from measuring import show
 
-from scalemani.kernels.repulsion.exact import ExactSums, PairSums
+from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
+from scalemani.kernels.repulsion.pair_sums import PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 60_000, 200_000, 1_000_000)

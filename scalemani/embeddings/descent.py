@@ -10,7 +10,7 @@ from scalemani.embeddings.directions import Direction, Memory
 from scalemani.embeddings.problem import Evaluation, Problem
 from scalemani.errors import ConvergenceError, NumericalError
 from scalemani.kernels.arrays.coordinates import dot, moved, norm
-from scalemani.kernels.repulsion.exact import PairSums
+from scalemani.kernels.repulsion.pair_sums import PairSums
 
 SUFFICIENT_DECREASE = 1e-4  # of the slope, the first Wolfe condition
 BACKTRACK = 0.5

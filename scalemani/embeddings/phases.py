@@ -20,7 +20,7 @@ from scalemani.embeddings.problem import Problem
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError
 from scalemani.kernels.descent.curvature import PairCurvature
-from scalemani.kernels.repulsion.exact import PairSums
+from scalemani.kernels.repulsion.pair_sums import PairSums
 
 LEARNT_PAIRS = 10  # of L-BFGS where the spectral direction is its first guess
 COARSEST = 0.1  # the error of the repulsion that an accuracy schedule starts from

@@ -11,28 +11,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.repulsion.exact import LEAST_SUM, ExactSums, PairSums
-from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
+from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
 from scalemani.objectives import Objective
 
 MOST_STEPS = 100
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-3  # in units of the kernels: a point whose full step is shorter has arrived
 LEAST_LENGTH = 1e-3  # of the full step; one that has to be cut below this has arrived as well
-MARGIN = 8.0  # about the training points, in units of the kernels, that the mesh covers
+MARGIN = 8.0  # about the training points, in units of the kernels, within which a mesh answers
 
 
 class FixedSources:
-    """Sums over sources that stay where they are: on a mesh made once, and exact for the few targets beyond it."""
+    """Sums over sources that stay where they are; exact for the few targets beyond the reach of what was made once."""
 
-    def __init__(self, sums: PairSums, kernel: str, sources: np.ndarray) -> None:
-        self._sums, self._sources, self._exact = sums, sources, ExactSums(kernel)
-        self._potential = sums.potential(sources, MARGIN) if isinstance(sums, ParticleMesh) else None
+    def __init__(self, sums: PairSums, sources: np.ndarray) -> None:
+        self._sources, self._exact = sources, ExactSums(sums.kernel)
+        self._potential = sums.potential(sources, MARGIN)
 
     def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return S (M,) and its gradient (M, d) at targets (M, d)."""
-        if self._potential is None:
-            return self._sums.field(self._sources, targets)
         inside = self._potential.inside(targets)
         if inside.all():
             return self._potential.field(targets)

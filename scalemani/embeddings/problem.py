@@ -11,11 +11,13 @@ import numpy as np
 from scalemani.kernels.arrays.coordinates import combine
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
-from scalemani.kernels.repulsion.exact import LEAST_SUM, ExactSums, PairSums
-from scalemani.kernels.repulsion.isolated import isolated_sums
+from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
 from scalemani.objectives import Objective
 
-ISOLATED = 0.1  # a sum of kernels below it is left to exact summation where it is divided by
+# An approximation errs by a share of the sums as they are in the middle of a map. Where a sum is smaller than this and
+# is divided by, that error can exceed the sum itself: such points are summed exactly.
+ISOLATED = 0.1
 
 
 class Evaluation(NamedTuple):
@@ -79,13 +81,13 @@ def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) 
     if objective.combine == "log-sum":
         total = max(float(sums_at.sum()), LEAST_SUM)
         return Push(float(np.log(total)), gradients, 2.0 / total)
-    isolated = np.empty(0, np.int64) if isinstance(sums, ExactSums) else np.flatnonzero(sums_at < ISOLATED)
-    sums_at[isolated], gradients[isolated] = isolated_sums(positions, isolated, objective.kernel)
+    isolated = np.flatnonzero(sums_at < ISOLATED) if not sums.exact else np.empty(0, np.int64)
+    exact = ExactSums(objective.kernel)
+    sums_at[isolated], gradients[isolated] = exact.field(positions, rows=isolated)
     bounded = np.maximum(sums_at, LEAST_SUM)
     charges = 1 / bounded
     gradients *= charges[:, np.newaxis]
     if len(isolated):
-        exact = ExactSums(objective.kernel)
         gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
         charges[isolated] = 0.0
     gradients += sums.field(positions, charges=charges)[1]

@@ -1,7 +1,7 @@
 """Sums of a kernel over all points of an embedding: four methods behind one interface.
 
-S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these
-(ALGORITHMS section 5, "One field is enough"). Each method has one knob, an error that was asked for and is met.
+S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these.
+Each method has one knob, an error that was asked for and is met.
 """
 
 import numpy as np
@@ -9,9 +9,10 @@ import numpy as np
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import Mapper
-from scalemani.kernels.repulsion.exact import KERNELS, ExactSums, PairSums
+from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
+from scalemani.kernels.repulsion.pair_sums import KERNELS, PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 
 METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")

@@ -42,7 +42,7 @@ class PlacedByDescent:
         method = chosen_method(asked.repulsion, objective.kernel, *self.positions.shape)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
-            fixed = FixedSources(sums, objective.kernel, self.positions)
+            fixed = FixedSources(sums, self.positions)
             placed = place_points(
                 PlacementProblem(objective, strength_of(asked), fixed, self.positions, found.indices, affinities)
             )

@@ -26,7 +26,7 @@ def problem_of(method, repulsion="exact", strength=None):
     neighbors = np.argsort(((chosen[:, np.newaxis] - sources) ** 2).sum(axis=2), axis=1)[:, 1 : K + 1]
     affinities = draws.dirichlet(np.ones(K), size=N_NEW)
     objective = OBJECTIVES[method]
-    fixed = FixedSources(make_repulsion(repulsion, objective.kernel, 1e-6), objective.kernel, sources)
+    fixed = FixedSources(make_repulsion(repulsion, objective.kernel, 1e-6), sources)
     asked = STRENGTHS.get(method, 1.0) if strength is None else strength
     return PlacementProblem(objective, asked, fixed, sources, neighbors, affinities)
 

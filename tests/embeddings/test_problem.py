@@ -90,6 +90,17 @@ def test_approximate_sums_keep_to_their_tolerance(method, repulsion):
     assert found == pytest.approx(value, rel=1e-3)
 
 
+@pytest.mark.parametrize("repulsion", ["barnes-hut", "grid", "fgt"])
+def test_points_on_their_own_are_pushed_as_exact_sums_push_them(repulsion):
+    """Their sums lie below the error of the approximation, and sne divides by them."""
+    draws = np.random.default_rng(6)
+    positions, weights = draws.normal(size=(1200, 2)), affinities(1200)
+    positions[:4] = [[7.0, 0.0], [0.0, 7.5], [-8.0, 0.0], [5.0, -6.0]]
+    _, wanted = sm.objective(positions, weights, "sne", 1e3, repulsion="exact")
+    _, gradient = sm.objective(positions, weights, "sne", 1e3, repulsion=repulsion, tolerance=1e-3)
+    np.testing.assert_allclose(gradient[:4], wanted[:4], rtol=1e-2)
+
+
 def test_coincident_and_far_points_are_finite():
     weights = affinities(20)
     for positions in (np.zeros((20, 2)), 1e3 * np.random.default_rng(4).normal(size=(20, 2))):

@@ -1,48 +1,43 @@
-"""Sums of a kernel over all pairs of points, and their gradients: exact, in any dimension, the judge of faster methods.
+"""Sums of a kernel over all pairs of points, and their gradients: exact, in any number of dimensions."""
 
-Everything that a nonlinear embedding needs of its repulsion is one field (thesis section 5.3, equation (5.8)):
-S(y) = sum_m q_m K(|y - x_m|^2) and its gradient, since sum_m q_m (y - x_m) K'(|y - x_m|^2) = grad S / 2. The classes
-`ExactSums`, `BarnesHut` and `FastGauss` answer the same question with the same call.
-"""
-
-from collections.abc import Iterable
-from typing import Protocol
+from typing import ClassVar
 
 import numpy as np
 
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
+from scalemani.kernels.repulsion.pair_sums import (
+    GAUSSIAN,
+    STUDENT,
+    PairSums,
+    checked_tolerance,
+    kernel_number,
+    pair_arguments,
+)
 
-STUDENT, GAUSSIAN, EPANECHNIKOV = 0, 1, 2
-KERNELS = {"student": STUDENT, "gaussian": GAUSSIAN, "epanechnikov": EPANECHNIKOV}
 SOURCE_TILE = 512  # sources looked at together: with their distances and slopes they stay in the first-level cache
 TARGET_PANEL = 1024
-LEAST_SUM = 1e-300  # a sum that underflows, or that an approximation leaves below zero, counts as this where it divides
+ROW_PANEL = 64  # rows that are asked for are few: smaller panels still occupy all threads
 SLOPE = 2.0  # d/dy K(|y - x|^2) = 2 K' (y - x)
 
 
-class PairSums(Protocol):
-    """A method that sums a kernel over pairs."""
-
-    def field(
-        self, sources: np.ndarray, targets: np.ndarray | None = None, charges: np.ndarray | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return S at the targets and its gradient, see `ExactSums.field`."""
-        ...
-
-
-class ExactSums:
+class ExactSums(PairSums):
     """Sums over all pairs, O(N M d), float64: relative rounding of a few 1e-16 times the sum of |q_m| K.
 
-    Args:
-        kernel: "student" 1 / (1 + d^2), "gaussian" exp(-d^2) or "epanechnikov" max(1 - d^2, 0).
-        over: a map function with the signature of the builtin; panels of 1,024 targets run side by side where it does.
+    Parameters
+    ----------
+    kernel : "student", 1 / (1 + d^2), "gaussian", exp(-d^2), or "epanechnikov", max(1 - d^2, 0)
+    over : a map function with the signature of the builtin; panels of 1,024 targets run side by side where it does
 
-    Raises:
-        ConfigError: another kernel.
+    Raises
+    ------
+    ConfigError
+        For another kernel.
     """
+
+    exact: ClassVar[bool] = True
 
     def __init__(self, kernel: str, over: Mapper = map) -> None:
         self.kernel, self.over = kernel, over
@@ -50,25 +45,34 @@ class ExactSums:
 
     @classmethod
     def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> "ExactSums":
-        """Return the sums: they meet every tolerance that float64 can; raises ConfigError where it is not positive."""
+        """Return the sums: they meet every tolerance that float64 can; a ConfigError where it is not positive."""
         checked_tolerance(tolerance)
         return cls(kernel, over)
 
     def field(
-        self, sources: np.ndarray, targets: np.ndarray | None = None, charges: np.ndarray | None = None
+        self,
+        sources: np.ndarray,
+        targets: np.ndarray | None = None,
+        charges: np.ndarray | None = None,
+        rows: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return S(y) = sum_m q_m K(|y - x_m|^2) at the targets, and its gradient with respect to y.
+        """Return S and its gradient as `PairSums.field` does, bit for bit the same whatever `over` is.
 
-        Args:
-            sources: (N, d) finite points x_m, any real dtype, computed with as float64.
-            targets: (M, d) finite points y, or None: the sources, and then no point meets itself (its coincident
-                neighbours do count).
-            charges: (N,) q_m of either sign, or None: all one.
+        Parameters
+        ----------
+        sources, targets, charges : as there
+        rows : (M,) rows of the sources that are the targets, in place of `targets`; each is left out of its own sum
 
-        Returns:
-            S (M,) float64 and grad S (M, d) float64, bit for bit the same whatever `over` is.
+        Raises
+        ------
+        ConfigError
+            For shapes that do not fit, and for both targets and rows.
         """
+        if rows is not None and targets is not None:
+            raise ConfigError("field takes targets or rows of the sources, got both: leave one of them out")
         points, at, charges = pair_arguments(sources, targets, charges)
+        if rows is not None:
+            return self._at_rows(points, charges, np.asarray(rows, np.int64))
         columns, others = np.ascontiguousarray(points.T), targets is None
         sums, gradients = np.empty(len(at)), np.empty(at.shape)
 
@@ -79,33 +83,14 @@ class ExactSums:
         run(self.over(part, slices(len(at), TARGET_PANEL)))
         return sums, gradients
 
+    def _at_rows(self, points: np.ndarray, charges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums, gradients = np.empty(len(rows)), np.empty((len(rows), points.shape[1]))
 
-def kernel_number(kernel: str, allowed: Iterable[str] = tuple(KERNELS)) -> int:
-    """Return the number by which compiled code knows a kernel; raises ConfigError where it is not one of `allowed`."""
-    if kernel not in allowed:
-        raise ConfigError(f"kernel {kernel!r} cannot be summed by this method: {nearest_name(kernel, allowed)}")
-    return KERNELS[kernel]
+        def part(panel: slice) -> None:
+            _exact_rows(self._kind, points, charges, rows[panel], sums[panel], gradients[panel])
 
-
-def checked_tolerance(tolerance: float) -> float:
-    """Return the tolerance; raises ConfigError where it is not a positive number."""
-    if not tolerance > 0.0:
-        raise ConfigError(f"tolerance must be > 0 (relative error of the gradient), not {tolerance}")
-    return float(tolerance)
-
-
-def pair_arguments(
-    sources: np.ndarray, targets: np.ndarray | None, charges: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sources (N, d), targets (M, d) and charges (N,), all contiguous float64."""
-    points = np.ascontiguousarray(sources, dtype=np.float64)
-    at = points if targets is None else np.ascontiguousarray(targets, dtype=np.float64)
-    weights = np.ones(len(points)) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
-    if points.ndim != 2 or at.ndim != 2 or at.shape[1] != points.shape[1] or weights.shape != (len(points),):
-        raise ConfigError(
-            f"sources {points.shape}, targets {at.shape} and charges {weights.shape} do not fit: (N, d), (M, d), (N,)"
-        )
-    return points, at, weights
+        run(self.over(part, slices(len(rows), ROW_PANEL)))
+        return sums, gradients
 
 
 @compiled
@@ -135,6 +120,38 @@ def _exact_panel(
                 sums[i] += weigh(kind, squared, charges[begin:end], slopes)
                 for k in range(n_dims):
                     gradients[i, k] += SLOPE * moment(columns[k, begin:end], targets[i, k], slopes)
+
+
+@compiled
+def _exact_rows(
+    kind: int, points: np.ndarray, charges: np.ndarray, rows: np.ndarray, sums: np.ndarray, gradients: np.ndarray
+) -> None:
+    """Fill sums (m,) and gradients (m, d) at some rows of the points (N, d), source by source."""
+    for i in range(len(rows)):
+        n = rows[i]
+        sums[i], gradients[i] = 0.0, 0.0
+        for m in range(len(points)):
+            if m == n:
+                continue
+            square = 0.0
+            for k in range(points.shape[1]):
+                square += (points[n, k] - points[m, k]) ** 2
+            value, slope = respond(kind, square)
+            sums[i] += charges[m] * value
+            for k in range(points.shape[1]):
+                gradients[i, k] += SLOPE * charges[m] * slope * (points[n, k] - points[m, k])
+
+
+@compiled
+def respond(kind: int, square: float) -> tuple[float, float]:
+    """Return K and K' at one squared distance."""
+    if kind == GAUSSIAN:
+        value = exp_nonpositive(-square)
+        return value, -value
+    if kind == STUDENT:
+        value = 1.0 / (1.0 + square)
+        return value, -value * value
+    return (1.0 - square, -1.0) if square < 1.0 else (0.0, 0.0)
 
 
 @compiled_sums

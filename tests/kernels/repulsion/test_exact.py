@@ -96,6 +96,30 @@ def test_a_point_leaves_itself_out_but_not_its_twin():
         assert np.array_equal(ExactSums(kernel).field(points, points)[0], [3.0, 3.0, 3.0])
 
 
+@settings(max_examples=30, deadline=None)
+@given(seed=seeds, kernel=st.sampled_from(sorted(KERNELS)), d=st.integers(1, 4), n=st.integers(1, 60))
+def test_rows_in_any_order_are_left_out_of_their_own_sums(seed, kernel, d, n):
+    random = np.random.default_rng(seed)
+    points, charges = drawn(seed, n, d), random.normal(size=n)
+    rows = random.integers(0, n, size=random.integers(0, 2 * n))
+    for amounts in (None, charges):
+        every = by_definition(kernel, points, None, amounts)
+        sums, gradients = ExactSums(kernel).field(points, charges=amounts, rows=rows)
+        np.testing.assert_allclose(sums, every[0][rows], rtol=0, atol=1e-12 * n)
+        np.testing.assert_allclose(gradients, every[1][rows], rtol=0, atol=1e-12 * n)
+
+
+def test_rows_do_not_depend_on_how_they_are_shared_out():
+    points, rows = drawn(6, 400, 2), np.arange(399, -1, -1)
+    alone = ExactSums("student").field(points, rows=rows)
+    with ThreadPoolExecutor(3) as pool:
+        together = ExactSums("student", over=pool.map).field(points, rows=rows)
+    one_by_one = [ExactSums("student").field(points, rows=rows[i : i + 1])[0][0] for i in range(400)]
+    assert np.array_equal(alone[0], together[0])
+    assert np.array_equal(alone[1], together[1])
+    assert np.array_equal(alone[0], one_by_one)
+
+
 def test_one_point_and_no_targets():
     sums, gradients = ExactSums("student").field(np.ones((1, 2)))
     assert np.array_equal(sums, [0.0])
@@ -117,5 +141,7 @@ def test_what_cannot_be_summed_is_refused():
         ExactSums("gausian")
     with pytest.raises(ConfigError, match="tolerance must be > 0"):
         ExactSums.for_tolerance("student", 0.0)
+    with pytest.raises(ConfigError, match="targets or rows of the sources, got both"):
+        ExactSums("student").field(np.ones((3, 2)), np.ones((1, 2)), rows=np.array([0]))
     with pytest.raises(ConfigError, match="do not fit"):
         ExactSums.for_tolerance("student", 1e-9).field(np.ones((3, 2)), np.ones((3, 3)))

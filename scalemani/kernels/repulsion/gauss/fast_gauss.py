@@ -16,7 +16,6 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.repulsion.exact import checked_tolerance, kernel_number, pair_arguments
 from scalemani.kernels.repulsion.gauss.bounds import axis_errors, worst_errors
 from scalemani.kernels.repulsion.gauss.boxes import (
     Boxed,
@@ -30,6 +29,7 @@ from scalemani.kernels.repulsion.gauss.boxes import (
 )
 from scalemani.kernels.repulsion.gauss.expansions import box_moments, translate, translations
 from scalemani.kernels.repulsion.gauss.targets import evaluate_boxes, sum_boxes
+from scalemani.kernels.repulsion.pair_sums import PairSums, checked_tolerance, kernel_number, pair_arguments
 
 BOX_RATIO = 0.5  # r
 FEW_PAIRS = 5
@@ -47,7 +47,7 @@ REACH_ERROR = 1.8  # times exp(-reach^2 / 2): the same, of the reach
 ROUNDING = 1e-13  # of the sum of |q|: what float64 may add to the errors of truncation
 
 
-class FastGauss:
+class FastGauss(PairSums):
     """Sums of exp(-d^2) over pairs by the fast Gauss transform, O(N + M).
 
     Args:

@@ -3,10 +3,10 @@
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.repulsion.exact import GAUSSIAN
 from scalemani.kernels.repulsion.gauss.boxes import AXES, Boxed
 from scalemani.kernels.repulsion.gauss.expansions import CHUNK, WORK_ROWS, evaluate
 from scalemani.kernels.repulsion.gauss.scattered_pairs import HELD, add_own, add_points, empty_held
+from scalemani.kernels.repulsion.pair_sums import GAUSSIAN
 
 
 @compiled

@@ -16,7 +16,8 @@ from scalemani.kernels.arrays.tiles import run, slices
 from scalemani.kernels.repulsion.mesh.accuracy import MeshRule, mesh_rule
 from scalemani.kernels.repulsion.mesh.convolution import MeshConvolution, Over
 from scalemani.kernels.repulsion.mesh.splines import bounds, gather, gather_points, row_slack, spread, taps_of
-from scalemani.kernels.repulsion.mesh.transforms import KERNELS, kernel_transform, padded_lengths
+from scalemani.kernels.repulsion.mesh.transforms import MESH_KERNELS, kernel_transform, padded_lengths
+from scalemani.kernels.repulsion.pair_sums import PairSums
 
 DIMENSIONS = (2, 3)
 PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
@@ -50,7 +51,7 @@ class Spline(NamedTuple):
     affine: tuple[float, float]
 
 
-class ParticleMesh:
+class ParticleMesh(PairSums):
     """Sums of `kernel` and their gradients to a relative `tolerance`.
 
     Parameters: `kernel`, "student" or "gaussian"; `tolerance`, the error of the gradient relative to the gradient,
@@ -67,8 +68,8 @@ class ParticleMesh:
     """
 
     def __init__(self, kernel: str, tolerance: float, over: Over = map):
-        if kernel not in KERNELS:
-            raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, KERNELS)}")
+        if kernel not in MESH_KERNELS:
+            raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, MESH_KERNELS)}")
         self.kernel, self.tolerance, self.over = kernel, tolerance, over
         mesh_rule(kernel, tolerance, MOST_PARTS, DIMENSIONS[0])
         self._convolutions: dict[tuple[Any, ...], MeshConvolution] = {}

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import fft
 
-KERNELS = ("student", "gaussian")
+MESH_KERNELS = ("student", "gaussian")
 SLACK_NODES = 16  # along which the kernel is bent to a smooth periodic one: a kink there would ring everywhere
 # Padded lengths are these times powers of two: quick to transform, and 7 to 12% apart, so that a map that grows keeps
 # its kernel's transform for a while.

@@ -10,7 +10,7 @@ import numpy as np
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.repulsion.exact import GAUSSIAN, checked_tolerance, kernel_number, pair_arguments
+from scalemani.kernels.repulsion.pair_sums import GAUSSIAN, PairSums, checked_tolerance, kernel_number, pair_arguments
 from scalemani.kernels.repulsion.tree.cell_fields import GRADIENT, GROUP_POINTS, STATE_SIZE, SUM, add_cell, add_point
 from scalemani.kernels.repulsion.tree.cell_tree import CHARGE, SIZE, CellTree, build_tree, cover
 
@@ -29,7 +29,7 @@ THETA_ERRORS = {  # theta and the relative error of the gradient as measured for
 DIMENSIONS = (2, 3)
 
 
-class BarnesHut:
+class BarnesHut(PairSums):
     """Sums over pairs by a tree, O(N log N).
 
     Args:

@@ -13,7 +13,7 @@ import numpy as np
 
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
-from scalemani.kernels.repulsion.exact import STUDENT
+from scalemani.kernels.repulsion.pair_sums import STUDENT
 
 GROUP_POINTS = 32  # targets of a group
 STATE_SIZE = 7 * GROUP_POINTS  # three coordinates of the targets, three of the gradient, and S

@@ -3,7 +3,7 @@ import pytest
 
 from scalemani.kernels.repulsion.mesh.convolution import MeshConvolution
 from scalemani.kernels.repulsion.mesh.fourier import batch_lanes, radices_of, transformed, twiddle_factors
-from scalemani.kernels.repulsion.mesh.transforms import KERNELS, kernel_transform, padded_lengths
+from scalemani.kernels.repulsion.mesh.transforms import MESH_KERNELS, kernel_transform, padded_lengths
 
 
 @pytest.mark.parametrize(("dtype", "least_error"), [(np.float32, 1e-6), (np.float64, 1e-14)])
@@ -27,7 +27,7 @@ def whole_transform(values, lengths):
     return values
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", MESH_KERNELS)
 @pytest.mark.parametrize(("dtype", "least_error"), [(np.float32, 1e-6), (np.float64, 1e-14)])
 @pytest.mark.parametrize("shape", [(5, 4), (40, 33), (17, 90), (6, 9, 4), (20, 17, 25)])
 def test_convolution_is_a_product_of_transforms(kernel, dtype, least_error, shape):
