@@ -18,6 +18,7 @@ from digits import million_digits
 from ledger import Task, read_ledger, spans
 from measuring import show
 
+from scalemani.records.graph import StoredNeighbors
 from scalemani.runs.opened import Run, open_run
 
 BIT_EQUAL = {
@@ -65,7 +66,7 @@ def layouts(workers: list[int]) -> list[tuple[str, int, int]]:
 def same_bits(one: Run, other: Run, stage: str, names: tuple[str, ...]) -> bool:
     """Return whether arrays of a stage are equal to the last bit."""
     groups = [run.group(stage) for run in (one, other)]
-    step = f"round_{groups[0].record['certificates']['rounds']}/" if stage == "neighbors" else ""
+    step = f"{StoredNeighbors(groups[0]).final_step}/" if stage == StoredNeighbors.STAGE else ""
     return all(np.array_equal(groups[0].read(step + name), groups[1].read(step + name)) for name in names)
 
 

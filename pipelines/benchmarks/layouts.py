@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from scalemani.chunked.records import affinity_rows
 from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.objectives import objective_of
+from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.embeddings import StoredEmbedding
+from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import open_run
 
 JITTER = 1e-4
@@ -41,9 +43,9 @@ class Graph:
 def graph_of(run: Path) -> Graph:
     """Return the graph of a finished run."""
     opened = open_run(run)
-    rows = affinity_rows(opened.group("symmetric_affinities"), opened.dimensions.n_blocks)
-    order = opened.group("work_points").read("input_rows")
-    spectral = opened.group("embedding").read("embedding")[order]
+    rows = StoredSymmetricAffinities(opened.group("symmetric_affinities")).read_all_rows(opened.dimensions.n_blocks)
+    order = StoredWorkPoints(opened.group("work_points")).input_rows.read()
+    spectral = StoredEmbedding(opened.group("embedding")).embedding.read()[order]
     return Graph(rows, order, (spectral - spectral.mean(axis=0)) / spectral.std(axis=0))
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from digits import million_digits
 from measuring import THREAD_VARIABLES, measured, records, scalemani, show
 
+from scalemani.records.graph import StoredGraph
 from scalemani.runs.opened import open_run
 
 N_QUERIES = 1000
@@ -93,7 +94,7 @@ def ours(folder: Path, path: Path, graph: Judged, memory: str) -> dict[str, Any]
         "k": graph.k,
         "seconds": command.seconds,
         "peak GB": command.peak_bytes / 1e9,
-        "recall": recall(graph, opened.group("graph").array("indices").oindex[graph.queries]),
+        "recall": recall(graph, StoredGraph(opened.group("graph")).indices.zarr().oindex[graph.queries]),
         "certificate": opened.certificates["neighbors"]["recall"],
         "build": records(run)["stages"]["neighbors"]["seconds"],
     }

@@ -26,14 +26,14 @@ import json, sys, time
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
-from scalemani.chunked.records import symmetric_block
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.runs.opened import open_run
 run = open_run(sys.argv[1])
 d, residual = int(sys.argv[2]), float(sys.argv[3])
-group, n_points = run.group("symmetric_affinities"), run.dimensions.n_points
-blocks = [symmetric_block(group, block, n_points) for block in range(run.dimensions.n_blocks)]
-weights = sp.vstack([block[0] for block in blocks], format="csr").astype(np.float64)
-scale = 1 / np.sqrt(np.concatenate([block[1] for block in blocks]))
+stored, n_points = StoredSymmetricAffinities(run.group("symmetric_affinities")), run.dimensions.n_points
+blocks = [stored.read_matrix(block, n_points) for block in range(run.dimensions.n_blocks)]
+weights = sp.vstack(blocks, format="csr").astype(np.float64)
+scale = 1 / np.sqrt(stored.read_degrees(n_points))
 del blocks
 matrix = sp.csr_matrix(sp.diags_array(scale) @ weights @ sp.diags_array(scale))
 products = 0

@@ -18,7 +18,7 @@ NUMBER_BYTES = 40  # of a copied row: its number, and its places in a hash table
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**25  # of sketches and of points, if no two queries look at the same one
 
 
-def proposed(
+def propose_by_tiles(
     sketches: Table,
     start: int,
     own: Edges,
@@ -58,7 +58,9 @@ def proposed(
     return found
 
 
-def refined(points: Table, start: int, candidates: np.ndarray, known: Neighbors) -> tuple[Neighbors, np.ndarray]:
+def refine_by_tiles(
+    points: Table, start: int, candidates: np.ndarray, known: Neighbors
+) -> tuple[Neighbors, np.ndarray]:
     """Return what `refine_neighbors` does of queries that are rows `start` and following, candidates (n, c) rows."""
     row_bytes, parts = points[:1].nbytes, []
     for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):

@@ -9,18 +9,20 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.memory.kept import mapped, resident, scratch_folder
+from scalemani.memory.kept import scratch_folder
 from scalemani.memory.mapped import MappedRows, Table, mapped_arrays
 from scalemani.params import Parameters
+from scalemani.records.reading import ArrayReader
 from scalemani.sources import PointsSource
 from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.schema import ArrayDescription
 from scalemani.workers.budget import Batch
 from scalemani.workers.executor import Executor, timed
 from scalemani.workers.folds import folded, runs_of
 
 PARTS_LEDGER = ".parts"
 DIMENSIONS = "dimensions.json"  # of the points, in their stage
-Arrays = Mapping[str, np.ndarray]
+Arrays = Mapping[ArrayDescription, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,9 @@ class StageTask:
     cache_bytes: int
     in_memory: bool = True
 
-    def whole(self, group: StageGroup, name: str) -> Table:
-        """Return a whole array with a row a point, kept until the stage ends: in memory where that has room."""
-        return resident(group, name) if self.in_memory else mapped(group, name)
+    def read_table(self, array: ArrayReader) -> Table:
+        """Return an array with a row a point, kept until the stage ends: in memory where that has room, else mapped."""
+        return array.read_kept() if self.in_memory else array.read_mapped()
 
     def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
         """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""

@@ -9,6 +9,7 @@ from sklearn.base import ClusterMixin
 from scalemani.estimators.fitting import TakesSparse, fitted, placed
 from scalemani.kernels.landmarks.kmeans import assign
 from scalemani.new_points import Placement
+from scalemani.records.embeddings import StoredClustering
 from scalemani.stages.clustering import unit_rows
 
 NO_CLUSTER = -1  # of points of components that are left out, as scikit-learn says of noise
@@ -104,7 +105,7 @@ class SpectralClustering(ClusterMixin, TakesSparse):
         with fitted(self, X, "spectral-clustering", values) as finished:
             self.eigenvalues_ = finished.eigenvalues
             self.labels_ = finished.of_input(np.asarray(finished.labels[...]), NO_CLUSTER)
-            self._centers = finished.group("clustering").read("centers")
+            self._centers = StoredClustering(finished.group(StoredClustering.STAGE)).centers.read()
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -12,6 +12,7 @@ from dask.array import Array as DaskArray
 
 from scalemani.estimators.running import executor_for, seed_of, store_or_temporary
 from scalemani.params import Parameters
+from scalemani.records.graph import StoredGraph
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_points
 
@@ -68,10 +69,11 @@ def knn_graph(
     params, executor = Parameters().with_values(values), executor_for(scheduler, workers, memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(store_or_temporary(store))
-        group = run(open_points(points), folder, "knn-graph", params, executor).group("graph")
-        measured = float(group.record["certificates"]["recall"])
+        finished = run(open_points(points), folder, "knn-graph", params, executor)
+        stored = StoredGraph(finished.group(StoredGraph.STAGE))
+        measured = stored.group.certificate("recall", float)
         if not isinstance(points, zarr.Array | DaskArray | PointsSource | str | Path):
-            return KnnGraph(group.read("indices"), group.read("distances"), measured)
-        graph = KnnGraph(group.array("indices"), group.array("distances"), measured)
-        weakref.finalize(group.array("indices").store, stack.pop_all().close)
+            return KnnGraph(stored.indices.read(), stored.distances.read(), measured)
+        graph = KnnGraph(stored.indices.zarr(), stored.distances.zarr(), measured)
+        weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
     return graph

@@ -15,6 +15,8 @@ from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.objectives import objective_of
 from scalemani.params import AffinitiesParams, Parameters
+from scalemani.records.embeddings import StoredLayout
+from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
 
 
@@ -65,6 +67,6 @@ def query_affinities(squares: np.ndarray, asked: AffinitiesParams) -> np.ndarray
 
 def placed_by_descent(run: Run, in_memory: bool) -> PlacedByDescent:
     """Return the placement of a finished nonlinear run; `in_memory` reads its points, so that its store may go."""
-    order = run.group("work_points").read("input_rows")
-    positions = np.ascontiguousarray(run.group("layout").read("embedding")[order])
+    order = StoredWorkPoints(run.group("work_points")).input_rows.read()
+    positions = np.ascontiguousarray(StoredLayout(run.group("layout")).embedding.read()[order])
     return PlacedByDescent(neighbor_index(run, in_memory), positions, run.params, reach_of(run))

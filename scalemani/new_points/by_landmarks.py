@@ -6,8 +6,9 @@ import numpy as np
 
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
-from scalemani.memory.kept import gather_rows
 from scalemani.new_points.reach import Reach, reach_of
+from scalemani.records.embeddings import StoredEmbedding
+from scalemani.records.landmarks import StoredLandmarks
 from scalemani.runs.opened import Run
 
 ROWS_AT_ONCE = 4096
@@ -43,11 +44,10 @@ class PlacedLandmarks(NamedTuple):
 
 def placed_landmarks(run: Run) -> PlacedLandmarks:
     """Return the landmarks of a finished run with their coordinates in its embedding."""
-    landmarks = run.group("landmarks")
-    rows = landmarks.read("rows")
-    coordinates = gather_rows(run.group("embedding"), "embedding", rows, 0)
+    landmarks = StoredLandmarks(run.group("landmarks"))
+    coordinates = StoredEmbedding(run.group("embedding")).embedding.gather(landmarks.rows.read())
     return PlacedLandmarks(
-        prepare_landmarks(landmarks.read("points")),
+        prepare_landmarks(landmarks.points.read()),
         coordinates,
         run.params.landmark_neighbors,
         run.params.landmark_weights.regularization,

@@ -5,17 +5,16 @@ from typing import Protocol
 
 import numpy as np
 
-from scalemani.chunked.records import sketch_basis
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.neighbors.small_cells import search_enough_cells
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
-from scalemani.memory.kept import gather_rows
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.records.reading import ArrayReader
 from scalemani.runs.opened import Run
 from scalemani.stages.neighbors import EXACT_BELOW, MANY_PROBES
-from scalemani.store.groups import StageGroup
 
 CANDIDATES_PER_NEIGHBOR = 2.0
 IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
@@ -32,12 +31,12 @@ class TrainingRows(Protocol):
 class StoredRows:
     """Training points that stay in their store."""
 
-    group: StageGroup
+    points: ArrayReader
     cache_bytes: int
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
         """Return points (n, D) at ascending work rows (n,)."""
-        return gather_rows(self.group, "points", rows, self.cache_bytes)
+        return self.points.gather(rows, self.cache_bytes)
 
 
 @dataclass(frozen=True)
@@ -98,13 +97,13 @@ class NeighborIndex:
 
 def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = 2**28) -> NeighborIndex:
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
-    partition, points = run.group("partition"), run.group("work_points")
-    rows = HeldRows(points.read("points")) if in_memory else StoredRows(points, cache_bytes)
+    partition, stored = StoredPartition(run.group("partition")), StoredWorkPoints(run.group("work_points"))
+    rows = HeldRows(stored.points.read()) if in_memory else StoredRows(stored.points, cache_bytes)
     return NeighborIndex(
-        sketch_basis(partition),
-        partition.read("centroids"),
-        points.read("cell_offsets"),
-        points.read("sketch"),
+        partition.basis,
+        partition.centroids.read(),
+        stored.cell_offsets.read(),
+        stored.sketch.read(),
         rows,
         np.dtype(run.dimensions.dtype),
     )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from scalemani.records.landmarks import StoredLandmarks
 from scalemani.runs.opened import Run
 
 FAR = 2.0  # times the distance of the farthest landmark: a sample of the points does not hold the farthest of them
@@ -30,7 +31,7 @@ class Reach:
 
 def reach_of(run: Run) -> Reach:
     """Return how far the landmarks of a run reach, which are a sample of its points."""
-    landmarks = run.group("landmarks").read("points").astype(np.float64)
+    landmarks = StoredLandmarks(run.group("landmarks")).points.read().astype(np.float64)
     center = landmarks.mean(axis=0)
     return Reach(center, float(np.linalg.norm(landmarks - center, axis=1).max()))
 

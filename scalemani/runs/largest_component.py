@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.memory.kept import gather_rows
+from scalemani.records.affinities import StoredComponents
+from scalemani.records.points import StoredPoints
+from scalemani.records.reading import ArrayReader
 from scalemani.runs.plan import Plan
-from scalemani.stages.components import KEPT_ROWS
-from scalemani.store.groups import StageGroup
 from scalemani.store.run_store import RunStore
 
-STAGE = "components"
+STAGE = StoredComponents.STAGE
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Within:
 
     def rows(self, store: RunStore) -> np.ndarray:
         """Return the rows (M,) of the kept component, ascending."""
-        return store.group(STAGE, self.components, self.block_rows).read(KEPT_ROWS)
+        return StoredComponents(store.group(STAGE, self.components, self.block_rows)).kept_rows.read()
 
 
 class Component:
@@ -39,8 +39,8 @@ class Component:
     preferred_rows = None
     sequential = False
 
-    def __init__(self, points: StageGroup, rows: np.ndarray, description: str) -> None:
-        array = points.array("points")
+    def __init__(self, points: ArrayReader, rows: np.ndarray, description: str) -> None:
+        array = points.zarr()
         self.shape = (len(rows), int(array.shape[1]))
         self.dtype = np.dtype(array.dtype)
         self.description = description
@@ -48,19 +48,19 @@ class Component:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the component: (stop - start, D)."""
-        return gather_rows(self._points, "points", self._rows[start:stop], 0)
+        return self._points.gather(self._rows[start:stop])
 
 
 def largest_component(plan: Plan) -> Component | None:
     """Return the largest component where a plan's graph is known to fall apart and only that is wanted."""
     if not any(planned.stage.name == STAGE for planned in plan.stages):
         return None
-    group = plan.planned(STAGE).group
-    if not group.complete or not group.has(KEPT_ROWS):
+    components = StoredComponents(plan.planned(STAGE).group)
+    if not components.group.complete or not components.keeps_largest:
         return None
-    rows = group.read(KEPT_ROWS)
+    rows = components.kept_rows.read()
     description = f"the largest component, {len(rows)} of {plan.dimensions.n_points} points"
-    return Component(plan.planned("points").group, rows, description)
+    return Component(StoredPoints(plan.planned(StoredPoints.STAGE).group).points, rows, description)
 
 
 def within(plan: Plan) -> tuple[dict[str, Any], ...]:

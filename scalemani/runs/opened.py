@@ -10,6 +10,7 @@ from scalemani.chunked.work import Dimensions
 from scalemani.errors import StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.params import Parameters
+from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
 from scalemani.runs.largest_component import Within, input_rows
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
@@ -74,12 +75,15 @@ class Run:
     @property
     def embedding(self) -> zarr.Array:
         """The embedding (n_points, n_components) as a zarr array, rows in input order."""
-        return self._finished(self.last_stage).array("embedding")
+        group = self._finished(self.last_stage)
+        if self.last_stage == StoredLayout.STAGE:
+            return StoredLayout(group).embedding.zarr()
+        return StoredEmbedding(group).embedding.zarr()
 
     @property
     def last_stage(self) -> str:
         """The stage that holds the embedding: the descent of nonlinear methods, else the spectral embedding."""
-        for stage in ("layout", "embedding"):
+        for stage in (StoredLayout.STAGE, StoredEmbedding.STAGE):
             if stage in self.keys:
                 return stage
         raise StoreError(
@@ -90,12 +94,12 @@ class Run:
     @property
     def eigenvalues(self) -> np.ndarray:
         """The eigenvalues (n_components,) of L v = lambda D v that belong to the columns of the embedding."""
-        return self._finished("embedding").read("eigenvalues")
+        return StoredEmbedding(self._finished(StoredEmbedding.STAGE)).eigenvalues.read()
 
     @property
     def labels(self) -> zarr.Array:
         """The clusters (n_points,) of spectral clustering, rows in input order."""
-        return self._finished("clustering").array("labels")
+        return StoredClustering(self._finished(StoredClustering.STAGE)).labels.zarr()
 
     def _finished(self, stage: str) -> StageGroup:
         group = self.group(stage)

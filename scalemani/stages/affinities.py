@@ -1,16 +1,16 @@
 """The weight of every edge of the neighbour graph, row by row."""
 
-import functools
 import math
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.records import graph_block
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredAffinities
+from scalemani.records.graph import StoredNeighbors
 from scalemani.store.schema import RowArray
 from scalemani.workers.budget import MemoryNeed
 
@@ -30,20 +30,10 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def arrays(params: Parameters) -> list[RowArray]:
     """Describe what is stored."""
-    rows = [
-        RowArray(
-            "values", "float32", (params.n_neighbors,), ("point", "neighbor"), "affinity of each edge of `neighbors`"
-        ),
-    ]
-    if params.affinities.kind == "entropic":
-        rows += [
-            RowArray("beta", "float64", (), ("point",), "1 / (2 sigma^2) of each point"),
-            RowArray("iterations", "int32", (), ("point",), "steps of the root finder"),
-            RowArray("saturated", "uint8", (), ("point",), "1 where ties put the perplexity out of reach"),
-            RowArray("duplicated", "uint8", (), ("point",), "1 where the nearest neighbour is at distance zero"),
-            RowArray("residuals", "float64", (), ("point",), "entropy less log perplexity, in nats"),
-        ]
-    return rows
+    values = [StoredAffinities.VALUES.sized(params.n_neighbors)]
+    if params.affinities.kind != "entropic":
+        return values
+    return values + [described.sized() for described in StoredAffinities.ENTROPIC]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -79,10 +69,11 @@ class Certificates(NamedTuple):
 
 def block_certificates(task: StageTask, block: int) -> Certificates:
     """Return the certificates of a block."""
-    read = functools.partial(task.output.read_block, block=block)
-    saturated = read("saturated").astype(bool)
-    residuals = np.abs(read("residuals"))[~saturated]
-    counts = (values.sum(dtype=np.int64) for values in (read("iterations"), saturated, read("duplicated")))
+    output = StoredAffinities(task.output)
+    saturated = output.saturated.read_block(block).astype(bool)
+    residuals = np.abs(output.residuals.read_block(block))[~saturated]
+    iterations, duplicated = output.iterations.read_block(block), output.duplicated.read_block(block)
+    counts = (values.sum(dtype=np.int64) for values in (iterations, saturated, duplicated))
     return Certificates(float(residuals.max(initial=0.0)), *map(int, counts))
 
 
@@ -95,12 +86,13 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
     """Return the affinities of one block."""
     asked = task.params.affinities
     start, _ = task.dimensions.rows(block)
-    indices, distances = graph_block(task.inputs["neighbors"], block)
+    indices, distances = StoredNeighbors(task.inputs["neighbors"]).read_graph_block(block)
     squared = distances.astype(np.float64) ** 2
     if asked.kind == "gaussian":
-        return {"values": gaussian_affinities(squared, asked.sigma).astype(np.float32)}
+        return {StoredAffinities.VALUES: gaussian_affinities(squared, asked.sigma).astype(np.float32)}
     if asked.kind == "self-tuning":
-        return {"values": self_tuning_affinities(squared, asked.bandwidth_neighbor).astype(np.float32)}
+        values = self_tuning_affinities(squared, asked.bandwidth_neighbor)
+        return {StoredAffinities.VALUES: values.astype(np.float32)}
     found = entropic_affinities(
         squared,
         asked.perplexity,
@@ -112,10 +104,10 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
         seed=task.params.seed,
     )
     return {
-        "values": found.values.astype(np.float32),
-        "beta": found.beta,
-        "iterations": found.iterations,
-        "saturated": found.saturated.astype(np.uint8),
-        "duplicated": (squared[:, 0] == 0).astype(np.uint8),
-        "residuals": found.residuals,
+        StoredAffinities.VALUES: found.values.astype(np.float32),
+        StoredAffinities.BETA: found.beta,
+        StoredAffinities.ITERATIONS: found.iterations,
+        StoredAffinities.SATURATED: found.saturated.astype(np.uint8),
+        StoredAffinities.DUPLICATED: (squared[:, 0] == 0).astype(np.uint8),
+        StoredAffinities.RESIDUALS: found.residuals,
     }

@@ -12,9 +12,9 @@ import numpy as np
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
-from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
-from scalemani.store.schema import RowArray
+from scalemani.records.embeddings import StoredClustering, StoredEmbedding
+from scalemani.records.landmarks import StoredLandmarks
 from scalemani.workers.budget import MemoryNeed
 from scalemani.workers.folds import runs_of
 
@@ -45,21 +45,27 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
-    task, asked = work.task, work.task.params.clustering
-    if not task.output.has("centers"):
-        landmarks = gather_rows(task.inputs["embedding"], "embedding", task.inputs["landmarks"].read("rows"), 0)
+    task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
+    if not task.output.has(StoredClustering.CENTERS_UNIT):
+        rows = StoredLandmarks(task.inputs["landmarks"]).rows.read()
+        landmarks = StoredEmbedding(task.inputs["embedding"]).embedding.gather(rows)
         centers = kmeans(unit_rows(landmarks), asked.n_clusters, task.params.seed, asked.n_restarts).centers
         centers, passes, moved = converged(work, centers)
-        task.output.write_whole({"centers": centers, "passes": np.array(passes), "moved": np.array(moved)}, "centers")
-    task.output.create(
-        task.dimensions.n_points, [RowArray("labels", "int32", (), ("point",), "cluster of each point, input order")]
-    )
+        task.output.write_whole(
+            {
+                StoredClustering.CENTERS: centers,
+                StoredClustering.PASSES: np.array(passes),
+                StoredClustering.MOVED: np.array(moved),
+            },
+            StoredClustering.CENTERS_UNIT,
+        )
+    task.output.create(task.dimensions.n_points, [StoredClustering.LABELS.sized()])
     work.map_blocks(labels_block)
     sizes = sum(
-        np.bincount(task.output.read_block("labels", block), minlength=asked.n_clusters)
+        np.bincount(output.labels.read_block(block), minlength=asked.n_clusters)
         for block in range(task.dimensions.n_blocks)
     )
-    passes, moved = int(task.output.read("passes")), float(task.output.read("moved"))
+    passes, moved = int(output.passes.read()), float(output.moved.read())
     return {"passes": passes, "settled": moved <= SETTLED, "sizes": np.asarray(sizes).tolist()}
 
 
@@ -68,25 +74,26 @@ def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, fl
     runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     moved, passes = np.inf, 0
     while passes < MOST_PASSES and moved > SETTLED:
-        name = f"pass_{passes:03d}"
-        work.task.output.write_whole({name: centers}, name)
-        following = moved_centers(centers, work.fold(functools.partial(tiles_part, name), added, runs))
+        stored = StoredClustering.PASS_CENTERS.numbered(passes)
+        work.task.output.write_whole({stored: centers}, stored.name)
+        following = moved_centers(centers, work.fold(functools.partial(tiles_part, passes), added, runs))
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved
 
 
-def tiles_part(centers_name: str, task: StageTask, tiles: range) -> LloydPart:
-    """Return what consecutive tiles add: summed tile by tile, so that the bits are the same for any size of blocks."""
-    return functools.reduce(added, tile_parts(centers_name, task, tiles))
+def tiles_part(number: int, task: StageTask, tiles: range) -> LloydPart:
+    """Return what consecutive tiles add in a pass: summed tile by tile, so that bits do not depend on blocks."""
+    return functools.reduce(added, tile_parts(number, task, tiles))
 
 
-def tile_parts(centers_name: str, task: StageTask, tiles: range) -> Iterator[LloydPart]:
+def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart]:
     """Yield what each tile adds; every block that holds some of them is read once."""
-    centers, block_rows = resident(task.output, centers_name), task.dimensions.block_rows
+    centers, block_rows = StoredClustering(task.output).centers_before(number).read_kept(), task.dimensions.block_rows
+    embedding = StoredEmbedding(task.inputs["embedding"]).embedding
     first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
     for block in range(first // block_rows, -(-last // block_rows)):
         start, stop = task.dimensions.rows(block)
-        rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
+        rows = unit_rows(embedding.read_block(block))
         for tile in range(max(first, start) - start, min(last, stop) - start, TILE_ROWS):
             yield lloyd_part(rows[tile : tile + TILE_ROWS], centers)
 
@@ -98,8 +105,8 @@ def added(one: LloydPart, other: LloydPart) -> LloydPart:
 
 def labels_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest centre of each row of a block."""
-    rows = unit_rows(task.inputs["embedding"].read_block("embedding", block))
-    return {"labels": assign(rows, resident(task.output, "centers"))[0]}
+    rows = unit_rows(StoredEmbedding(task.inputs["embedding"]).embedding.read_block(block))
+    return {StoredClustering.LABELS: assign(rows, StoredClustering(task.output).centers.read_kept())[0]}
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from scalemani.chunked.records import coarse_levels
 from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
 from scalemani.kernels.spectral.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
 from scalemani.kernels.spectral.refinement import n_start_columns
 from scalemani.params import Parameters
+from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.workers.budget import MemoryNeed
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
@@ -32,9 +32,9 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 def run(work: StageWork) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up."""
     task, workspace = work.task, work.workspace()
-    levels = coarse_levels(task.inputs["coarse_graphs"], workspace.empty)
+    levels = StoredCoarseGraphs(task.inputs["coarse_graphs"]).read_levels(workspace.empty)
     width = n_start_columns(task.params.n_components, task.dimensions.n_points)
     work.executor.progress.start(task.stage, len(levels))
     found = Multilevel(levels, workspace).eigenvectors(width, task.params.seed)
-    task.output.write_whole({"vectors": found})
+    task.output.write_whole({StoredCoarseEmbedding.VECTORS: found})
     return {"vectors": found.shape[1]}

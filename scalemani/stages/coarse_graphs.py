@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.records import degrees_of, level_arrays, level_folder, symmetric_rows_of
 from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
@@ -20,6 +19,8 @@ from scalemani.kernels.spectral.coarsening import (
 )
 from scalemani.kernels.spectral.multilevel import hierarchy_bytes
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 from scalemani.workers.budget import MemoryNeed
 
 EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
@@ -47,23 +48,23 @@ def run(work: StageWork) -> dict[str, Any]:
     """Join points into aggregates, sum the graph between them, coarsen that in memory, and write all levels."""
     nodes, workspace = [], work.workspace()
     labels, rows = first_coarse_graph(work, workspace)
-    work.task.output.write_whole({"labels": labels})
+    work.task.output.write_whole({StoredCoarseGraphs.LABELS: labels})
     for number, level in enumerate(coarser(rows, workspace), 1):
         nodes.append(len(level.degrees))
-        work.task.output.write_whole(level_arrays(level), f"level-{number}", level_folder(number))
+        work.task.output.write_whole(StoredCoarseGraphs.level_arrays(level), f"level-{number}", level_folder(number))
     return {"levels": len(nodes), "nodes": nodes}
 
 
 def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Rows]:
     """Return the aggregate of each point, and the graph between aggregates: two passes over W."""
     task, blocks = work.task, range(work.task.dimensions.n_blocks)
-    group = task.inputs["symmetric_affinities"]
-    inverse_roots = degrees_of(group, task.dimensions.n_points, workspace.empty)
+    graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
+    inverse_roots = graph.read_degrees(task.dimensions.n_points, workspace.empty)
     np.divide(1, np.sqrt(inverse_roots, out=inverse_roots), out=inverse_roots)
     aggregates = no_aggregates(task.dimensions.n_points)
     work.executor.progress.start(task.stage, 2 * len(blocks))
     for block in blocks:
-        rows = symmetric_rows_of(group, block)
+        rows = graph.read_rows(block)
         aggregates = aggregated(aggregates, rows, inverse_roots, task.dimensions.rows(block)[0])
         work.executor.progress.advance()
     part = functools.partial(part_of_block, task, workspace, aggregates.labels, aggregates.count)
@@ -73,5 +74,5 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
 
 def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, count: int, block: int) -> SummedRows:
     """Return one block's part of the graph between aggregates."""
-    rows = symmetric_rows_of(task.inputs["symmetric_affinities"], block)
+    rows = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_rows(block)
     return coarse_part(rows, labels, count, task.dimensions.rows(block)[0], workspace)

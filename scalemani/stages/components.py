@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.records import graph_block, sketch_basis
 from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.graph.components import (
@@ -18,8 +17,10 @@ from scalemani.kernels.graph.components import (
     nearer,
     nearest_outside,
 )
-from scalemani.memory.kept import gather_rows
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredAffinities, StoredComponents
+from scalemani.records.graph import StoredNeighbors
+from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.workers.budget import MemoryNeed
 
 MOST_QUERIES = 8192  # with many components, fewer of their points look for a bridge
@@ -28,7 +29,6 @@ LEAST_BRIDGE_WEIGHT = 1e-3  # of a point's mean affinity: a bridge must hold in 
 BYTES_PER_POINT = 24  # parents, their copy while a block is added, labels and their order
 BYTES_PER_KEPT_POINT = 25  # its row in work order and in input order, sorted, and whether it is one
 REPORTED_SIZES = 10
-KEPT_ROWS = "kept_rows"  # of the largest component where only that is wanted: an array, and its unit
 
 
 def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
@@ -62,7 +62,7 @@ def run(work: StageWork) -> dict[str, Any]:
     keeps_largest = n_components > 1 and task.params.components.disconnected == "largest"
     if keeps_largest:
         kept = rows_of_largest(task, found)
-        task.output.write_whole({KEPT_ROWS: kept}, KEPT_ROWS)
+        task.output.write_whole({StoredComponents.KEPT_ROWS: kept}, StoredComponents.KEPT_UNIT)
         work.executor.progress.note(
             f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
             f"{len(kept)} of {task.dimensions.n_points} points, is embedded, the others are left out"
@@ -76,10 +76,10 @@ def run(work: StageWork) -> dict[str, Any]:
         rows, distances = np.concatenate([rows, bridges.rows]), np.concatenate([distances, bridges.distances])
     task.output.write_whole(
         {
-            "labels": found.labels,
-            "bridge_rows": rows,
-            "bridge_distances": distances,
-            "bridge_weights": bridge_weights(task, rows),
+            StoredComponents.LABELS: found.labels,
+            StoredComponents.BRIDGE_ROWS: rows,
+            StoredComponents.BRIDGE_DISTANCES: distances,
+            StoredComponents.BRIDGE_WEIGHTS: bridge_weights(task, rows),
         }
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
@@ -88,16 +88,17 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
     """Return the input rows (M,) int64 of the largest component, the first of several, ascending."""
-    input_rows = task.inputs["work_points"].read("input_rows")
+    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
     return np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
 
 
 def streamed_components(task: StageTask) -> Components:
     """Return the components of the edges that have a positive affinity."""
+    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
     parents = initial_parents(task.dimensions.n_points)
     for block in range(task.dimensions.n_blocks):
-        indices, _ = graph_block(task.inputs["neighbors"], block)
-        values = task.inputs["affinities"].read_block("values", block)
+        indices, _ = neighbors.read_graph_block(block)
+        values = affinities.values.read_block(block)
         parents = joined_parents(parents, indices, values, task.dimensions.rows(block)[0])
     return components(parents)
 
@@ -106,12 +107,12 @@ def nearest_of_other_components(
     work: StageWork, labels: np.ndarray, queries: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for each query row the nearest row of another component, by sketch distance, and that distance."""
-    points = gather_rows(work.task.inputs["work_points"], "sketch", queries, 0)
+    points = StoredWorkPoints(work.task.inputs["work_points"]).sketch.gather(queries)
     blocks = range(work.task.dimensions.n_blocks)
     work.executor.progress.start(work.task.stage, len(blocks))
     search = functools.partial(nearest_in_block, work.task, labels, queries, points)
     rows, distances = functools.reduce(nearer, work.executor.map_locally(search, blocks))
-    return rows, distances * sketch_basis(work.task.inputs["partition"]).scale
+    return rows, distances * StoredPartition(work.task.inputs["partition"]).basis.scale
 
 
 def nearest_in_block(
@@ -119,7 +120,7 @@ def nearest_in_block(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search one block."""
     start, stop = task.dimensions.rows(block)
-    rows = task.inputs["work_points"].read_block("sketch", block)
+    rows = StoredWorkPoints(task.inputs["work_points"]).sketch.read_block(block)
     return nearest_outside(points, labels[queries], rows, labels[start:stop], start)
 
 
@@ -131,6 +132,6 @@ def bridge_weights(task: StageTask, rows: np.ndarray) -> np.ndarray:
     ends, inverse = np.unique(rows, return_inverse=True)
     if len(ends) == 0:
         return np.empty(0)
-    values = gather_rows(task.inputs["affinities"], "values", ends, 0).astype(np.float64)
+    values = StoredAffinities(task.inputs["affinities"]).values.gather(ends).astype(np.float64)
     weights = np.maximum(values.min(axis=1), LEAST_BRIDGE_WEIGHT * values.mean(axis=1))
     return weights[inverse.reshape(rows.shape)].mean(axis=1)

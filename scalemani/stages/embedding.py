@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.output import write_embedding
-from scalemani.chunked.records import coarse_levels, degrees_of, symmetric_block, symmetric_rows_of, weights_block
 from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
@@ -31,8 +30,12 @@ from scalemani.kernels.spectral.refinement import (
     refined_embedding,
     refinement,
 )
-from scalemani.memory.kept import kept, read_large
+from scalemani.memory.kept import kept
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
+from scalemani.records.embeddings import StoredEmbedding
+from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights
 from scalemani.workers.budget import MemoryNeed
 
 CHECKPOINT_SECONDS = 10.0
@@ -93,8 +96,8 @@ def run(work: StageWork) -> dict[str, Any]:
             f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
             f"{work.task.params.embedding.residual:.1e} asked for: raise embedding.max_passes"
         )
-    write_embedding(work, vectors, graph.workspace.empty)
-    work.task.output.write_whole({"eigenvalues": values})
+    write_embedding(work, StoredEmbedding.EMBEDDING, vectors, graph.workspace.empty)
+    work.task.output.write_whole({StoredEmbedding.EIGENVALUES: values})
     Checkpoints(work.task.output).clear()
     return certificates
 
@@ -104,8 +107,8 @@ class StreamedGraph:
 
     def __init__(self, work: StageWork, workspace: Workspace) -> None:
         self._work, self.workspace = work, workspace
-        self._group = work.task.inputs["symmetric_affinities"]
-        self.degrees = degrees_of(self._group, work.task.dimensions.n_points, workspace.empty)
+        self._stored = StoredSymmetricAffinities(work.task.inputs["symmetric_affinities"])
+        self.degrees = self._stored.read_degrees(work.task.dimensions.n_points, workspace.empty)
         self._inverse_roots = workspace.as_large(1 / np.sqrt(self.degrees))
         self.trivial = workspace.as_large(unit_roots(self.degrees))
         self._passes_again = work.task.params.embedding.by_passes
@@ -120,13 +123,13 @@ class StreamedGraph:
 
     def _block_product(self, vectors: np.ndarray, out: np.ndarray, block: int) -> None:
         start, stop = self._work.task.dimensions.rows(block)
-        key = self._group.root, self._group.path, "rows of W", block
+        key = self._stored.group.root, self._stored.group.path, "rows of W", block
         rows = kept(key, functools.partial(self._rows, block)) if self._passes_again else self._rows(block)
         normalized_product(rows, self._inverse_roots, start, vectors, out[start:stop])
 
     def _rows(self, block: int) -> Rows:
         as_large = self.workspace.as_large
-        indptr, indices, values = symmetric_rows_of(self._group, block)
+        indptr, indices, values = self._stored.read_rows(block)
         return as_large(indptr), as_large(indices), as_large(values)
 
 
@@ -135,10 +138,11 @@ Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]
 
 def landmark_vectors(task: StageTask, empty: Empty) -> np.ndarray:
     """Return Z times the coordinates of the landmarks: (N, d) float64, in work order."""
-    group, coordinates = task.inputs["landmark_weights"], task.inputs["landmark_embedding"].read("vectors")
+    stored = StoredLandmarkWeights(task.inputs["landmark_weights"])
+    coordinates = StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read()
     vectors = empty((task.dimensions.n_points, coordinates.shape[1]), np.float64)
     for block in range(task.dimensions.n_blocks):
-        weights = weights_block(group, block, len(coordinates))
+        weights = stored.read_matrix(block, len(coordinates))
         vectors[slice(*task.dimensions.rows(block))] = weights @ coordinates
     return vectors
 
@@ -147,7 +151,7 @@ def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return plain LLL: no pass, and one for the certificate."""
     work.executor.progress.start(work.task.stage, 1)
     vectors = landmark_vectors(work.task, graph.workspace.empty)
-    values = work.task.inputs["landmark_embedding"].read("eigenvalues")
+    values = StoredLandmarkEmbedding(work.task.inputs["landmark_embedding"]).eigenvalues.read()
     return vectors, values, {"residual": residual_of(graph, vectors), "passes": 0}
 
 
@@ -164,9 +168,10 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     task, asked, workspace = work.task, work.task.params.embedding, graph.workspace
     work.executor.progress.start(task.stage, asked.max_passes)
     wanted = task.params.n_components
-    levels = coarse_levels(task.inputs["coarse_graphs"], workspace.empty)
+    stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
+    levels = stored.read_levels(workspace.empty)
     coarse = Multilevel(levels, workspace)
-    labels = read_large(task.inputs["coarse_graphs"], "labels", workspace.empty)
+    labels = stored.labels.read(workspace.empty)
     transfer = Transfer(labels, graph.degrees, levels[0].degrees, workspace)
     # The diagonal of S is zero: no point is its own neighbour.
     smoothing = workspace.as_large(np.full(len(graph.degrees), DAMPING))
@@ -199,7 +204,7 @@ def stored_state(checkpoints: Checkpoints, workspace: Workspace) -> RefinementSt
 def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:
     """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of others beside them."""
     empty = graph.workspace.empty
-    coarse = read_large(task.inputs["coarse_embedding"], "vectors", empty)
+    coarse = StoredCoarseEmbedding(task.inputs["coarse_embedding"]).vectors.read(empty)
     others = vectors_beside(task, coarse.shape[1], empty)
     start = empty((len(graph.degrees), coarse.shape[1] + others.shape[1]), vector_dtype(task.params))
     transfer.prolong(coarse, start[:, : coarse.shape[1]])
@@ -223,8 +228,9 @@ def vectors_beside(task: StageTask, n_coarse: int, empty: Empty) -> np.ndarray:
 def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return what a sparse eigensolver finds in memory, to machine precision."""
     work.executor.progress.start(work.task.stage, 1)
-    group, dimensions = work.task.inputs["symmetric_affinities"], work.task.dimensions
-    blocks = [symmetric_block(group, block, dimensions.n_points)[0] for block in range(dimensions.n_blocks)]
+    stored = StoredSymmetricAffinities(work.task.inputs["symmetric_affinities"])
+    dimensions = work.task.dimensions
+    blocks = [stored.read_matrix(block, dimensions.n_points) for block in range(dimensions.n_blocks)]
     found = exact_eigenmaps(sp.csr_matrix(sp.vstack(blocks, format="csr")), work.task.params.n_components)
     return found.embedding, found.eigenvalues, {"residual": residual_of(graph, found.embedding), "passes": 0}
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.records import final_step
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
-from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
+from scalemani.records.graph import StoredGraph, StoredNeighbors
+from scalemani.records.points import StoredWorkPoints
 from scalemani.store.schema import RowArray
 from scalemani.workers.budget import MemoryNeed
 
@@ -33,32 +33,30 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the graph with rows and neighbours numbered as the points came."""
-    task = work.task
-    neighbors = task.inputs["neighbors"]
-    distances = neighbors.array(f"{final_step(neighbors)}/distances")
-    width = (task.params.n_neighbors,)
-    task.output.create(
-        task.dimensions.n_points,
-        [
-            RowArray("indices", "int64", width, ("point", "neighbor"), "neighbours of each point, itself excluded"),
-            RowArray("distances", str(distances.dtype), width, ("point", "neighbor"), "Euclidean distances, ascending"),
-        ],
-    )
+    task, neighbors = work.task, StoredNeighbors(work.task.inputs["neighbors"])
+    distances = neighbors.distances(neighbors.final_step).zarr()
+    task.output.create(task.dimensions.n_points, arrays(task.params, distances.dtype))
     work.map_runs(graph_blocks, work.run_blocks(COPIES_AT_WORK * bytes_per_block(task.dimensions, task.params)))
-    return {"recall": neighbors.certificate("recall", float)}
+    return {"recall": neighbors.group.certificate("recall", float)}
+
+
+def arrays(params: Parameters, distance_dtype: np.dtype) -> list[RowArray]:
+    """Describe what is stored."""
+    width = params.n_neighbors
+    return [StoredGraph.INDICES.sized(width), StoredGraph.DISTANCES.sized(width, dtype=distance_dtype)]
 
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run in input order."""
-    input_rows = resident(task.inputs["work_points"], "input_rows")
-    step = final_step(task.inputs["neighbors"])
+    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read_kept()
+    neighbors = StoredNeighbors(task.inputs["neighbors"])
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
     work_rows = np.empty(len(input_rows), dtype=np.int64)
     work_rows[input_rows] = np.arange(len(input_rows))
     wanted = work_rows[first:last]
-    indices = gather_rows(task.inputs["neighbors"], f"{step}/indices", wanted, 0)
-    distances = gather_rows(task.inputs["neighbors"], f"{step}/distances", wanted, 0)
+    indices = neighbors.indices(neighbors.final_step).gather(wanted)
+    distances = neighbors.distances(neighbors.final_step).gather(wanted)
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         inside = slice(start - first, stop - first)
-        yield block, {"indices": input_rows[indices[inside]], "distances": distances[inside]}
+        yield block, {StoredGraph.INDICES: input_rows[indices[inside]], StoredGraph.DISTANCES: distances[inside]}

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from scalemani.chunked.records import read_matrix
 from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
 from scalemani.kernels.spectral.eigenproblem import solve_reduced
 from scalemani.params import Parameters
+from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredReduced
 from scalemani.workers.budget import MemoryNeed
 
 FACTOR_BYTES_PER_ENTRY = 8
@@ -26,11 +26,15 @@ def run(work: StageWork) -> dict[str, Any]:
     """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals."""
     task = work.task
     work.executor.progress.start(task.stage, 1)
-    n_landmarks = task.params.n_landmarks
-    laplacian = read_matrix(task.inputs["reduced"], "laplacian", n_landmarks)
-    mass = read_matrix(task.inputs["reduced"], "mass", n_landmarks)
+    reduced = StoredReduced(task.inputs["reduced"])
+    laplacian, mass = reduced.read_matrix(StoredReduced.LAPLACIAN), reduced.read_matrix(StoredReduced.MASS)
     solution = solve_reduced(laplacian, mass, task.params.n_components, seed=task.params.seed)
-    task.output.write_whole({"eigenvalues": solution.eigenvalues, "vectors": solution.vectors})
+    task.output.write_whole(
+        {
+            StoredLandmarkEmbedding.EIGENVALUES: solution.eigenvalues,
+            StoredLandmarkEmbedding.VECTORS: solution.vectors,
+        }
+    )
     work.executor.progress.advance()
     return {
         "largest_residual": float(solution.residuals.max()),

@@ -7,8 +7,10 @@ import numpy as np
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
-from scalemani.memory.kept import kept, resident
+from scalemani.memory.kept import kept
 from scalemani.params import Parameters
+from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights
+from scalemani.records.points import StoredWorkPoints
 from scalemani.store.schema import RowArray
 from scalemani.workers.budget import MemoryNeed
 
@@ -32,26 +34,8 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 def run(work: StageWork) -> dict[str, Any]:
     """Compute Z; certify how well the landmarks reconstruct the points, relative to the nearest landmark alone."""
     task = work.task
-    width = task.params.landmark_neighbors
-    task.output.create(
-        task.dimensions.n_points,
-        [
-            RowArray(
-                "indices",
-                "int32",
-                (width,),
-                ("point", "landmark"),
-                "nearest landmarks of each point, ascending distance",
-            ),
-            RowArray(
-                "values", "float64", (width,), ("point", "landmark"), "weights of these landmarks; a row sums to one"
-            ),
-            RowArray(
-                "errors", "float32", (), ("point",), "reconstruction error relative to the nearest landmark alone"
-            ),
-        ],
-    )
-    work.map_blocks(weights_block)
+    task.output.create(task.dimensions.n_points, arrays(task.params))
+    work.map_blocks(landmark_weights_block)
     total, largest, used = work.fold_blocks(
         block_errors, lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] | other[2])
     )
@@ -62,20 +46,34 @@ def run(work: StageWork) -> dict[str, Any]:
     }
 
 
+def arrays(params: Parameters) -> list[RowArray]:
+    """Describe what is stored."""
+    width = params.landmark_neighbors
+    return [
+        StoredLandmarkWeights.INDICES.sized(width),
+        StoredLandmarkWeights.VALUES.sized(width),
+        StoredLandmarkWeights.ERRORS.sized(),
+    ]
+
+
 def block_errors(task: StageTask, block: int) -> tuple[float, float, np.ndarray]:
     """Return the sum of a block's reconstruction errors, the largest, and which landmarks (L,) it uses."""
-    errors = task.output.read_block("errors", block)
-    used = np.zeros(task.params.n_landmarks, dtype=bool)
-    used[task.output.read_block("indices", block)] = True
+    output, used = StoredLandmarkWeights(task.output), np.zeros(task.params.n_landmarks, dtype=bool)
+    errors = output.errors.read_block(block)
+    used[output.indices.read_block(block)] = True
     return float(errors.sum(dtype=np.float64)), float(errors.max()), used
 
 
-def weights_block(task: StageTask, block: int) -> Arrays:
+def landmark_weights_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of Z of one block."""
-    points = task.inputs["work_points"].read_block("points", block)
-    landmarks = resident(task.inputs["landmarks"], "points")
+    points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
+    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read_kept()
     prepared = kept((task.output.root, task.output.path, "prepared landmarks"), lambda: prepare_landmarks(landmarks))
     indices, _ = nearest_landmarks(points, prepared, task.params.landmark_neighbors)
     values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)
     errors = reconstruction_errors(points, landmarks, indices, values)
-    return {"indices": indices, "values": values, "errors": errors.astype(np.float32)}
+    return {
+        StoredLandmarkWeights.INDICES: indices,
+        StoredLandmarkWeights.VALUES: values,
+        StoredLandmarkWeights.ERRORS: errors.astype(np.float32),
+    }

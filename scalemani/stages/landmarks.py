@@ -6,8 +6,9 @@ import numpy as np
 
 from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.landmarks.selection import selected_rows
-from scalemani.memory.kept import gather_rows
 from scalemani.params import Parameters
+from scalemani.records.landmarks import StoredLandmarks
+from scalemani.records.points import StoredPoints
 from scalemani.workers.budget import MemoryNeed
 
 COPIES_OF_SAMPLE = 3  # the points as stored, in float32 while they are compared, and a block on its way
@@ -32,22 +33,22 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 def run(work: StageWork) -> dict[str, Any]:
     """Choose the landmarks and keep their points and rows."""
     work.executor.progress.start(work.task.stage, 1)
-    points, params = StoredPoints(work.task), work.task.params
+    points, params = PointsByRow(work.task), work.task.params
     asked = params.landmarks
     rows = selected_rows(points, params.n_landmarks, asked.method, params.seed, asked.sample_points)
-    work.task.output.write_whole({"rows": rows, "points": points[rows]})
+    work.task.output.write_whole({StoredLandmarks.ROWS: rows, StoredLandmarks.POINTS: points[rows]})
     work.executor.progress.advance()
     return {"landmarks": len(rows)}
 
 
-class StoredPoints:
-    """Stored points that are read by row numbers, as an array in memory is."""
+class PointsByRow:
+    """Points that are read by row numbers, as an array in memory is."""
 
     def __init__(self, task: StageTask) -> None:
-        self._task = task
+        self._task, self._points = task, StoredPoints(task.inputs["points"]).points
 
     def __len__(self) -> int:
         return self._task.dimensions.n_points
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return gather_rows(self._task.inputs["points"], "points", rows, self._task.cache_bytes)
+        return self._points.gather(rows, self._task.cache_bytes)

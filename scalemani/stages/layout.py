@@ -12,7 +12,6 @@ import numpy as np
 
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.output import in_input_order, write_embedding
-from scalemani.chunked.records import affinity_rows
 from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import LEARNT_PAIRS, descend
@@ -22,6 +21,9 @@ from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measur
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.embeddings import StoredEmbedding, StoredLayout
+from scalemani.records.points import StoredWorkPoints
 from scalemani.workers.budget import MemoryNeed
 
 EDGES_PER_NEIGHBOR = 1.9  # nonzeros of W for every edge of the graph
@@ -60,7 +62,8 @@ def run(work: StageWork) -> dict[str, Any]:
     task, asked = work.task, work.task.params.layout
     objective = objective_of(str(asked.objective))
     with ThreadPoolExecutor(work.executor.workers) as pool:
-        rows = affinity_rows(task.inputs["symmetric_affinities"], task.dimensions.n_blocks)
+        graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
+        rows = graph.read_all_rows(task.dimensions.n_blocks)
         scale = affinity_scale(objective, rows)
         offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
         problem = Problem(rows, objective, scale, strength_of(asked), offset=offset, over=pool.map)
@@ -81,8 +84,8 @@ def run(work: StageWork) -> dict[str, Any]:
             "repulsion": method,
             "force_error": error,
         }
-    write_embedding(work, state.positions)
-    task.output.write_whole({"curve": curve})
+    write_embedding(work, StoredLayout.EMBEDDING, state.positions)
+    task.output.write_whole({StoredLayout.CURVE: curve})
     Checkpoints(task.output).clear()
     return certificates
 
@@ -132,8 +135,8 @@ class DescentLog:
         every = self._task.params.layout.snapshots
         if every and state.iteration % every == 0:
             positions = in_input_order(self._task, state.positions)
-            folder = f"snapshots/{state.iteration:06d}"
-            self._task.output.write_whole({"embedding": positions}, folder.replace("/", "-"), f"{folder}/")
+            folder = StoredLayout.snapshot_folder(state.iteration)
+            self._task.output.write_whole({StoredLayout.SNAPSHOT: positions}, folder.replace("/", "-"), folder)
         if self._checkpoints.due(CHECKPOINT_SECONDS):
             self._checkpoints.save({**state.arrays(), "curve": self.curve})
         now = time.monotonic()
@@ -154,8 +157,8 @@ def start_positions(task: StageTask) -> np.ndarray:
 
     A little noise, drawn by input row, parts points that start at one place.
     """
-    order = task.inputs["work_points"].read("input_rows")
-    positions = task.inputs["embedding"].read("embedding")
+    order = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
+    positions = StoredEmbedding(task.inputs["embedding"]).embedding.read()
     positions -= positions.mean(axis=0)
     deviations = positions.std(axis=0)
     positions /= np.where(deviations > 0, deviations, 1.0)

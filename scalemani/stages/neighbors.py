@@ -10,8 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.records import round_step, sketch_basis
-from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES, proposed, refined
+from scalemani.chunked.tiled_search import (
+    NUMBER_BYTES,
+    PROPOSED_BYTES,
+    SETTLED_BYTES,
+    propose_by_tiles,
+    refine_by_tiles,
+)
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import slices
@@ -22,9 +27,11 @@ from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_ne
 from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
 from scalemani.kernels.neighbors.small_cells import search_enough_cells
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
-from scalemani.memory.kept import gather_rows, kept, kept_latest, mapped, resident
+from scalemani.memory.kept import kept, kept_latest
 from scalemani.memory.mapped import Table
 from scalemani.params import Parameters
+from scalemani.records.graph import StoredNeighbors, round_step
+from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.store.schema import RowArray
 from scalemani.workers.budget import MemoryNeed
 
@@ -95,11 +102,11 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def arrays(task: StageTask) -> list[RowArray]:
     """Describe one round."""
-    width, columns = (task.params.n_neighbors,), ("point", "neighbor")
+    width = task.params.n_neighbors
     return [
-        RowArray("indices", "int32", width, columns, "work rows of the neighbours of each work row, itself excluded"),
-        RowArray("distances", distance_dtype(task).name, width, columns, "Euclidean distances, ascending"),
-        RowArray("fresh", "uint8", width, columns, "1 where the neighbour was found in this round"),
+        StoredNeighbors.INDICES.sized(width),
+        StoredNeighbors.DISTANCES.sized(width, dtype=distance_dtype(task)),
+        StoredNeighbors.FRESH.sized(width),
     ]
 
 
@@ -118,11 +125,11 @@ def no_known(task: StageTask, block: int) -> Neighbors:
 def run(work: StageWork) -> dict[str, Any]:
     """Search, then refine until the recall asked for is measured, no round would help, or rounds run out."""
     task, asked, method = work.task, work.task.params.neighbors, method_of(work.task.dimensions, work.task.params)
-    first = {"exact": exact_block, "partition": cells_block, "pynndescent": descent_block}[method]
+    first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
     run_round(work, 0, first)
     if method == "exact":
         return {"method": method, "recall": 1.0, "rounds": 0}
-    n_cells = len(resident(task.inputs["partition"], "centroids"))
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_kept())
     n_visited = n_probes(task.dimensions, task.params) if method == "partition" else 1
     rounds, recalls = [Round(0, min(n_visited, n_cells))], [measured_recall(work, 0)]
     most = -(-task.dimensions.n_points // n_candidates(task.params.n_neighbors, 0))
@@ -131,7 +138,7 @@ def run(work: StageWork) -> dict[str, Any]:
         if following is None:
             break
         number = len(rounds)
-        compute = further_cells_block if following.over_cells else joined_block
+        compute = further_cells_block if following.over_cells else near_neighbors_block
         run_round(work, number, functools.partial(compute, following, number))
         rounds.append(following)
         recalls.append(measured_recall(work, number))
@@ -150,12 +157,12 @@ def run_round(work: StageWork, number: int, function: Any) -> None:
     work.map_blocks(function, round_step(number))
 
 
-def cells_block(task: StageTask, block: int) -> Arrays:
+def near_cells_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block among the points of the cells nearest to each of its points."""
-    n_cells = len(resident(task.inputs["partition"], "centroids"))
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_kept())
     first = Round(0, min(n_probes(task.dimensions, task.params), n_cells))
     start, stop = task.dimensions.rows(block)
-    return settled(task, start, candidates_of_cells(task, start, stop, first), no_known(task, block))
+    return nearest_of_candidates(task, start, candidates_of_cells(task, start, stop, first), no_known(task, block))
 
 
 def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
@@ -166,15 +173,15 @@ def further_cells_block(asked: Round, number: int, task: StageTask, block: int) 
     for part in slices(len(indices), -(-len(indices) // asked.candidates)):
         found = candidates_of_cells(task, first + part.start, first + part.stop, asked)
         known = Neighbors(indices[part], distances[part])
-        parts.append(settled(task, first + part.start, without_known(found, known.indices), known))
-    return {name: np.concatenate([arrays[name] for arrays in parts]) for name in parts[0]}
+        parts.append(nearest_of_candidates(task, first + part.start, without_known(found, known.indices), known))
+    return {described: np.concatenate([part[described] for part in parts]) for described in parts[0]}
 
 
 def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
     """Return the work rows (n, c) int32, -1 for none, that are nearest by sketch to rows `start` to `stop`."""
-    sketches = task.whole(task.inputs["work_points"], "sketch")
-    offsets = resident(task.inputs["work_points"], "cell_offsets")
-    centroids = resident(task.inputs["partition"], "centroids")
+    work_points = StoredWorkPoints(task.inputs["work_points"])
+    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_kept()
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_kept()
     key = (task.output.root, task.output.path, "nearby", asked.last)
     near = kept(key, functools.partial(nearby_cells, centroids, asked.last))
     own = sketches[start:stop]
@@ -186,8 +193,9 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
 
 def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return (indices, distances, fresh), (n, k) each, of a block after a round."""
-    names = ("indices", "distances", "fresh")
-    indices, distances, fresh = (task.output.read_block(f"{round_step(number)}/{name}", block) for name in names)
+    output, step = StoredNeighbors(task.output), round_step(number)
+    readers = output.indices(step), output.distances(step), output.fresh(step)
+    indices, distances, fresh = (array.read_block(block) for array in readers)
     return indices, distances, fresh
 
 
@@ -196,7 +204,7 @@ def nearby_cells(centroids: np.ndarray, n_wanted: int) -> np.ndarray:
     return nearest_cells(centroids, centroids, max(NEARBY_CELLS, NEARBY_PER_PROBE * n_wanted))
 
 
-def joined_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
+def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block after looking among the neighbours of those of the round before."""
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
@@ -208,8 +216,8 @@ def joined_block(asked: Round, number: int, task: StageTask, block: int) -> Arra
     limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
     own, visited = Edges(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
     count = asked.candidates * n_candidates(task.params.n_neighbors, number)
-    candidates = proposed(sketches, start, own, visited, lists, limits, count)
-    return settled(task, start, candidates, Neighbors(indices, distances))
+    candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
+    return nearest_of_candidates(task, start, candidates, Neighbors(indices, distances))
 
 
 def short_sketches(task: StageTask) -> tuple[Table, float]:
@@ -217,9 +225,10 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
 
     The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
     """
-    sketches, scale = task.whole(task.inputs["work_points"], "sketch"), sketch_basis(task.inputs["partition"]).scale
-    step = rounding_step(sketches[resident(task.output, "query_rows")])
-    close = float(np.quantile(resident(task.output, "query_limits"), CLOSE_SHARE))
+    sketches = task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
+    scale, output = StoredPartition(task.inputs["partition"]).basis.scale, StoredNeighbors(task.output)
+    step = rounding_step(sketches[output.query_rows.read_kept()])
+    close = float(np.quantile(output.query_limits.read_kept(), CLOSE_SHARE))
     if not 0 < rounding_error(step, sketches.shape[1]) * scale <= ROUNDING_SHARE * close < np.inf:
         return sketches, scale
     rounded = task.table(sketches.shape, np.int8)
@@ -232,21 +241,30 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
 def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:
     """Return `Edges` of the head of every list after a round: each block would else read most other blocks anew."""
     shape = (task.dimensions.n_points, n_listed(task.params.n_neighbors))
-    lists = task.table(shape, np.int32), task.table(shape, np.bool_)
+    indices, fresh, output = task.table(shape, np.int32), task.table(shape, np.bool_), StoredNeighbors(task.output)
     for block in range(task.dimensions.n_blocks):
         rows = slice(*task.dimensions.rows(block))
-        for name, values in zip(("indices", "fresh"), lists, strict=True):
-            values[rows] = task.output.read_block(f"{step}/{name}", block)[:, : shape[1]]
-    return lists
+        indices[rows] = output.indices(step).read_block(block)[:, : shape[1]]
+        fresh[rows] = output.fresh(step).read_block(block)[:, : shape[1]]
+    return indices, fresh
 
 
-def settled(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
+def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
     """Return the arrays of rows from `start` on: the nearest of what is known and the candidates, by exact distance."""
-    group, n_points = task.inputs["work_points"], task.dimensions.n_points
+    stored, n_points = StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points
     fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
-    points: Table = resident(group, "points") if fits else mapped(group, "points")
-    found, fresh = refined(points, start, candidates, known)
-    return {"indices": found.indices, "distances": found.distances, "fresh": fresh.astype(np.uint8)}
+    points: Table = stored.read_kept() if fits else stored.read_mapped()
+    found, fresh = refine_by_tiles(points, start, candidates, known)
+    return round_arrays(found, fresh)
+
+
+def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:
+    """Return the lists of a block as they are stored."""
+    return {
+        StoredNeighbors.INDICES: found.indices,
+        StoredNeighbors.DISTANCES: found.distances,
+        StoredNeighbors.FRESH: fresh.astype(np.uint8),
+    }
 
 
 def exact_block(task: StageTask, block: int) -> Arrays:
@@ -256,68 +274,71 @@ def exact_block(task: StageTask, block: int) -> Arrays:
     found, queries = no_known(task, block), sketched_rows(task, rows)
     for other in range(task.dimensions.n_blocks):
         found = nearest_of_block(task, queries, rows, found, np.full(stop - start, np.inf), other)
-    return {**found._asdict(), "fresh": np.ones(found.indices.shape, np.uint8)}
+    return round_arrays(found, np.ones(found.indices.shape, np.uint8))
 
 
 def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
-    group, scale = task.inputs["work_points"], sketch_basis(task.inputs["partition"]).scale
-    return SketchedRows(gather_rows(group, "points", rows, 0), task.whole(group, "sketch")[rows], scale)
+    work_points = StoredWorkPoints(task.inputs["work_points"])
+    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    return SketchedRows(work_points.points.gather(rows), task.read_table(work_points.sketch)[rows], scale)
 
 
 def nearest_of_block(
     task: StageTask, queries: SketchedRows, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
 ) -> Neighbors:
     """Return the nearest of what is known and a block of points, for the points `queries` at work rows `rows`."""
-    group = task.inputs["work_points"]
+    work_points = StoredWorkPoints(task.inputs["work_points"])
     start, stop = task.dimensions.rows(block)
-    sketches = task.whole(group, "sketch")[start:stop]
-    candidates = SketchedRows(group.read_block("points", block), sketches, queries.scale)
+    sketches = task.read_table(work_points.sketch)[start:stop]
+    candidates = SketchedRows(work_points.points.read_block(block), sketches, queries.scale)
     return exact_neighbors(queries, rows, candidates, start, known, limits)
 
 
 def measured_recall(work: StageWork, number: int) -> float:
     """Return the share of the true neighbours of a random sample of points that a round has found."""
-    task = work.task
+    task, output = work.task, StoredNeighbors(work.task.output)
     rows = sample_rows(
         task.params.seed, "neighbors/queries", task.dimensions.n_points, task.params.neighbors.sampled_queries
     )
-    found = gather_rows(task.output, f"{round_step(number)}/distances", rows, 0)
+    found = output.distances(round_step(number)).gather(rows)
     if not task.output.has("truth"):
         limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
-        task.output.write_whole({"query_rows": rows, "query_limits": limits}, "queries")
+        queries = {StoredNeighbors.QUERY_ROWS: rows, StoredNeighbors.QUERY_LIMITS: limits}
+        task.output.write_whole(queries, "queries")
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
         truth = work.fold_blocks(nearest_to_queries, merge, "recall")
-        task.output.write_whole({"true_distances": truth.distances}, "truth")
-    return recall_at_k(found, task.output.read("true_distances"))
+        task.output.write_whole({StoredNeighbors.TRUE_DISTANCES: truth.distances}, "truth")
+    return recall_at_k(found, output.true_distances.read())
 
 
 def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     """Return the nearest of a block of points to the sampled queries."""
-    rows = resident(task.output, "query_rows")
+    output = StoredNeighbors(task.output)
+    rows = output.query_rows.read_kept()
     # They lie in all blocks: gathered for every block anew, they would be read as often as there are blocks.
     key = (task.output.root, task.output.path, "query points")
     queries = kept(key, functools.partial(sketched_rows, task, rows))
     empty = no_neighbors(len(rows), task.params.n_neighbors)
-    return nearest_of_block(task, queries, rows, empty, resident(task.output, "query_limits"), block)
+    return nearest_of_block(task, queries, rows, empty, output.query_limits.read_kept(), block)
 
 
-def descent_block(task: StageTask, block: int) -> Arrays:
+def pynndescent_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block as pynndescent finds them, with distances computed anew."""
     start, stop = task.dimensions.rows(block)
-    found = kept((task.output.root, task.output.path, "pynndescent"), functools.partial(descent_graph, task))[
+    found = kept((task.output.root, task.output.path, "pynndescent"), functools.partial(pynndescent_graph, task))[
         start:stop
     ]
     # pynndescent lists a point among its own neighbours, not always first.
     itself = np.arange(start, stop, dtype=np.int32)[:, np.newaxis]
-    return settled(task, start, np.where(found == itself, np.int32(-1), found), no_known(task, block))
+    return nearest_of_candidates(task, start, np.where(found == itself, np.int32(-1), found), no_known(task, block))
 
 
-def descent_graph(task: StageTask) -> np.ndarray:
+def pynndescent_graph(task: StageTask) -> np.ndarray:
     """Return the rows (N, k + 1) that pynndescent finds for all points in memory: it compiles for some 30 seconds."""
     from pynndescent import NNDescent  # its import alone takes seconds
 
-    points = task.inputs["work_points"].read("points").astype(np.float32)
+    points = StoredWorkPoints(task.inputs["work_points"]).points.read().astype(np.float32)
     width = min(task.params.n_neighbors + 1, len(points))
     index = NNDescent(points, n_neighbors=width, random_state=task.params.seed % 2**32, low_memory=True)
     return np.asarray(index.neighbor_graph[0], dtype=np.int32)

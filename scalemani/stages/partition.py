@@ -4,14 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.records import sketch_basis
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.neighbors.cells import nearest_cells, train_cells
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
-from scalemani.memory.kept import gather_rows, resident
 from scalemani.params import Parameters
-from scalemani.store.schema import RowArray
+from scalemani.records.points import StoredPartition, StoredPoints
 from scalemani.workers.budget import MemoryNeed
 
 MOST_BASIS_ROWS = 10_000  # more would not move the axes by anything that matters for choosing candidates
@@ -46,10 +44,10 @@ def run(work: StageWork) -> dict[str, Any]:
         work.executor.progress.start(task.stage, 1)
         task.output.write_whole(trained_models(task))
         work.executor.progress.advance()
-    cell = RowArray("cells", "int32", (), ("point",), "the cell nearest to each point, in input order")
-    task.output.create(task.dimensions.n_points, [cell])
-    work.map_blocks(cells_block)
-    sizes = np.bincount(task.output.read("cells"), minlength=n_cells(task.dimensions, task.params))
+    task.output.create(task.dimensions.n_points, [StoredPartition.CELLS.sized()])
+    work.map_blocks(nearest_cell_block)
+    cells = StoredPartition(task.output).cells.read()
+    sizes = np.bincount(cells, minlength=n_cells(task.dimensions, task.params))
     return {"cells": len(sizes), "largest_cell": int(sizes.max()), "empty_cells": int(np.count_nonzero(sizes == 0))}
 
 
@@ -57,14 +55,20 @@ def trained_models(task: StageTask) -> Arrays:
     """Return the mean, the axes and the centroids that a sample of the points gives."""
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
-    sample = gather_rows(task.inputs["points"], "points", rows, 0)
+    sample = StoredPoints(task.inputs["points"]).points.gather(rows)
     basis = fit_sketch(sample[:: -(-len(sample) // MOST_BASIS_ROWS)], asked.sketch_dimensions)
     draws = generator(task.params.seed, "partition/cells")
     centroids = train_cells(sketch_points(sample, basis), n_cells(dimensions, task.params), draws)
-    return {"mean": basis.mean, "axes": basis.axes, "scale": np.array(basis.scale), "centroids": centroids}
+    return {
+        StoredPartition.MEAN: basis.mean,
+        StoredPartition.AXES: basis.axes,
+        StoredPartition.SCALE: np.array(basis.scale),
+        StoredPartition.CENTROIDS: centroids,
+    }
 
 
-def cells_block(task: StageTask, block: int) -> Arrays:
+def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest cell of every point of a block."""
-    sketches = sketch_points(task.inputs["points"].read_block("points", block), sketch_basis(task.output))
-    return {"cells": nearest_cells(sketches, resident(task.output, "centroids"), 1)[:, 0]}
+    models = StoredPartition(task.output)
+    sketches = sketch_points(StoredPoints(task.inputs["points"]).points.read_block(block), models.basis)
+    return {StoredPartition.CELLS: nearest_cells(sketches, models.centroids.read_kept(), 1)[:, 0]}

@@ -9,6 +9,7 @@ from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, Sta
 from scalemani.errors import StoreError
 from scalemani.memory.kept import kept
 from scalemani.params import Parameters
+from scalemani.records.points import StoredPoints
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
 from scalemani.survey import reachable, unchanged
@@ -30,9 +31,7 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:
     """Describe what is stored."""
-    return [
-        RowArray("points", dimensions.dtype, (dimensions.n_features,), ("point", "feature"), "points in input order")
-    ]
+    return [StoredPoints.POINTS.sized(dimensions.n_features, dtype=dimensions.dtype)]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -67,4 +66,4 @@ def surveyed_tiles(task: StageTask) -> list[str]:
 def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTask, block: int) -> Arrays:
     """Read one block and make sure that it is what the survey saw."""
     start, stop = task.dimensions.rows(block)
-    return {"points": unchanged(source.read(start, stop), start, tile_digests)}
+    return {StoredPoints.POINTS: unchanged(source.read(start, stop), start, tile_digests)}

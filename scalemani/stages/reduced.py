@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.records import matrix_arrays, read_matrix, symmetric_block, weights_block, weights_rows
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, laplacian_of, symmetric_part, weighted_product
 from scalemani.memory.kept import release
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.landmarks import StoredLandmarkWeights, StoredReduced, sparse_weights
+from scalemani.records.reading import MatrixDescription
 from scalemani.workers.budget import MemoryNeed
 
 BYTES_PER_ENTRY = 12  # float64 and int32
-PARTS = ("affinity", "mass")
+PARTS = (StoredReduced.AFFINITY_PART, StoredReduced.MASS_PART)
 SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other
 DISTINCT = 1.2  # of the products by the root of how many points use a landmark, the share on entries of their own
@@ -67,9 +69,9 @@ def run(work: StageWork) -> dict[str, Any]:
     while n_parts(task, level) > SUMMED_TOGETHER:
         level += 1
         alone.map_parts(functools.partial(summed_part, level), step_of(level), n_parts(task, level))
-    affinity, mass = (symmetric_part(summed(task, level, name, range(n_parts(task, level)))) for name in PARTS)
+    affinity, mass = (symmetric_part(summed(task, level, part, range(n_parts(task, level)))) for part in PARTS)
     laplacian = laplacian_of(affinity, mass)
-    task.output.write_whole({**matrix_arrays("laplacian", laplacian), **matrix_arrays("mass", mass)})
+    task.output.write_whole({**StoredReduced.LAPLACIAN.arrays(laplacian), **StoredReduced.MASS.arrays(mass)})
     return {"nonzeros": int(laplacian.nnz), "density": laplacian.nnz / laplacian.shape[0] ** 2}
 
 
@@ -83,28 +85,33 @@ def step_of(level: int) -> str:
     return f"sum_{level}" if level else ""
 
 
-def summed(task: StageTask, level: int, name: str, parts: range) -> sp.csr_matrix:
+def summed(task: StageTask, level: int, described: MatrixDescription, parts: range) -> sp.csr_matrix:
     """Return the sum of parts of a round."""
-    total = TreeSum()
+    total, output = TreeSum(), StoredReduced(task.output)
     for part in parts:
-        total.add(read_matrix(task.output, name, task.params.n_landmarks, part, step_of(level)))
+        total.add(output.read_part_of(described, part, step_of(level)))
     return total.total()
 
 
 def summed_part(level: int, task: StageTask, part: int) -> Arrays:
     """Return a part of a round of summing: consecutive parts of the round before."""
     before = range(part * SUMMED_TOGETHER, min((part + 1) * SUMMED_TOGETHER, n_parts(task, level - 1)))
-    affinity, mass = (summed(task, level - 1, name, before) for name in PARTS)
-    return {**matrix_arrays("affinity", affinity), **matrix_arrays("mass", mass)}
+    return part_arrays(*(summed(task, level - 1, described, before) for described in PARTS))
+
+
+def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:
+    """Return parts of the two sums as they are stored."""
+    return {**StoredReduced.AFFINITY_PART.arrays(affinity), **StoredReduced.MASS_PART.arrays(mass)}
 
 
 def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
-    n_landmarks, group = task.params.n_landmarks, task.inputs["landmark_weights"]
-    affinities, degrees = symmetric_block(task.inputs["symmetric_affinities"], block, task.dimensions.n_points)
+    n_landmarks, weights = task.params.n_landmarks, StoredLandmarkWeights(task.inputs["landmark_weights"])
+    graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
+    affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.read_block_degrees(block)
     reached, places = np.unique(affinities.indices, return_inverse=True)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))
-    own = weights_block(group, block, n_landmarks)
-    others = weights_rows(task.whole(group, "indices")[reached], task.whole(group, "values")[reached], n_landmarks)
-    affinity = weighted_product(own, renumbered, others)
-    return {**matrix_arrays("affinity", affinity), **matrix_arrays("mass", diagonal_product(own, degrees))}
+    own = weights.read_matrix(block, n_landmarks)
+    indices, values = task.read_table(weights.indices)[reached], task.read_table(weights.values)[reached]
+    affinity = weighted_product(own, renumbered, sparse_weights(indices, values, n_landmarks))
+    return part_arrays(affinity, diagonal_product(own, degrees))

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.records import graph_block
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.graph.symmetric import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
+from scalemani.records.graph import StoredNeighbors
 from scalemani.workers.budget import MemoryNeed
 
 BYTES_PER_INCOMING_EDGE = 24  # target, source and value, held twice while the parts are joined
@@ -44,35 +45,44 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
     """Return the nonzeros of a block and the extremes of its degrees."""
-    degrees = task.output.read_part("degrees", block)
-    return int(task.output.read_part("indptr", block)[-1]), float(degrees.min()), float(degrees.max())
+    output = StoredSymmetricAffinities(task.output)
+    degrees = output.read_block_degrees(block)
+    return int(output.read_row_bounds(block)[-1]), float(degrees.min()), float(degrees.max())
 
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the rows of W of each block of a run."""
-    neighbors, affinities = task.inputs["neighbors"], task.inputs["affinities"]
+    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
     parts: dict[int, list[Edges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
-        indices, _ = graph_block(neighbors, source)
-        values = affinities.read_block("values", source)
+        indices, _ = neighbors.read_graph_block(source)
+        values = affinities.values.read_block(source)
         for block in blocks:
             parts[block].append(
                 incoming_edges(indices, values, task.dimensions.rows(source)[0], *task.dimensions.rows(block))
             )
     bridges = bridge_edges(task)
     for block in blocks:
-        indices, _ = graph_block(neighbors, block)
-        values = affinities.read_block("values", block)
+        indices, _ = neighbors.read_graph_block(block)
+        values = affinities.values.read_block(block)
         start, _ = task.dimensions.rows(block)
         rows = symmetric_rows(indices, values, start, join_edges(parts.pop(block)), bridges)
         degrees = row_sums(rows.values, rows.indptr)
-        yield block, {"indptr": rows.indptr, "indices": rows.indices, "values": rows.values, "degrees": degrees}
+        yield (
+            block,
+            {
+                StoredSymmetricAffinities.INDPTR: rows.indptr,
+                StoredSymmetricAffinities.INDICES: rows.indices,
+                StoredSymmetricAffinities.VALUES: rows.values,
+                StoredSymmetricAffinities.DEGREES: degrees,
+            },
+        )
 
 
 def bridge_edges(task: StageTask) -> Edges:
     """Return the bridges between components in both directions."""
-    group = task.inputs["components"]
-    rows, weights = group.read("bridge_rows"), group.read("bridge_weights")
+    components = StoredComponents(task.inputs["components"])
+    rows, weights = components.bridge_rows.read(), components.bridge_weights.read()
     targets = np.concatenate([rows[:, 0], rows[:, 1]]).astype(np.int32)
     sources = np.concatenate([rows[:, 1], rows[:, 0]]).astype(np.int32)
     return Edges(targets, sources, np.concatenate([weights, weights]).astype(np.float32))

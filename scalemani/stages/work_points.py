@@ -3,12 +3,11 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scalemani.chunked.records import sketch_basis
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.neighbors.cells import group_by_cell
 from scalemani.kernels.rows.sketches import sketch_points
-from scalemani.memory.kept import gather_into, resident
 from scalemani.params import Parameters
+from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.store.schema import RowArray
 from scalemani.workers.budget import MemoryNeed
 
@@ -34,34 +33,31 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Fix the order, then write points and sketches in it."""
-    task = work.task
+    task, partition = work.task, StoredPartition(work.task.inputs["partition"])
     if not task.output.has("whole"):
-        cells = task.inputs["partition"].read("cells")
-        order, offsets = group_by_cell(cells, len(task.inputs["partition"].read("centroids")))
-        task.output.write_whole({"input_rows": order, "cell_offsets": offsets})
-    width = task.inputs["partition"].read("axes").shape[1]
-    dimensions = task.dimensions
-    task.output.create(
-        dimensions.n_points,
-        [
-            RowArray(
-                "points", dimensions.dtype, (dimensions.n_features,), ("point", "feature"), "points in work order"
-            ),
-            RowArray("sketch", "float32", (width,), ("point", "axis"), "their leading principal components"),
-        ],
-    )
-    work.map_runs(ordered_blocks, -(-dimensions.n_blocks // work.at_once))
+        order, offsets = group_by_cell(partition.cells.read(), len(partition.centroids.read()))
+        task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+    task.output.create(task.dimensions.n_points, arrays(task.dimensions, partition.basis.axes.shape[1]))
+    work.map_runs(ordered_blocks, -(-task.dimensions.n_blocks // work.at_once))
     return {}
+
+
+def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
+    """Describe what is stored by row, with sketches of so many axes."""
+    return [
+        StoredWorkPoints.POINTS.sized(dimensions.n_features, dtype=dimensions.dtype),
+        StoredWorkPoints.SKETCH.sized(width),
+    ]
 
 
 def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run: one pass over all points in input order collects them."""
-    order = resident(task.output, "input_rows")
-    basis = sketch_basis(task.inputs["partition"])
+    order = StoredWorkPoints(task.output).input_rows.read_kept()
+    basis = StoredPartition(task.inputs["partition"]).basis
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
     points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
-    gather_into(points, task.inputs["points"], "points", order[first:last], 0)
+    StoredPoints(task.inputs["points"]).points.gather_into(points, order[first:last])
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         rows = points[start - first : stop - first]
-        yield block, {"points": rows, "sketch": sketch_points(rows, basis)}
+        yield block, {StoredWorkPoints.POINTS: rows, StoredWorkPoints.SKETCH: sketch_points(rows, basis)}

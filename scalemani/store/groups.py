@@ -17,14 +17,15 @@ from scalemani.errors import ScalemaniError, StoreError
 from scalemani.store.committed import check_size, marks_of, parsed, refuse_non_finite
 from scalemani.store.objects import damaged_object, digest
 from scalemani.store.places import open_objects
-from scalemani.store.schema import RowArray, create_array
+from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, create_array
 from scalemani.store.verified import Digests, VerifiedStore
 
 SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
 WHOLE_CHUNK_BYTES = 2**23  # each chunk is copied and compressed in memory, several times over
 
-Kind = TypeVar("Kind")
+Certified = TypeVar("Certified")
+Described = Mapping[ArrayDescription, np.ndarray]
 
 
 def block_unit(block: int, step: str = "") -> str:
@@ -32,9 +33,9 @@ def block_unit(block: int, step: str = "") -> str:
     return f"{step}-block-{block:06d}" if step else f"block-{block:06d}"
 
 
-def step_name(step: str, name: str) -> str:
-    """Return the name of an array that belongs to a step."""
-    return f"{step}/{name}" if step else name
+def below(folder: str, name: str) -> str:
+    """Return the path of what lies in a folder of a group, or in none."""
+    return f"{folder}/{name}" if folder else name
 
 
 class StageGroup:
@@ -74,6 +75,11 @@ class StageGroup:
             for mark in marks.values():
                 self._store.expected.update(mark)
 
+    @property
+    def stage(self) -> str:
+        """The stage whose arrays these are."""
+        return self.path.split("/")[1]
+
     def __reduce__(self) -> tuple[Any, tuple[str, str, int, str]]:
         # The revision makes what is sent differ once more was committed: processes keep what they unpacked.
         return reopened, (self.root, self.path, self.block_rows, self.revision)
@@ -82,52 +88,38 @@ class StageGroup:
 
     def create(self, n_rows: int, arrays: Sequence[RowArray], step: str = "") -> None:
         """Create the row arrays of the group or of one of its steps, or keep them where they were created before."""
-        unit = step_name(step, SCHEMA_UNIT).replace("/", "-")
+        unit = below(step, SCHEMA_UNIT).replace("/", "-")
         if unit in self._marks:
             return
         for array in arrays:
-            self._create(
-                step_name(step, array.name),
-                (n_rows, *array.columns),
-                array.dtype,
-                (self.block_rows, *array.columns),
-                {"dimensions": array.dimensions, "meaning": array.meaning},
-            )
-        self._commit(unit, [f"{step_name(step, array.name)}/zarr.json" for array in arrays])
+            array.description.check(self.stage, below(step, array.name), "rows", array.dtype, 1 + len(array.columns))
+            shape, chunks = (n_rows, *array.columns), (self.block_rows, *array.columns)
+            self._create(below(step, array.name), shape, array.dtype, chunks, array.description.attributes)
+        self._commit(unit, [f"{below(step, array.name)}/zarr.json" for array in arrays])
 
-    def write_block(self, block: int, arrays: Mapping[str, np.ndarray], step: str = "") -> None:
+    def write_block(self, block: int, arrays: Described, step: str = "") -> None:
         """Write one block of rows of every array given, then mark the block as done."""
-        start = block * self.block_rows
-        names = [step_name(step, name) for name in arrays]
-        for name, rows in zip(names, arrays.values(), strict=True):
-            target = self._array(name)
+        start, keys = block * self.block_rows, []
+        check_described(self.stage, step, "rows", arrays)
+        for description, rows in arrays.items():
+            path = below(step, description.name)
+            target = self._array(path)
             stop = min(start + self.block_rows, target.shape[0])
-            if rows.shape != (stop - start, *target.shape[1:]):
-                raise StoreError(f"block {block} of {name} takes {(stop - start, *target.shape[1:])}, got {rows.shape}")
-            refuse_non_finite(rows, f"{self.path}/{name}, block {block}")
+            taken = (stop - start, *target.shape[1:]), target.dtype
+            if (rows.shape, rows.dtype) != taken:
+                raise StoreError(f"block {block} of {path} takes {taken}, got {(rows.shape, rows.dtype)}")
+            refuse_non_finite(rows, f"{self.path}/{path}, block {block}")
             target[start:stop] = rows
-        self._commit(
-            block_unit(block, step),
-            [f"{name}/c/{block}" + "/0" * (rows.ndim - 1) for name, rows in zip(names, arrays.values(), strict=True)],
-        )
+            keys.append(f"{path}/c/{block}" + "/0" * (rows.ndim - 1))
+        self._commit(block_unit(block, step), keys)
 
-    def write_whole(self, arrays: Mapping[str, np.ndarray], unit: str = WHOLE_UNIT, folder: str = "") -> None:
-        """Write arrays of any shape, in chunks of rows that memory always holds, then mark them as the unit `unit`."""
-        names = [f"{folder}{name}" for name in arrays]
-        for name, values in zip(names, map(np.asarray, arrays.values()), strict=True):
-            refuse_non_finite(values, f"{self.path}/{name}")
-            chunks = whole_chunks(values)
-            self._create(name, values.shape, values.dtype, chunks, {})
-            target = self._array(name)
-            if values.ndim == 0:
-                target[...] = values
-            for start in range(0, len(values) if values.ndim else 0, chunks[0] if chunks else 1):
-                target[start : start + chunks[0]] = values[start : start + chunks[0]]
-        self._commit(unit, [f"{name}/" for name in names])
+    def write_whole(self, arrays: Described, unit: str = WHOLE_UNIT, folder: str = "") -> None:
+        """Write arrays of any length, in chunks of rows that memory always holds, then mark them as the unit `unit`."""
+        self._write_chunked(arrays, "whole", unit, folder)
 
-    def write_parts(self, block: int, arrays: Mapping[str, np.ndarray], step: str = "") -> None:
+    def write_parts(self, block: int, arrays: Described, step: str = "") -> None:
         """Write the ragged arrays of one block (a part of a sparse matrix), then mark the block as done."""
-        self.write_whole(arrays, block_unit(block, step), f"{block_unit(block, step)}/")
+        self._write_chunked(arrays, "part", block_unit(block, step), block_unit(block, step))
 
     def finish(self, record: Mapping[str, Any]) -> None:
         """Mark the whole group as complete, with the stage's record: key, parameters, certificates, seconds, memory."""
@@ -148,7 +140,7 @@ class StageGroup:
             raise StoreError(f"{self.path} below {self.root} is not complete: run the same command again")
         return {name: value for name, value in self._complete.items() if name != "units"}
 
-    def certificate(self, name: str, kind: type[Kind]) -> Kind:
+    def certificate(self, name: str, kind: type[Certified]) -> Certified:
         """Return one of the stage's certificates, on which it depends how the arrays are read."""
         certificates = self.record.get("certificates")
         found = certificates.get(name) if isinstance(certificates, dict) else None
@@ -231,6 +223,20 @@ class StageGroup:
                     self.objects.delete(f"arrays/{key}")
 
     # Within
+
+    def _write_chunked(self, given: Described, kind: Kind, unit: str, folder: str) -> None:
+        arrays = {description: np.asarray(values) for description, values in given.items()}
+        check_described(self.stage, folder, kind, arrays)
+        for description, values in arrays.items():
+            path, chunks = below(folder, description.name), whole_chunks(values)
+            refuse_non_finite(values, f"{self.path}/{path}")
+            self._create(path, values.shape, values.dtype, chunks, description.attributes)
+            target = self._array(path)
+            if values.ndim == 0:
+                target[...] = values
+            for start in range(0, len(values) if values.ndim else 0, chunks[0] if chunks else 1):
+                target[start : start + chunks[0]] = values[start : start + chunks[0]]
+        self._commit(unit, [f"{below(folder, description.name)}/" for description in arrays])
 
     def _create(
         self, name: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...], attributes: Mapping[str, Any]

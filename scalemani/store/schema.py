@@ -1,33 +1,164 @@
 """How an array of a run is described and created; the format version stands here too."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
 
 import numpy as np
 import zarr
 from numcodecs import Blosc
+from numpy.typing import DTypeLike
 from zarr.abc.store import Store
 from zarr.codecs import BloscCodec
+
+from scalemani.errors import StoreError
+from scalemani.validation import KEPT_DTYPES
 
 FORMAT = "scalemani-run"
 FORMAT_VERSION = 2
 CODEC: Final = "lz4"
 CODEC_LEVEL = 5
+NUMBER = "N"  # what stands for a number in the paths of descriptions
+
+# How an array lies in its group: cut along its rows by the blocks of the run; in one piece, however long; or as one
+# array a block, of the length that block happens to have.
+Kind = Literal["rows", "whole", "part"]
+
+
+@dataclass(frozen=True)
+class DtypeRule:
+    """A dtype that depends on the data: what it follows, and all that it can be."""
+
+    text: str
+    allowed: tuple[str, ...]
+
+
+AS_POINTS = DtypeRule("that of the points", tuple(sorted(KEPT_DTYPES)))
+AS_DISTANCES = DtypeRule("float64 if the points are float64, else float32", ("float32", "float64"))
+SPARSE_INDEX = DtypeRule("int32, int64 from 2^31 nonzeros on", ("int32", "int64"))
+
+
+@dataclass(frozen=True)
+class ArrayDescription:
+    """What the format says of one array of a stage; the key under which a group is given the array's values.
+
+    Parameters
+    ----------
+    stage
+        The stage whose groups hold the array.
+    name
+        Its name. `N` stands for a number: see `numbered`.
+    kind
+        How it lies in the group.
+    dims
+        The names of its dimensions. Arrays that are written together agree in the length of those they share.
+    dtype
+        Its dtype, or the rule that it follows.
+    units
+        What its numbers count or measure; "1" for those without a unit.
+    meaning
+        What they say.
+    folders
+        The folders of the group in which such an array lies, `N` for any number.
+    """
+
+    stage: str
+    name: str
+    kind: Kind
+    dims: tuple[str, ...]
+    dtype: str | DtypeRule
+    units: str
+    meaning: str
+    folders: tuple[str, ...] = ("",)
+
+    @property
+    def dtypes(self) -> tuple[str, ...]:
+        """All dtypes that the array can have."""
+        return (self.dtype,) if isinstance(self.dtype, str) else self.dtype.allowed
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of such arrays below `arrays/`, `N` for any number."""
+        return tuple(f"{folder}/{self.name}" if folder else self.name for folder in self.folders)
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What is stored beside the values."""
+        return {"dimensions": self.dims, "meaning": self.meaning, "units": self.units}
+
+    def numbered(self, number: int) -> "ArrayDescription":
+        """Return the description of the array of one number, three digits or more."""
+        return replace(self, name=self.name.replace(NUMBER, f"{number:03d}"))
+
+    def sized(self, *columns: int, dtype: DTypeLike | None = None) -> "RowArray":
+        """Return a row array of so many columns; `dtype` is needed where that follows a rule, and is what it gives."""
+        found = self.dtype if isinstance(self.dtype, str) else str(np.dtype(dtype))
+        if dtype is not None and found not in self.dtypes:
+            raise StoreError(f"{self.stage}/{self.name} is {' or '.join(self.dtypes)}, got {found}")
+        return RowArray(self, columns, found)
+
+    def check(self, stage: str, path: str, kind: Kind, dtype: str, ndim: int) -> None:
+        """Refuse an array that is not what this describes, or that is to be stored elsewhere.
+
+        Raises
+        ------
+        StoreError
+            Where the stage, the path, the kind, the dtype or the number of dimensions is another one.
+        """
+        paths = tuple(map(numberless, self.paths))
+        alike = (stage, kind, ndim) == (self.stage, self.kind, len(self.dims))
+        if not alike or numberless(path) not in paths or dtype not in self.dtypes:
+            raise StoreError(
+                f"stage {stage} stores {path} as {kind} of {ndim} dimensions, {dtype}; scalemani.records describes "
+                f"{' or '.join(paths)} of stage {self.stage} as {self.kind} of {len(self.dims)} dimensions, "
+                f"{' or '.join(self.dtypes)}: store what is described, or describe what is stored"
+            )
 
 
 @dataclass(frozen=True)
 class RowArray:
-    """An array with one row a point, cut along its rows by the blocks of the run.
+    """A row array of one group: its description, and what the data and the parameters make of it.
 
-    `columns` are the dimensions after the rows; the names of all dimensions are `dimensions`.
+    `columns` are the lengths of the dimensions after the rows.
     """
 
-    name: str
-    dtype: str
+    description: ArrayDescription
     columns: tuple[int, ...]
-    dimensions: tuple[str, ...]
-    meaning: str
+    dtype: str
+
+    @property
+    def name(self) -> str:
+        """The name of the array."""
+        return self.description.name
+
+
+def numberless(path: str) -> str:
+    """Return a path with `N` for each number in it."""
+    return re.sub(r"\d+", NUMBER, path)
+
+
+def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDescription, np.ndarray]) -> None:
+    """Refuse arrays that are to be stored together and are not as they are described.
+
+    Raises
+    ------
+    StoreError
+        Where a key is no description, an array is not what its description says, or two arrays do not agree in the
+        length of a dimension.
+    """
+    lengths: dict[str, int] = {}
+    for description, values in arrays.items():
+        if not isinstance(description, ArrayDescription):
+            raise StoreError(f"stage {stage} stores {description!r}, which scalemani.records does not describe")
+        path = f"{folder}/{description.name}" if folder else description.name
+        description.check(stage, path, kind, values.dtype.name, values.ndim)
+        for dim, length in zip(description.dims, values.shape, strict=True):
+            if lengths.setdefault(dim, length) != length:
+                raise StoreError(
+                    f"{path} of stage {stage} has {length} of {dim}, another array that is stored with it has "
+                    f"{lengths[dim]}: they have to agree"
+                )
 
 
 def fill_value(dtype: np.dtype) -> float | int:

@@ -5,9 +5,9 @@ import pytest
 import scipy.linalg
 import scipy.sparse as sp
 
-from scalemani.chunked.records import symmetric_block
 from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor
@@ -22,9 +22,9 @@ def embedded(points, folder, **values):
 
 def dense_eigenmaps(finished, n_components):
     """Solve L v = lambda D v with LAPACK on the stored W."""
-    dimensions, group = finished.dimensions, finished.group("symmetric_affinities")
-    blocks = [symmetric_block(group, block, dimensions.n_points) for block in range(dimensions.n_blocks)]
-    weights = sp.vstack([block[0] for block in blocks]).toarray().astype(np.float64)
+    dimensions, stored = finished.dimensions, StoredSymmetricAffinities(finished.group("symmetric_affinities"))
+    blocks = [stored.read_matrix(block, dimensions.n_points) for block in range(dimensions.n_blocks)]
+    weights = sp.vstack(blocks).toarray().astype(np.float64)
     np.testing.assert_array_equal(weights, weights.T)
     degrees = np.diag(weights.sum(axis=1))
     values, vectors = scipy.linalg.eigh(degrees - weights, degrees, subset_by_index=[0, n_components])

@@ -47,11 +47,14 @@ def test_points_gathered_mapped_and_in_memory_give_the_same_lists(finished, cach
     task = task_with(finished, cache_bytes, in_memory)
     try:
         for block in (0, 3):
-            computed = [neighbors.cells_block(task, block), neighbors.joined_block(Round(2, 2), 1, task, block)]
+            computed = [
+                neighbors.near_cells_block(task, block),
+                neighbors.near_neighbors_block(Round(2, 2), 1, task, block),
+            ]
             for number, arrays in enumerate(computed):
-                for name, values in arrays.items():
-                    stored = task.output.read_block(f"round_{number}/{name}", block)
-                    np.testing.assert_array_equal(values, stored, err_msg=f"round {number}, {name}")
+                for described, values in arrays.items():
+                    stored = task.output.read_block(f"round_{number}/{described.name}", block)
+                    np.testing.assert_array_equal(values, stored, err_msg=f"round {number}, {described.name}")
     finally:
         release()
 

@@ -24,10 +24,11 @@ from scalemani.store import buckets, locks, retrying
 from scalemani.store.buckets import BucketObjects, ConflictError
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.run_store import RunStore
-from scalemani.store.schema import RowArray
+from scalemani.store.schema import ArrayDescription
 
 BLOCK_ROWS = 1024
 VALUES = np.arange(3000, dtype=np.float64)
+DEMO = ArrayDescription("demo", "values", "rows", ("point",), "float64", "1", "demo")
 PROXY = Path(__file__).parents[2] / "pipelines" / "benchmarks" / "faulty_proxy.py"
 HOLDER = """
 import sys, time
@@ -40,9 +41,9 @@ with RunStore.open(sys.argv[1]).locked():
 
 def written_group(root):
     group = StageGroup(root, "stages/demo/key", BLOCK_ROWS)
-    group.create(len(VALUES), [RowArray("values", "float64", (), ("point",), "demo")])
+    group.create(len(VALUES), [DEMO.sized()])
     for block in range(3):
-        group.write_block(block, {"values": VALUES[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
+        group.write_block(block, {DEMO: VALUES[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
     return group
 
 

@@ -7,10 +7,15 @@ import pytest
 
 from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError
 from scalemani.store.groups import StageGroup, block_unit
-from scalemani.store.schema import RowArray
+from scalemani.store.schema import ArrayDescription
 
 BLOCK_ROWS = 1024
 N_ROWS = 3 * BLOCK_ROWS + 100
+VALUES = ArrayDescription("demo", "values", "rows", ("point", "column"), "float32", "1", "demo")
+COUNTS = ArrayDescription("demo", "counts", "rows", ("point",), "int32", "1", "demo", ("round_N",))
+BOUNDS = ArrayDescription("demo", "indptr", "part", ("row_bound",), "int64", "nonzero", "demo", ("block-N",))
+ENTRIES = ArrayDescription("demo", "entries", "part", ("nonzero",), "float64", "1", "demo", ("block-N",))
+BASIS = ArrayDescription("demo", "basis", "whole", ("row", "column"), "float64", "1", "demo")
 
 
 def values() -> np.ndarray:
@@ -19,10 +24,10 @@ def values() -> np.ndarray:
 
 def written_group(folder, skip=()):
     group = StageGroup(folder, "stages/demo/key", BLOCK_ROWS)
-    group.create(N_ROWS, [RowArray("values", "float32", (3,), ("point", "column"), "demo")])
+    group.create(N_ROWS, [VALUES.sized(3)])
     for block in range(4):
         if block not in skip:
-            group.write_block(block, {"values": values()[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
+            group.write_block(block, {VALUES: values()[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
     return group
 
 
@@ -51,7 +56,7 @@ def test_a_block_counts_as_done_only_once_it_is_marked(tmp_path):
 
 def test_a_block_of_zeros_is_stored_like_any_other(tmp_path):
     group = written_group(tmp_path, skip=(1,))
-    group.write_block(1, {"values": np.zeros((BLOCK_ROWS, 3), np.float32)})
+    group.write_block(1, {VALUES: np.zeros((BLOCK_ROWS, 3), np.float32)})
     chunk(group, 1).unlink()
     with pytest.raises(MissingChunkError):
         StageGroup(tmp_path, group.path, BLOCK_ROWS).read_block("values", 1)
@@ -89,7 +94,7 @@ def test_damaged_units_are_forgotten_and_written_again(tmp_path):
     reader.forget(reader.damaged_units())
     assert not reader.complete
     assert [reader.done(block) for block in range(4)] == [True, True, False, True]
-    reader.write_block(2, {"values": values()[2 * BLOCK_ROWS : 3 * BLOCK_ROWS]})
+    reader.write_block(2, {VALUES: values()[2 * BLOCK_ROWS : 3 * BLOCK_ROWS]})
     assert reader.content_digest == before
     np.testing.assert_array_equal(reader.read("values"), values())
 
@@ -101,7 +106,7 @@ def test_damaged_metadata_is_found_and_written_again_with_the_blocks_kept(tmp_pa
     reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
     assert reader.damaged_units() == ["schema"]
     reader.forget(["schema"])
-    reader.create(N_ROWS, [RowArray("values", "float32", (3,), ("point", "column"), "demo")])
+    reader.create(N_ROWS, [VALUES.sized(3)])
     np.testing.assert_array_equal(reader.read("values"), values())
 
 
@@ -114,25 +119,25 @@ def test_a_damaged_mark_is_no_mark(tmp_path):
 def test_ragged_parts_and_whole_arrays(tmp_path):
     group = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
     for block in range(3):
-        group.write_parts(block, {"indptr": np.arange(block + 1), "values": np.zeros(0)})
-    group.write_whole({"basis": np.eye(3)})
+        group.write_parts(block, {BOUNDS: np.arange(block + 1), ENTRIES: np.zeros(0)})
+    group.write_whole({BASIS: np.eye(3)})
     reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
     assert len(reader.read_part("indptr", 2)) == 3
-    assert reader.read_part("values", 1).shape == (0,)
+    assert reader.read_part("entries", 1).shape == (0,)
     np.testing.assert_array_equal(reader.read("basis"), np.eye(3))
 
 
 def test_steps_share_a_group_and_are_forgotten_apart(tmp_path):
     group = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
     for step in ("round_0", "round_1"):
-        group.create(BLOCK_ROWS, [RowArray("values", "int32", (), ("point",), "demo")], step)
-        group.write_block(0, {"values": np.full(BLOCK_ROWS, int(step[-1]), np.int32)}, step)
+        group.create(BLOCK_ROWS, [COUNTS.sized()], step)
+        group.write_block(0, {COUNTS: np.full(BLOCK_ROWS, int(step[-1]), np.int32)}, step)
     group.forget([block_unit(0, "round_0")])
     reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
     assert not reader.done(0, "round_0")
     assert reader.done(0, "round_1")
     assert reader.damaged_units() == []
-    assert (reader.read_block("round_1/values", 0) == 1).all()
+    assert (reader.read_block("round_1/counts", 0) == 1).all()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
@@ -141,14 +146,14 @@ def test_no_value_that_is_not_finite_is_ever_stored(tmp_path, bad):
     rows = values()[:BLOCK_ROWS]
     rows[5, 1] = bad
     with pytest.raises(StoreError, match="1 values are not finite"):
-        group.write_block(0, {"values": rows})
+        group.write_block(0, {VALUES: rows})
     assert not group.done(0)
 
 
 def test_a_block_of_another_shape_is_refused(tmp_path):
     group = written_group(tmp_path, skip=(3,))
     with pytest.raises(StoreError, match="takes"):
-        group.write_block(3, {"values": values()[:BLOCK_ROWS]})
+        group.write_block(3, {VALUES: values()[:BLOCK_ROWS]})
 
 
 def test_an_unfinished_group_has_no_record(tmp_path):

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from scalemani.chunked.work import Dimensions, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.params import Parameters
+from scalemani.records.embeddings import StoredClustering, StoredEmbedding
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.stages import clustering, reduced
 from scalemani.store.groups import StageGroup
-from scalemani.store.schema import RowArray
 from scalemani.workers import folds
 from scalemani.workers.executor import Executor
 from scalemani.workers.folds import MOST_PARTS, OrderedFold, runs_of
@@ -79,16 +79,16 @@ def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
     found = []
     for block_rows in (1024, 7168, 65_536):
         embedding = StageGroup(tmp_path / str(block_rows), "stages/embedding/key", block_rows)
-        embedding.create(len(rows), [RowArray("embedding", "float64", (3,), ("point", "component"), "demo")])
+        embedding.create(len(rows), [StoredEmbedding.EMBEDDING.sized(3)])
         dimensions = Dimensions(len(rows), 3, "float64", block_rows)
         for block in range(dimensions.n_blocks):
-            embedding.write_block(block, {"embedding": rows[slice(*dimensions.rows(block))]})
+            embedding.write_block(block, {StoredEmbedding.EMBEDDING: rows[slice(*dimensions.rows(block))]})
         output = StageGroup(tmp_path / str(block_rows), "stages/clustering/key", block_rows)
-        output.write_whole({"centers": centers}, "centers")
+        output.write_whole({StoredClustering.PASS_CENTERS.numbered(0): centers}, "pass_000")
         task = StageTask("clustering", dimensions, Parameters(), {"embedding": embedding}, output, 0)
         runs = runs_of(-(-len(rows) // TILE_ROWS), clustering.TILES_TOGETHER)
         work = StageWork(task, Executor(workers=2), 2)
-        found.append(work.fold(functools.partial(clustering.tiles_part, "centers"), clustering.added, runs))
+        found.append(work.fold(functools.partial(clustering.tiles_part, 0), clustering.added, runs))
     assert len(runs) == 3
     assert found[0].counts.sum() == len(rows)
     for other in found[1:]:

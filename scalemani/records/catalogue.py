@@ -1,0 +1,89 @@
+"""All arrays of all stages, and what the names of their dimensions stand for."""
+
+from scalemani.errors import StoreError
+from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
+from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
+from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
+from scalemani.records.graph import StoredGraph, StoredNeighbors
+from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarks, StoredLandmarkWeights, StoredReduced
+from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.records.reading import StoredStage
+from scalemani.store.schema import ArrayDescription, numberless
+
+STORED_STAGES: tuple[type[StoredStage], ...] = (
+    StoredPoints,
+    StoredPartition,
+    StoredWorkPoints,
+    StoredNeighbors,
+    StoredGraph,
+    StoredAffinities,
+    StoredComponents,
+    StoredSymmetricAffinities,
+    StoredLandmarks,
+    StoredLandmarkWeights,
+    StoredReduced,
+    StoredLandmarkEmbedding,
+    StoredCoarseGraphs,
+    StoredCoarseEmbedding,
+    StoredEmbedding,
+    StoredClustering,
+    StoredLayout,
+)
+
+DIMENSIONS: dict[str, str] = {
+    "point": "the points, N",
+    "feature": "the columns of the points, D",
+    "axis": "the axes of a sketch: partition.sketch_dimensions, at most D",
+    "cell": "the cells of the partition",
+    "cell_bound": "the cells, and one",
+    "neighbor": "the neighbours of a point, k",
+    "query": "the points by which the recall is measured: neighbors.sampled_queries, at most N",
+    "bridge": "the bridges between components",
+    "end": "the ends of a bridge, 2",
+    "kept_point": "the points of the largest component",
+    "row": "the rows of a block",
+    "row_bound": "the rows of a block, and one",
+    "nonzero": "the nonzeros of a sparse matrix in CSR form",
+    "landmark": "the landmarks, L",
+    "landmark_bound": "the landmarks, and one",
+    "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",
+    "affinity_nonzero": "the nonzeros of one matrix, as for those that follow",
+    "mass_nonzero": "",
+    "laplacian_nonzero": "",
+    "component": "the dimensions of the embedding, d",
+    "node": "the nodes of a coarse graph",
+    "node_bound": "these nodes, and one",
+    "joined_node": "these nodes; none on the last level",
+    "start_vector": "the eigenvectors of a coarse graph that refinement starts from",
+    "cluster": "the clusters: clustering.n_clusters",
+    "evaluation": "the iterations at which the objective was computed",
+    "quantity": "iteration, objective, norm of the gradient: 3",
+}
+
+
+def stored_stage(stage: str) -> type[StoredStage]:
+    """Return the reader of a stage's groups.
+
+    Raises
+    ------
+    StoreError
+        Where no stage has that name.
+    """
+    for found in STORED_STAGES:
+        if stage == found.STAGE:
+            return found
+    raise StoreError(f"no stage {stage!r} is described; those described: {', '.join(s.STAGE for s in STORED_STAGES)}")
+
+
+def description_of(stage: str, path: str) -> ArrayDescription:
+    """Return the description of the array at a path below `arrays/` of a group of a stage.
+
+    Raises
+    ------
+    StoreError
+        Where the stage stores no such array.
+    """
+    for described in stored_stage(stage).ARRAYS:
+        if numberless(path) in described.paths:
+            return described
+    raise StoreError(f"stage {stage} stores no array at {path!r}: see FORMAT.md")

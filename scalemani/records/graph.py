@@ -1,0 +1,145 @@
+"""The neighbour graph in work order, round by round, and what users are given of it in input order."""
+
+from typing import ClassVar
+
+import numpy as np
+
+from scalemani.records.reading import ArrayReader, StoredStage
+from scalemani.store.schema import AS_DISTANCES, ArrayDescription
+
+ROUND_FOLDERS = ("round_N",)
+
+
+def round_step(number: int) -> str:
+    """Return the step of the stage `neighbors` that writes a round: the folder of its arrays."""
+    return f"round_{number}"
+
+
+class StoredNeighbors(StoredStage):
+    """Rounds of the search for neighbours: the last one is the graph. Rows and neighbours are work rows."""
+
+    STAGE: ClassVar = "neighbors"
+    INDICES: ClassVar = ArrayDescription(
+        STAGE,
+        "indices",
+        "rows",
+        ("point", "neighbor"),
+        "int32",
+        "work row",
+        "the neighbours of each work row, itself excluded",
+        ROUND_FOLDERS,
+    )
+    DISTANCES: ClassVar = ArrayDescription(
+        STAGE,
+        "distances",
+        "rows",
+        ("point", "neighbor"),
+        AS_DISTANCES,
+        "as given",
+        "Euclidean distances of these neighbours, ascending",
+        ROUND_FOLDERS,
+    )
+    FRESH: ClassVar = ArrayDescription(
+        STAGE,
+        "fresh",
+        "rows",
+        ("point", "neighbor"),
+        "uint8",
+        "1",
+        "1 where the neighbour was found in this round, else 0",
+        ROUND_FOLDERS,
+    )
+    QUERY_ROWS: ClassVar = ArrayDescription(
+        STAGE, "query_rows", "whole", ("query",), "int64", "work row", "the points by which the recall is measured"
+    )
+    QUERY_LIMITS: ClassVar = ArrayDescription(
+        STAGE,
+        "query_limits",
+        "whole",
+        ("query",),
+        "float64",
+        "as given",
+        "the distance of the farthest neighbour that round 0 found for each of these",
+    )
+    TRUE_DISTANCES: ClassVar = ArrayDescription(
+        STAGE,
+        "true_distances",
+        "whole",
+        ("query", "neighbor"),
+        "float64",
+        "as given",
+        "the distances of their true neighbours, ascending",
+    )
+    ARRAYS: ClassVar = (INDICES, DISTANCES, FRESH, QUERY_ROWS, QUERY_LIMITS, TRUE_DISTANCES)
+
+    @property
+    def final_step(self) -> str:
+        """The step of the last round."""
+        return round_step(self.group.certificate("rounds", int))
+
+    def indices(self, step: str) -> ArrayReader:
+        """Neighbours (N, k) int32 after a round."""
+        return self.reader(self.INDICES, step)
+
+    def distances(self, step: str) -> ArrayReader:
+        """Their distances (N, k)."""
+        return self.reader(self.DISTANCES, step)
+
+    def fresh(self, step: str) -> ArrayReader:
+        """Where (N, k) uint8 a neighbour was found in the round itself."""
+        return self.reader(self.FRESH, step)
+
+    def read_graph_block(self, block: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return (indices, distances) of one block of work rows of the graph: (n, k) each, ascending distance."""
+        step = self.final_step
+        return self.indices(step).read_block(block), self.distances(step).read_block(block)
+
+    @property
+    def query_rows(self) -> ArrayReader:
+        """The work rows (q,) int64 of the points by which the recall is measured."""
+        return self.reader(self.QUERY_ROWS)
+
+    @property
+    def query_limits(self) -> ArrayReader:
+        """The distance (q,) float64 within which their neighbours are."""
+        return self.reader(self.QUERY_LIMITS)
+
+    @property
+    def true_distances(self) -> ArrayReader:
+        """The distances (q, k) float64 of their true neighbours."""
+        return self.reader(self.TRUE_DISTANCES)
+
+
+class StoredGraph(StoredStage):
+    """The graph in input order."""
+
+    STAGE: ClassVar = "graph"
+    INDICES: ClassVar = ArrayDescription(
+        STAGE,
+        "indices",
+        "rows",
+        ("point", "neighbor"),
+        "int64",
+        "input row",
+        "the neighbours of each point, itself excluded",
+    )
+    DISTANCES: ClassVar = ArrayDescription(
+        STAGE,
+        "distances",
+        "rows",
+        ("point", "neighbor"),
+        AS_DISTANCES,
+        "as given",
+        "Euclidean distances of these neighbours, ascending",
+    )
+    ARRAYS: ClassVar = (INDICES, DISTANCES)
+
+    @property
+    def indices(self) -> ArrayReader:
+        """Neighbours (N, k) int64 of each point."""
+        return self.reader(self.INDICES)
+
+    @property
+    def distances(self) -> ArrayReader:
+        """Their distances (N, k)."""
+        return self.reader(self.DISTANCES)

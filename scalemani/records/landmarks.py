@@ -1,0 +1,148 @@
+"""Landmarks, Z, the reduced problem over the landmarks, and its solution."""
+
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.records.reading import ArrayReader, MatrixDescription, StoredStage, landmark_matrix
+from scalemani.store.schema import AS_POINTS, ArrayDescription
+
+
+class StoredLandmarks(StoredStage):
+    """The landmarks: points among the points."""
+
+    STAGE: ClassVar = "landmarks"
+    ROWS: ClassVar = ArrayDescription(
+        STAGE, "rows", "whole", ("landmark",), "int64", "input row", "the row of each landmark, ascending"
+    )
+    POINTS: ClassVar = ArrayDescription(
+        STAGE, "points", "whole", ("landmark", "feature"), AS_POINTS, "as given", "the landmarks themselves"
+    )
+    ARRAYS: ClassVar = (ROWS, POINTS)
+
+    @property
+    def rows(self) -> ArrayReader:
+        """The input row (L,) int64 of each landmark, ascending."""
+        return self.reader(self.ROWS)
+
+    @property
+    def points(self) -> ArrayReader:
+        """The landmarks (L, D)."""
+        return self.reader(self.POINTS)
+
+
+class StoredLandmarkWeights(StoredStage):
+    """Z in work order: every point as an affine combination of its nearest landmarks."""
+
+    STAGE: ClassVar = "landmark_weights"
+    INDICES: ClassVar = ArrayDescription(
+        STAGE,
+        "indices",
+        "rows",
+        ("point", "nearest_landmark"),
+        "int32",
+        "landmark",
+        "the nearest landmarks of each point, ascending distance",
+    )
+    VALUES: ClassVar = ArrayDescription(
+        STAGE,
+        "values",
+        "rows",
+        ("point", "nearest_landmark"),
+        "float64",
+        "1",
+        "the weights of these landmarks; those of a point sum to one",
+    )
+    ERRORS: ClassVar = ArrayDescription(
+        STAGE,
+        "errors",
+        "rows",
+        ("point",),
+        "float32",
+        "1",
+        "reconstruction error, relative to that of the nearest landmark alone",
+    )
+    ARRAYS: ClassVar = (INDICES, VALUES, ERRORS)
+
+    @property
+    def indices(self) -> ArrayReader:
+        """The nearest landmarks (N, K_Z) int32 of each point."""
+        return self.reader(self.INDICES)
+
+    @property
+    def values(self) -> ArrayReader:
+        """Their weights (N, K_Z) float64."""
+        return self.reader(self.VALUES)
+
+    @property
+    def errors(self) -> ArrayReader:
+        """Relative reconstruction errors (N,) float32."""
+        return self.reader(self.ERRORS)
+
+    def read_matrix(self, block: int, n_landmarks: int) -> sp.csr_matrix:
+        """Return one block's rows of Z (n, L)."""
+        return sparse_weights(self.indices.read_block(block), self.values.read_block(block), n_landmarks)
+
+
+def sparse_weights(indices: np.ndarray, values: np.ndarray, n_landmarks: int) -> sp.csr_matrix:
+    """Return rows of Z in CSR form on the arrays given: (n, L) from (n, K_Z) each."""
+    indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
+    return sp.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(len(indices), n_landmarks), copy=False)
+
+
+PART_FOLDERS = ("block-N", "sum_N-block-N")
+
+
+class StoredReduced(StoredStage):
+    """The reduced problem: parts of the sums over blocks, sums of parts, and the two matrices that they come to."""
+
+    STAGE: ClassVar = "reduced"
+    AFFINITY_PART: ClassVar = landmark_matrix(STAGE, "affinity", "part", PART_FOLDERS, "a part of Z^T W Z")
+    MASS_PART: ClassVar = landmark_matrix(STAGE, "mass", "part", PART_FOLDERS, "a part of Z^T D Z")
+    LAPLACIAN: ClassVar = landmark_matrix(STAGE, "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric")
+    MASS: ClassVar = landmark_matrix(STAGE, "mass", "whole", ("",), "Z^T D Z, symmetric")
+    ARRAYS: ClassVar = (*AFFINITY_PART.all, *MASS_PART.all, *LAPLACIAN.all, *MASS.all)
+
+    def read_part_of(self, described: MatrixDescription, part: int, step: str) -> sp.csr_matrix:
+        """Return a part (L, L) of the sum that gives a matrix; `step` is the round of summing."""
+        return described.matrix(lambda array: self.read_part(array, part, step))
+
+    def read_matrix(self, described: MatrixDescription) -> sp.csr_matrix:
+        """Return `LAPLACIAN` or `MASS`: (L, L)."""
+        return described.matrix(lambda array: self.reader(array).read())
+
+
+class StoredLandmarkEmbedding(StoredStage):
+    """The solution of the reduced problem."""
+
+    STAGE: ClassVar = "landmark_embedding"
+    EIGENVALUES: ClassVar = ArrayDescription(
+        STAGE,
+        "eigenvalues",
+        "whole",
+        ("component",),
+        "float64",
+        "1",
+        "the smallest eigenvalues of the reduced problem, ascending, the trivial one left out",
+    )
+    VECTORS: ClassVar = ArrayDescription(
+        STAGE,
+        "vectors",
+        "whole",
+        ("landmark", "component"),
+        "float64",
+        "1",
+        "their eigenvectors: the coordinates of the landmarks",
+    )
+    ARRAYS: ClassVar = (EIGENVALUES, VECTORS)
+
+    @property
+    def eigenvalues(self) -> ArrayReader:
+        """The eigenvalues (d,) float64, ascending."""
+        return self.reader(self.EIGENVALUES)
+
+    @property
+    def vectors(self) -> ArrayReader:
+        """The coordinates (L, d) float64 of the landmarks."""
+        return self.reader(self.VECTORS)
