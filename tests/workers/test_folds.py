@@ -26,6 +26,7 @@ VALUES = {
     "affinities": {"perplexity": 4},
     "landmarks": {"n_landmarks": 200},
     "partition": {"cell_points": 200, "sample_points": 2000},
+    "embedding": {"solver": "lll+refine"},  # the one that sums matrices over blocks
 }
 
 
