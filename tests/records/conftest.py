@@ -1,0 +1,58 @@
+"""Runs that store every array of the catalogue between them."""
+
+import numpy as np
+import pytest
+
+from scalemani.params import Parameters
+from scalemani.runs.opened import Run
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.workers.executor import Executor
+
+BLOCK_ROWS = 1024
+VALUES = {
+    "neighbors": {"n_neighbors": 9, "method": "partition", "n_probes": 1, "recall": 1.0, "max_rounds": 1},
+    "partition": {"cell_points": 60, "sketch_dimensions": 2, "sample_points": 2000},
+    "affinities": {"perplexity": 3},
+    "landmarks": {"n_landmarks": 100},
+    "landmark_weights": {"n_neighbors": 4},
+    "embedding": {"solver": "lll+refine"},
+    "clustering": {"n_clusters": 4},
+    "layout": {"max_iterations": 12, "exaggerated_iterations": 4, "snapshots": 6},
+}
+METHODS = ("knn-graph", "spectral-clustering", "t-sne")
+
+
+@pytest.fixture(scope="session")
+def finished(roll, tmp_path_factory) -> dict[str, Run]:
+    """Return runs of 2,500 float32 points in one store, by their methods; together they have all stages."""
+    folder, params = tmp_path_factory.mktemp("records") / "run", Parameters().with_values(VALUES)
+    found = {}
+    for method in METHODS:
+        found[method] = run(open_points(roll[:2500]), folder, method, params, Executor(workers=2), BLOCK_ROWS)
+    return found
+
+
+@pytest.fixture(scope="session")
+def group_of(finished):
+    """Return the group of a stage by its name."""
+
+    def group(stage):
+        return next(one for one in finished.values() if stage in one.keys).group(stage)
+
+    return group
+
+
+@pytest.fixture(scope="session")
+def wide(tmp_path_factory) -> Run:
+    """Return a run of float64 points in two separate clouds, of which the larger is embedded."""
+    rng = np.random.default_rng(2)
+    points = np.concatenate([rng.normal(size=(1500, 4)), 100 + rng.normal(size=(400, 4))])
+    values = {
+        "neighbors": {"n_neighbors": 8, "method": "exact"},
+        "affinities": {"kind": "self-tuning", "bandwidth_neighbor": 4},
+        "components": {"disconnected": "largest"},
+        "landmarks": {"n_landmarks": 60},
+    }
+    folder, params = tmp_path_factory.mktemp("records") / "wide", Parameters().with_values(values)
+    return run(open_points(points), folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)
