@@ -9,6 +9,7 @@ from scalemani.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from scalemani.estimators import KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
+    from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
     from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.functions.nonlinear import objective, repulsion
@@ -26,13 +27,16 @@ PUBLIC_NAMES = {
     "runs.opened": ("Run", "open_run"),
 }
 MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}
+PUBLIC_MODULES = {"measures": "functions.measures"}
 
-__all__ = sorted(MODULE_OF)
+__all__ = sorted([*MODULE_OF, *PUBLIC_MODULES])
 
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.metadata.version("scalemani")
+    if name in PUBLIC_MODULES:
+        return importlib.import_module(f"scalemani.{PUBLIC_MODULES[name]}")
     if name not in MODULE_OF:
         raise AttributeError(f"module 'scalemani' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(importlib.import_module(f"scalemani.{MODULE_OF[name]}"), name)

@@ -14,7 +14,7 @@ import numpy as np
 from digits import million_digits, mnist_file
 from measuring import records, scalemani, settings, show
 
-from scalemani.kernels.measures import label_accuracy
+from scalemani.kernels.measures import label_hits
 from scalemani.runs.opened import open_run
 
 SETTING = settings(
@@ -52,12 +52,14 @@ def main() -> None:
         peak = record["peak_memory"] / 1e9
         rows.append({"stage": stage, "seconds": record["seconds"], "peak GB": peak, "found": record["certificates"]})
     labels, embedding = labels_of(points), np.asarray(open_run(run).embedding[...])
-    rows.append({"stage": "1-NN accuracy", "found": label_accuracy(embedding, labels, 1)})
+    rows.append(
+        {"stage": "1-NN accuracy", "found": float(label_hits(embedding, labels, 1, np.arange(len(embedding))).mean())}
+    )
     new, placed = new_digits(arguments.folder), arguments.folder / "placed.npy"
     placing = scalemani("transform", str(run), str(new), str(placed))
     joined = np.concatenate([np.load(placed), embedding])
     own = np.concatenate([labels_of(new), labels])
-    accuracy = label_accuracy(joined, own, 1, np.arange(NEW))
+    accuracy = float(label_hits(joined, own, 1, np.arange(NEW)).mean())
     rows.append(
         {"stage": "new digits", "seconds": placing.seconds, "peak GB": placing.peak_bytes / 1e9, "found": accuracy}
     )

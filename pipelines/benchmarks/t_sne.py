@@ -24,8 +24,6 @@ import scalemani as sm
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import descend
 from scalemani.embeddings.recipes import phases_of, start_deviation
-from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import label_accuracy, neighbor_preservation
 from scalemani.params import LayoutParams
 
 JUDGED_EVERY, PRESERVED = 25, 5000
@@ -36,17 +34,15 @@ class Judge:
     """Takes the three figures of a map in input order."""
 
     def __init__(self, points, labels, graph, over):
-        self.labels, self.graph = labels, graph
+        self.points, self.labels, self.graph = points, labels, graph
         self.problem = problem_of(graph.rows, "t-sne", over)
-        self.rows = sample_rows(0, "t-sne/judged", len(points), PRESERVED)
-        self.true = sm.knn_graph(points, n_neighbors=15, method="exact").indices[self.rows]
 
     def figures(self, embedding):
         """Return the figures by name."""
         return {
             "KL": exact_value(self.problem, np.ascontiguousarray(embedding[self.graph.order])),
-            "15-NN accuracy": label_accuracy(embedding, self.labels, 15),
-            "preservation": neighbor_preservation(embedding, self.true, self.rows),
+            "15-NN accuracy": sm.measures.knn_accuracy(embedding, self.labels, 15, n_sampled=None).value,
+            "preservation": sm.measures.neighbor_preservation(self.points, embedding, 15, n_sampled=PRESERVED).value,
         }
 
 

@@ -7,7 +7,7 @@ import typer
 from dask.utils import format_bytes
 
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import label_accuracy
+from scalemani.kernels.measures import label_hits
 from scalemani.routes import route
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.plan import Plan
@@ -49,7 +49,7 @@ def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
         return
     n_points = len(labels)
     rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
-    share = label_accuracy(np.asarray(run.embedding[...]), labels, 1, rows)
+    share = float(np.mean(label_hits(np.asarray(run.embedding[...]), labels, 1, rows)))
     typer.echo(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
 
 

@@ -1,19 +1,24 @@
-"""How good an embedding is: against a reference embedding, against labels, against the neighbours in the data.
+"""How good an embedding, a graph or a clustering is: against the data, against labels, against a reference.
 
-Source: ALGORITHMS section 6; [LLL] 4.8.1 for the Procrustes error and 4.8.4 for the clustering error.
+Measures over points return one number a point, so that a caller who samples points knows how uncertain the mean is.
+Source: [LLL] 4.8.1 for the Procrustes error and 4.8.4 for the clustering error.
 """
+
+from collections.abc import Iterator
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
+ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
+ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: neighbours closer than this tie
 
 
 def procrustes_error(embedding: np.ndarray, reference: np.ndarray) -> float:
     """Return |procrustes(X) - R| / |R| after the best translation, rotation, reflection and scale of X.
 
-    Parameters: `embedding` X and `reference` R, (N, d) each; R is centred first, so the error lies in [0, 1].
+    `embedding` X and `reference` R, (N, d) each; R is centred first, so the error lies in [0, 1].
     Source: Cox and Cox 1994, chapter 5, as used in [LLL] 4.8.1.
     """
     x = np.asarray(embedding, np.float64) - np.mean(embedding, axis=0, dtype=np.float64)
@@ -29,7 +34,7 @@ def procrustes_error(embedding: np.ndarray, reference: np.ndarray) -> float:
 def subspace_angle(vectors: np.ndarray, reference: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the largest principal angle, in radians, between the spans of two sets of columns, (N, d) each.
 
-    Parameters: `weights` (N,), positive: angles in the inner product x^T diag(weights) y. Small angles come from
+    With `weights` (N,), positive, angles are those of the inner product x^T diag(weights) y. Small angles come from
     sines and keep their relative accuracy. Source: Knyazev and Argentati 2002.
     """
     scale = np.ones(len(vectors)) if weights is None else np.sqrt(weights)
@@ -39,21 +44,30 @@ def subspace_angle(vectors: np.ndarray, reference: np.ndarray, weights: np.ndarr
     return float(np.arcsin(min(1.0, sine)))
 
 
-def label_accuracy(
-    embedding: np.ndarray, labels: np.ndarray, n_neighbors: int = 1, rows: np.ndarray | None = None
-) -> float:
-    """Return the share of points whose label wins among their `n_neighbors` nearest others in the embedding.
+def clustering_error(labels: np.ndarray, reference: np.ndarray) -> float:
+    """Return the share of points in the wrong cluster after the best one-to-one matching of clusters (Hungarian).
 
-    Parameters: `embedding` (N, d); `labels` (N,) of any type; `rows`, the points to judge (default: all). Ties between
-    labels go to the one that comes first in sorted order.
+    `labels` and `reference`, (N,) of any type; the numbers of clusters may differ.
+    """
+    _, one = np.unique(labels, return_inverse=True)
+    _, other = np.unique(reference, return_inverse=True)
+    counts = np.zeros((int(one.max()) + 1, int(other.max()) + 1), np.int64)
+    np.add.at(counts, (one, other), 1)
+    return 1.0 - float(counts[linear_sum_assignment(-counts)].sum()) / len(one)
+
+
+def label_hits(embedding: np.ndarray, labels: np.ndarray, n_neighbors: int, rows: np.ndarray) -> np.ndarray:
+    """Return whether the label of each row wins among its `n_neighbors` nearest others in the embedding: (M,) bool.
+
+    `embedding` (N, d); `labels` (N,) of any type; `rows` (M,). Ties between labels go to the one that comes first in
+    sorted order.
     """
     _, codes = np.unique(labels, return_inverse=True)
-    rows = np.arange(len(embedding)) if rows is None else rows
     neighbors = nearest_others(embedding, rows, n_neighbors)
     votes = np.zeros((len(rows), int(codes.max()) + 1), np.int32)
     for column in range(neighbors.shape[1]):
         votes[np.arange(len(rows)), codes[neighbors[:, column]]] += 1
-    return float(np.mean(np.argmax(votes, axis=1) == codes[rows]))
+    return np.asarray(np.argmax(votes, axis=1) == codes[rows])
 
 
 def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) -> np.ndarray:
@@ -67,55 +81,54 @@ def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) ->
     return found[~is_self].reshape(len(rows), n_neighbors)
 
 
-def neighbor_preservation(embedding: np.ndarray, neighbors: np.ndarray, rows: np.ndarray) -> float:
-    """Return the mean share of true neighbours that are among as many nearest others in the embedding.
+def neighbor_shares(points: np.ndarray, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return for each row the share of its neighbours `found` that are among as many nearest in the data: (M,).
 
-    Parameters: `embedding` (N, d); `rows` (M,), the sampled points; `neighbors` (M, k), their true nearest neighbours
-    in the data, self excluded.
+    `points` (N, D); `found` (M, k), rows of points; `rows` (M,), the points that they are neighbours of. A neighbour no
+    farther than the true k-th counts, whichever of equally far points it is.
     """
-    found = nearest_others(embedding, rows, neighbors.shape[1])
-    shared = [len(np.intersect1d(a, b)) for a, b in zip(found, neighbors, strict=True)]
-    return float(np.mean(shared) / neighbors.shape[1])
+    shares = np.empty(len(rows))
+    for block, distances, slack in distance_blocks(points, rows):
+        near = np.take_along_axis(distances, found[block], axis=1)
+        reached = np.partition(distances, found.shape[1], axis=1)[:, found.shape[1]]  # the point itself comes first
+        shares[block] = np.mean(near <= (reached + slack)[:, None], axis=1)
+    return shares
 
 
-def trustworthiness(points: np.ndarray, embedding: np.ndarray, rows: np.ndarray, n_neighbors: int = 15) -> float:
-    """Return the trustworthiness of an embedding at sampled rows, in [0, 1].
+def trust(points: np.ndarray, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the trustworthiness of the neighbours `found` (M, k) of each row in an embedding: (M,).
 
-    1 - 2 / (M k (2N - 3k - 1)) sum over rows and their k nearest in the embedding of max(0, rank in the data - k)
-    [Venna and Kaski 2001]. Parameters: `points` (N, D), `embedding` (N, d), `rows` (M,), `n_neighbors` k < N / 2.
+    1 - 2 / (k (2N - 3k - 1)) sum over the neighbours of max(0, rank in the data - k) [Venna and Kaski 2001]. `points`
+    (N, D); `rows` (M,); k < N / 2.
     """
-    n_points, k = len(points), n_neighbors
-    centre = points.mean(axis=0, dtype=np.float64)
-    found = nearest_others(embedding, rows, k)
-    excess = 0
-    for first in range(0, len(rows), ROWS_PER_BLOCK):
-        block = np.asarray(rows[first : first + ROWS_PER_BLOCK])
-        distances = _squared_distances(points, centre, block)
-        distances[np.arange(len(block)), block] = -1.0
-        near = np.take_along_axis(distances, found[first : first + ROWS_PER_BLOCK], axis=1)
-        for row, thresholds in enumerate(near):
-            ranks = np.searchsorted(np.sort(distances[row]), thresholds)
-            excess += int(np.maximum(0, ranks - k).sum())
-    return 1.0 - 2.0 * excess / (len(rows) * k * (2 * n_points - 3 * k - 1))
+    (_, k), n_points = found.shape, len(points)
+    excess = np.empty(len(rows))
+    for block, distances, _ in distance_blocks(points, rows):
+        near = np.take_along_axis(distances, found[block], axis=1)
+        ranks = [np.searchsorted(np.sort(line), thresholds) for line, thresholds in zip(distances, near, strict=True)]
+        excess[block] = np.maximum(0, np.array(ranks) - k).sum(axis=1)
+    return 1.0 - 2.0 * excess / (k * (2 * n_points - 3 * k - 1))
 
 
-def _squared_distances(points: np.ndarray, centre: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return squared distances (M, N) float64 of rows to all points, in panels so that no float copy of all is made."""
-    queries = points[rows] - centre
-    distances = np.empty((len(rows), len(points)))
-    for first in range(0, len(points), 1 << 14):
-        panel = points[first : first + (1 << 14)] - centre
-        distances[:, first : first + (1 << 14)] = np.einsum("ij,ij->i", panel, panel) - 2.0 * (queries @ panel.T)
-    return distances + np.einsum("ij,ij->i", queries, queries)[:, None]
+def distance_blocks(points: np.ndarray, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Yield, for blocks of `rows`, the block, squared distances (m, N) float64 to all points, and their rounding (m,).
 
-
-def clustering_error(labels: np.ndarray, reference: np.ndarray) -> float:
-    """Return the share of points in the wrong cluster after the best one-to-one matching of clusters (Hungarian).
-
-    Parameters: `labels`, `reference`, (N,) of any type; the numbers of clusters may differ.
+    A row's distance to itself is -1, so that it comes before its duplicates.
     """
-    _, one = np.unique(labels, return_inverse=True)
-    _, other = np.unique(reference, return_inverse=True)
-    counts = np.zeros((int(one.max()) + 1, int(other.max()) + 1), np.int64)
-    np.add.at(counts, (one, other), 1)
-    return 1.0 - float(counts[linear_sum_assignment(-counts)].sum()) / len(one)
+    center = points.mean(axis=0, dtype=np.float64)
+    lengths = np.empty(len(points))
+    for first in range(0, len(points), ROWS_PER_PANEL):
+        panel = points[first : first + ROWS_PER_PANEL] - center
+        lengths[first : first + ROWS_PER_PANEL] = np.einsum("ij,ij->i", panel, panel)
+    for start in range(0, len(rows), ROWS_PER_BLOCK):
+        block = slice(start, start + ROWS_PER_BLOCK)
+        queries = points[rows[block]] - center
+        distances = np.empty((len(queries), len(points)))
+        for first in range(0, len(points), ROWS_PER_PANEL):
+            panel = points[first : first + ROWS_PER_PANEL] - center
+            distances[:, first : first + ROWS_PER_PANEL] = queries @ panel.T
+        distances *= -2.0
+        distances += lengths
+        distances += lengths[rows[block], None]
+        distances[np.arange(len(queries)), rows[block]] = -1.0
+        yield block, distances, ROUNDING * (lengths.max() + lengths[rows[block]])

@@ -10,11 +10,12 @@ from sklearn.neighbors import NearestNeighbors
 
 from scalemani.kernels.measures import (
     clustering_error,
-    label_accuracy,
-    neighbor_preservation,
+    label_hits,
+    nearest_others,
+    neighbor_shares,
     procrustes_error,
     subspace_angle,
-    trustworthiness,
+    trust,
 )
 
 
@@ -41,28 +42,69 @@ def test_subspace_angle_equals_scipy_and_resolves_small_angles():
     np.testing.assert_allclose(subspace_angle(one, other, weights), expected, rtol=1e-8)
 
 
-def test_label_accuracy_by_hand_and_with_duplicates():
-    embedding = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]])
-    assert label_accuracy(embedding, np.array(["a", "a", "b", "b", "a"])) == 0.8
-    assert label_accuracy(embedding, np.array(["a", "a", "b", "b", "a"]), rows=np.array([4])) == 0.0
-    assert label_accuracy(np.zeros((6, 2)), np.zeros(6)) == 1.0
+def test_labels_win_by_hand_and_with_duplicates():
+    embedding, every = np.array([[0.0], [0.1], [5.0], [5.1], [9.0]]), np.arange(5)
+    labels = np.array(["a", "a", "b", "b", "a"])
+    assert label_hits(embedding, labels, 1, every).tolist() == [True, True, True, True, False]
+    assert label_hits(embedding, labels, 1, np.array([4, 0])).tolist() == [False, True]
+    assert label_hits(np.zeros((6, 2)), np.zeros(6), 1, np.arange(6)).all()
+    # Each "a" has two others of either label: the one that sorts first wins.
+    assert label_hits(embedding, labels, 4, every).tolist() == [True, True, False, False, True]
 
 
-def test_neighbor_preservation_of_the_data_itself_is_one():
+def test_a_point_is_not_its_own_neighbour_but_its_duplicate_is():
+    embedding = np.array([[0.0], [0.0], [1.0], [3.0]])
+    assert nearest_others(embedding, np.arange(4), 1).ravel().tolist() == [
+        1,
+        0,
+        *nearest_others(embedding, [2], 1)[0],
+        2,
+    ]
+    assert 2 not in nearest_others(embedding, np.array([2]), 3)
+    many = np.zeros((50, 2))  # more duplicates than the tree returns: a point may not find itself among them
+    found = nearest_others(many, np.arange(50), 5)
+    assert (found != np.arange(50)[:, None]).all()
+    assert all(len(set(row)) == 5 for row in found)
+
+
+def ranks_of(points, row):
+    """Return by how many others each point is nearer to a row than they are, by a plain sort of exact distances."""
+    distances = ((points.astype(float) - points[row]) ** 2).sum(axis=1)
+    distances[row] = np.inf
+    return {other: rank for rank, other in enumerate(np.argsort(distances, kind="stable"), start=1)}
+
+
+def test_shares_and_trust_are_those_of_a_plain_sort():
+    rng = np.random.default_rng(2)
+    points, embedding = rng.normal(size=(300, 4)) + 50, rng.normal(size=(300, 2))
+    rows, k = np.arange(0, 300, 7), 6
+    found = nearest_others(embedding, rows, k)
+    ranks = [[ranks_of(points, row)[other] for other in others] for row, others in zip(rows, found, strict=True)]
+    expected = np.mean(np.array(ranks) <= k, axis=1)
+    np.testing.assert_array_equal(neighbor_shares(points, found, rows), expected)
+    penalties = np.maximum(0, np.array(ranks) - k).sum(axis=1)
+    np.testing.assert_allclose(trust(points, found, rows), 1 - 2 * penalties / (k * (600 - 3 * k - 1)), rtol=1e-12)
+
+
+def test_shares_of_the_true_neighbours_are_one_and_ties_count():
     points = np.random.default_rng(2).normal(size=(200, 3))
     rows = np.arange(0, 200, 3)
     neighbors = NearestNeighbors(n_neighbors=6).fit(points).kneighbors(points[rows], return_distance=False)[:, 1:]
-    assert neighbor_preservation(points, neighbors, rows) == 1.0
-    assert neighbor_preservation(np.random.default_rng(3).normal(size=(200, 2)), neighbors, rows) < 0.2
+    assert (neighbor_shares(points, neighbors, rows) == 1.0).all()
+    grid = np.stack(np.meshgrid(np.arange(5), np.arange(5)), axis=-1).reshape(-1, 2) + 1000  # four nearest each inside
+    for other in (7, 11, 13, 17):
+        assert neighbor_shares(grid.astype(np.uint16), np.array([[other]]), np.array([12])) == 1.0
+    assert neighbor_shares(grid, np.array([[6, 7]]), np.array([12])) == 0.5
 
 
-def test_trustworthiness_equals_scikit_learn():
+def test_trust_equals_scikit_learn():
     rng = np.random.default_rng(4)
     points = rng.normal(size=(300, 5)) + 100
     embedding = points[:, :2] + 0.5 * rng.normal(size=(300, 2))
     expected = sklearn.manifold.trustworthiness(points, embedding, n_neighbors=7)
-    np.testing.assert_allclose(trustworthiness(points, embedding, np.arange(300), 7), expected, rtol=1e-10)
-    assert trustworthiness(points, points, np.arange(0, 300, 10), 7) == 1.0
+    every = np.arange(300)
+    np.testing.assert_allclose(trust(points, nearest_others(embedding, every, 7), every).mean(), expected, rtol=1e-10)
+    assert (trust(points, nearest_others(points, every[::10], 7), every[::10]) == 1.0).all()
 
 
 @settings(max_examples=50, derandomize=True, deadline=None)
