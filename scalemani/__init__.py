@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scalemani.functions.affinities import Affinities, entropic_affinities
     from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.functions.nonlinear import objective, repulsion
+    from scalemani.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.runs.opened import Run, open_run
 
@@ -23,6 +24,7 @@ PUBLIC_NAMES = {
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "functions.nonlinear": ("objective", "repulsion"),
+    "functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
     "runs.opened": ("Run", "open_run"),
 }

@@ -10,13 +10,22 @@ from scalemani.embeddings.problem import Problem, affinity_scale
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
 from scalemani.functions.matrices import check_affinities, checked_sparse
+from scalemani.functions.repulsion_bounds import check_tolerance, gauss_transform
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.repulsion.pair_sums import PairSums
+from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 from scalemani.objectives import objective_of, table_of_objectives
 from scalemani.validation import check_points
 
 
 def repulsion(
-    embedding: Any, kernel: str = "student", method: str = "auto", tolerance: float = 1e-3
+    embedding: Any,
+    kernel: str = "student",
+    method: str = "auto",
+    tolerance: float = 1e-3,
+    *,
+    theta: float | None = None,
+    order: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums of a kernel over all other points, and their gradients.
 
@@ -27,6 +36,9 @@ def repulsion(
     method : "exact" (any d); "grid", a particle mesh, "barnes-hut" or "fgt" (the fast Gauss transform) for d = 2 and 3;
         "auto" takes exact sums for few points and the mesh beyond
     tolerance : relative error of the gradients, over all points, that the method has to meet
+    theta : size over distance, in [0, 2], below which a cell of "barnes-hut" acts as one point; None: by the tolerance
+    order : terms along each axis, 1 to 30, of the expansions of "fgt"; None: by the tolerance. `repulsion_bound` says
+        what the sums can then err by
 
     Returns
     -------
@@ -36,9 +48,14 @@ def repulsion(
     Raises
     ------
     ConfigError
-        For an unknown kernel or method, and for a tolerance or dimension that the method does not reach.
+        For an unknown kernel or method, for a tolerance or dimension that the method does not reach, and for `theta`
+        or `order` of another method.
     DataError
         For an embedding that is not a table of finite numbers.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis, 2014, chapter 5.
 
     Examples
     --------
@@ -48,14 +65,19 @@ def repulsion(
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
     chosen = chosen_method(method, kernel, *positions.shape)
-    return make_repulsion(chosen, kernel, check_tolerance(tolerance)).field(positions)
+    return summing(chosen, kernel, check_tolerance(tolerance), theta, order).field(positions)
 
 
-def check_tolerance(tolerance: Any) -> float:
-    """Return a tolerance in (0, 1), or raise ConfigError."""
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
-        raise ConfigError(f"tolerance must be a number above 0 and below 1, got {tolerance!r}")
-    return float(tolerance)
+def summing(method: str, kernel: str, tolerance: float, theta: Any, order: Any) -> PairSums:
+    """Return the sums by a chosen method, with the parameter of its own where it is given."""
+    for name, value, owner in (("theta", theta, "barnes-hut"), ("order", order, "fgt")):
+        if value is not None and method != owner:
+            raise ConfigError(f"{name} is a parameter of method {owner!r}, got method {method!r}: leave it out")
+    if theta is not None:
+        if isinstance(theta, bool) or not isinstance(theta, Real):
+            raise ConfigError(f"theta must be a number in [0, 2], got {theta!r}")
+        return BarnesHut(kernel, float(theta))
+    return make_repulsion(method, kernel, tolerance) if order is None else gauss_transform(order, tolerance)
 
 
 def objective(

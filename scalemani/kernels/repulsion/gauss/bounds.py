@@ -49,11 +49,12 @@ def _tail_form(total_charge: float, ratio: float, tail: float, order: int, n_dim
 def hermite_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.5) -> float:
     """Return thesis equation (5.5), after Baxter and Roussos (2002): the error of a Hermite expansion alone.
 
-    Args:
-        total_charge: sum of |q|.
-        order: p, the terms kept along each axis.
-        n_dims: d.
-        ratio: r, with boxes of side sqrt(2) r.
+    Parameters
+    ----------
+    total_charge : sum of |q|
+    order : p, the terms kept along each axis
+    n_dims : d
+    ratio : r, with boxes of side sqrt(2) r
     """
     return _tail_form(total_charge, ratio, ratio**order / math.sqrt(math.factorial(order)), order, n_dims)
 
