@@ -60,8 +60,17 @@ class StoredCoarseGraphs(StoredStage):
         "the node of the next level of each node; empty on the last level",
         LEVEL_FOLDERS,
     )
+    LEVELS: ClassVar = ArrayDescription(
+        STAGE,
+        "levels",
+        "whole",
+        (),
+        "int64",
+        "level",
+        "the number of levels; where it is missing, the certificate `levels` says it",
+    )
     LEVEL_ARRAYS: ClassVar = (INDPTR, INDICES, VALUES, DEGREES, NODE_LABELS)
-    ARRAYS: ClassVar = (LABELS, *LEVEL_ARRAYS)
+    ARRAYS: ClassVar = (LABELS, *LEVEL_ARRAYS, LEVELS)
 
     @classmethod
     def level_arrays(cls, level: Level) -> dict[ArrayDescription, np.ndarray]:
@@ -76,7 +85,7 @@ class StoredCoarseGraphs(StoredStage):
     def read_levels(self, empty: Empty = np.empty) -> list[Level]:
         """Return the coarse graphs, the finest first, in arrays made by `empty`."""
         levels = []
-        for number in range(1, self.group.certificate("levels", int) + 1):
+        for number in range(1, self.read_count(self.LEVELS, "levels") + 1):
             readers = (self.reader(described, level_folder(number)) for described in self.LEVEL_ARRAYS)
             indptr, indices, values, degrees, labels = (reader.read(empty) for reader in readers)
             levels.append(Level((indptr, indices, values), degrees, labels))

@@ -70,12 +70,21 @@ class StoredNeighbors(StoredStage):
         "as given",
         "the distances of their true neighbours, ascending",
     )
-    ARRAYS: ClassVar = (INDICES, DISTANCES, FRESH, QUERY_ROWS, QUERY_LIMITS, TRUE_DISTANCES)
+    LAST_ROUND: ClassVar = ArrayDescription(
+        STAGE,
+        "last_round",
+        "whole",
+        (),
+        "int64",
+        "round",
+        "the round whose arrays are the graph; where it is missing, the certificate `rounds` says it",
+    )
+    ARRAYS: ClassVar = (INDICES, DISTANCES, FRESH, LAST_ROUND, QUERY_ROWS, QUERY_LIMITS, TRUE_DISTANCES)
 
     @property
     def final_step(self) -> str:
         """The step of the last round."""
-        return round_step(self.group.certificate("rounds", int))
+        return round_step(self.read_count(self.LAST_ROUND, "rounds"))
 
     def indices(self, step: str) -> ArrayReader:
         """Neighbours (N, k) int32 after a round."""

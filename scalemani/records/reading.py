@@ -68,6 +68,15 @@ class StoredStage:
         """Return the reader of a row array or whole array."""
         return ArrayReader(self.group, f"{folder}/{described.name}" if folder else described.name)
 
+    def read_count(self, described: ArrayDescription, certificate: str) -> int:
+        """Return a stored number, which is a unit by its own name.
+
+        Stores of format version 2 may lack it: the stage's certificates then say it.
+        """
+        if self.group.has(described.name):
+            return int(self.reader(described).read_kept())
+        return self.group.certificate(certificate, int)
+
     def read_part(self, described: ArrayDescription, block: int, step: str = "") -> np.ndarray:
         """Return the ragged array of one block."""
         return self.group.read_part(described.name, block, step)

@@ -52,6 +52,7 @@ def run(work: StageWork) -> dict[str, Any]:
     for number, level in enumerate(coarser(rows, workspace), 1):
         nodes.append(len(level.degrees))
         work.task.output.write_whole(StoredCoarseGraphs.level_arrays(level), f"level-{number}", level_folder(number))
+    work.task.output.write_whole({StoredCoarseGraphs.LEVELS: np.array(len(nodes))}, StoredCoarseGraphs.LEVELS.name)
     return {"levels": len(nodes), "nodes": nodes}
 
 

@@ -128,6 +128,7 @@ def run(work: StageWork) -> dict[str, Any]:
     first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
     run_round(work, 0, first)
     if method == "exact":
+        write_last_round(task, 0)
         return {"method": method, "recall": 1.0, "rounds": 0}
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_kept())
     n_visited = n_probes(task.dimensions, task.params) if method == "partition" else 1
@@ -147,8 +148,14 @@ def run(work: StageWork) -> dict[str, Any]:
             f"neighbors: recall {recalls[-1]:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
             "for: raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions"
         )
+    write_last_round(task, len(rounds) - 1)
     queries = min(asked.sampled_queries, task.dimensions.n_points)
     return {"method": method, "recall": recalls[-1], "rounds": len(recalls) - 1, "sampled_queries": queries}
+
+
+def write_last_round(task: StageTask, number: int) -> None:
+    """Say which round the graph is."""
+    task.output.write_whole({StoredNeighbors.LAST_ROUND: np.array(number)}, StoredNeighbors.LAST_ROUND.name)
 
 
 def run_round(work: StageWork, number: int, function: Any) -> None:
