@@ -8,7 +8,7 @@ import functools
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.neighbors.nn_descent import Edges, propose_neighbors
+from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.memory.kept import kept
@@ -21,7 +21,7 @@ PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**25  # of sketches and of points, if no
 def propose_by_tiles(
     sketches: Table,
     start: int,
-    own: Edges,
+    own: NeighborLists,
     visited: np.ndarray,
     lists: tuple[Table, Table],
     limits: np.ndarray,
@@ -29,11 +29,11 @@ def propose_by_tiles(
 ) -> np.ndarray:
     """Return what `propose_neighbors` does of queries that are rows `start` and following.
 
-    `visited` (n, w) are the rows of all whose `lists`, the fields of `Edges`, are looked at.
+    `visited` (n, w) are the rows of all whose `lists`, the fields of `NeighborLists`, are looked at.
     """
     indices, fresh = lists
     if isinstance(sketches, np.ndarray) and isinstance(indices, np.ndarray) and isinstance(fresh, np.ndarray):
-        return propose_neighbors(sketches, start, own, visited, Edges(indices, fresh), limits, n_candidates)
+        return propose_neighbors(sketches, start, own, visited, NeighborLists(indices, fresh), limits, n_candidates)
     per_query = 1 + own.indices.shape[1] + visited.shape[1] * indices.shape[1]
     row_bytes = 4 * sketches.shape[1] + NUMBER_BYTES
     found = np.empty((len(limits), n_candidates), np.int32)
@@ -48,9 +48,9 @@ def propose_by_tiles(
         candidates = propose_neighbors(
             sketches[rows],
             int(first[0]),
-            Edges(near_places.reshape(near.shape), own.fresh[tile]),
+            NeighborLists(near_places.reshape(near.shape), own.fresh[tile]),
             places,
-            Edges(far_places.reshape(far.shape), fresh[sources]),
+            NeighborLists(far_places.reshape(far.shape), fresh[sources]),
             limits[tile],
             n_candidates,
         )

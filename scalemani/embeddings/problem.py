@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.coordinates import combine
+from scalemani.kernels.arrays.coordinates import scale_and_add
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.repulsion.exact import ExactSums
@@ -54,7 +54,7 @@ class Problem:
         kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
         gradient = attraction_gradient(self.rows, positions, kernel, np.empty_like(positions), self.over)
         push = repulsive_term(self.objective, positions, sums)
-        combine(gradient, pull_factor, push.gradients, self.strength * push.factor, self.over)
+        scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, self.over)
         if not with_value:
             return Evaluation(np.nan, gradient)
         pull = attraction_energy(self.rows, positions, kernel, self.over)

@@ -5,10 +5,10 @@ from typing import Protocol
 
 import numpy as np
 
+from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
-from scalemani.kernels.neighbors.small_cells import search_enough_cells
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
 from scalemani.records.points import StoredPartition, StoredWorkPoints

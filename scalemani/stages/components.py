@@ -7,12 +7,12 @@ import numpy as np
 
 from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
+from scalemani.kernels.arrays.union_find import separate_items
 from scalemani.kernels.graph.components import (
     Components,
     boruvka_round,
     bridge_queries,
     components,
-    initial_parents,
     joined_parents,
     nearer,
     nearest_outside,
@@ -95,7 +95,7 @@ def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
 def streamed_components(task: StageTask) -> Components:
     """Return the components of the edges that have a positive affinity."""
     neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
-    parents = initial_parents(task.dimensions.n_points)
+    parents = separate_items(task.dimensions.n_points)
     for block in range(task.dimensions.n_blocks):
         indices, _ = neighbors.read_graph_block(block)
         values = affinities.values.read_block(block)

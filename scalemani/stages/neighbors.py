@@ -22,7 +22,7 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
-from scalemani.kernels.neighbors.nn_descent import Edges
+from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
 from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
 from scalemani.kernels.neighbors.small_cells import search_enough_cells
@@ -221,7 +221,7 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     key = (task.output.root, task.output.path, "short sketches")
     sketches, unit = kept(key, functools.partial(short_sketches, task))
     limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
-    own, visited = Edges(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
+    own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
     count = asked.candidates * n_candidates(task.params.n_neighbors, number)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
     return nearest_of_candidates(task, start, candidates, Neighbors(indices, distances))
@@ -246,7 +246,7 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
 
 
 def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:
-    """Return `Edges` of the head of every list after a round: each block would else read most other blocks anew."""
+    """Return the fields of `NeighborLists`, the head of every list after a round, read once and not by each block."""
     shape = (task.dimensions.n_points, n_listed(task.params.n_neighbors))
     indices, fresh, output = task.table(shape, np.int32), task.table(shape, np.bool_), StoredNeighbors(task.output)
     for block in range(task.dimensions.n_blocks):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
-from scalemani.kernels.graph.symmetric import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
+from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
@@ -53,7 +53,7 @@ def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the rows of W of each block of a run."""
     neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
-    parts: dict[int, list[Edges]] = {block: [] for block in blocks}
+    parts: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
         indices, _ = neighbors.read_graph_block(source)
         values = affinities.values.read_block(source)
@@ -79,10 +79,10 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
         )
 
 
-def bridge_edges(task: StageTask) -> Edges:
+def bridge_edges(task: StageTask) -> DirectedEdges:
     """Return the bridges between components in both directions."""
     components = StoredComponents(task.inputs["components"])
     rows, weights = components.bridge_rows.read(), components.bridge_weights.read()
     targets = np.concatenate([rows[:, 0], rows[:, 1]]).astype(np.int32)
     sources = np.concatenate([rows[:, 1], rows[:, 0]]).astype(np.int32)
-    return Edges(targets, sources, np.concatenate([weights, weights]).astype(np.float32))
+    return DirectedEdges(targets, sources, np.concatenate([weights, weights]).astype(np.float32))

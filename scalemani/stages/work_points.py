@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
-from scalemani.kernels.neighbors.cells import group_by_cell
+from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
@@ -35,7 +35,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Fix the order, then write points and sketches in it."""
     task, partition = work.task, StoredPartition(work.task.inputs["partition"])
     if not task.output.has("whole"):
-        order, offsets = group_by_cell(partition.cells.read(), len(partition.centroids.read()))
+        order, offsets = group_by(partition.cells.read(), len(partition.centroids.read()))
         task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
     task.output.create(task.dimensions.n_points, arrays(task.dimensions, partition.basis.axes.shape[1]))
     work.map_runs(ordered_blocks, -(-task.dimensions.n_blocks // work.at_once))

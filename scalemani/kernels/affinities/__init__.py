@@ -1,1 +1,1 @@
-"""Bandwidths and the affinities of edges: the perplexity search and its alternatives."""
+"""The affinities of edges: Gaussian with one bandwidth, with each point's own, and entropic at a perplexity."""

@@ -1,4 +1,4 @@
-"""Gaussian affinities with a given bandwidth, and with each point's own from the distance to a neighbour."""
+"""Gaussian affinities with one bandwidth for all points, or each point's own from the distance to a neighbour."""
 
 import numpy as np
 
@@ -11,12 +11,24 @@ LEAST_WEIGHT = float(np.finfo(np.float32).tiny)
 
 
 def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarray:
-    """Return w = exp(-d^2 / (2 sigma^2)), not normalised: (n, k) float64, none below 1.2e-38.
+    """Return w = exp(-d^2 / (2 sigma^2)), not normalised.
 
-    `squared_distances` (n, k) float64 or float32, finite and not negative; `sigma` > 0, in units of distance.
-    Spectral methods take these weights as they are, symmetric when the graph is (thesis section 4.8, sigma = 200 for
-    raw digits); divide by the row sums for a random walk. Where d is many sigma all weights of a row sit at the floor:
-    the row is joined to its neighbours weakly and evenly instead of not at all.
+    Spectral methods take these weights as they are, symmetric when the graph is; divide by the row sums for a random
+    walk. Where d is many sigma all weights of a row are the least one: the row is joined to its neighbours weakly and
+    evenly instead of not at all.
+
+    Parameters
+    ----------
+    squared_distances : (n, k) float64 or float32, finite, not negative
+    sigma : above zero, in the unit of the distances
+
+    Returns
+    -------
+    (n, k) float64, none below 1.2e-38
+
+    References
+    ----------
+    [LLL] 4.8.1, with sigma = 200 for raw digits.
     """
     weights = np.empty(squared_distances.shape)
     fill_weights(np.ascontiguousarray(squared_distances), np.full(squared_distances.shape[0], float(sigma)), weights)
@@ -26,17 +38,19 @@ def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarr
 def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
     """Return w = exp(-d^2 / (2 sigma_n^2)) with each row's bandwidth sigma_n the distance to its `kth` neighbour.
 
-    The rule of thumb of thesis section 2.1, which needs nothing but the row; Zelnik-Manor and Perona (2004) use the
-    bandwidths of both ends of an edge, and the same default.
-
     Parameters
     ----------
     squared_distances : (n, k) float64 or float32, finite, not negative, ascending in each row
-    kth : from 1 (the nearest neighbour) to k
+    kth : from 1 (the nearest neighbour) to k, default 7
 
     Returns
     -------
     (n, k) float64, not normalised, none below 1.2e-38
+
+    References
+    ----------
+    [EA] 2.1, a rule of thumb that needs nothing but the row. Zelnik-Manor and Perona, Self-tuning spectral clustering,
+    2004, take the bandwidths of both ends of an edge, and 7.
     """
     weights = np.empty(squared_distances.shape)
     bandwidths = self_tuning_bandwidths(squared_distances, kth)
@@ -45,9 +59,17 @@ def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.nd
 
 
 def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
-    """Return each row's distance to its `kth` neighbour, or to the first beyond it that is not zero: (n,) float64.
+    """Return each row's distance to its `kth` neighbour, or to the first beyond it that is not zero.
 
-    A row whose neighbours are all duplicates gets 1: its weights are 1 at any bandwidth.
+    Parameters
+    ----------
+    squared_distances : (n, k) float64 or float32, ascending in each row
+    kth : from 1 to k, default 7
+
+    Returns
+    -------
+    (n,) float64, in the unit of the distances. A row whose neighbours from the `kth` on are all duplicates gets 1: its
+    weights are 1 at any bandwidth
     """
     beyond = squared_distances[:, kth - 1 :]
     first_positive = np.argmax(beyond > 0.0, axis=1)
@@ -58,7 +80,7 @@ def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.nd
 
 @compiled
 def fill_weights(squared_distances: np.ndarray, bandwidths: np.ndarray, weights: np.ndarray) -> None:
-    """Fill `weights` with exp(-d^2 / (2 sigma_n^2))."""
+    """Fill `weights` (n, k) float64 with exp(-d^2 / (2 sigma_n^2)), `bandwidths` (n,) being sigma_n."""
     for i in range(weights.shape[0]):
         bandwidth = bandwidths[i]
         for m in range(weights.shape[1]):

@@ -1,4 +1,7 @@
-"""Entropic affinities of rows of neighbour distances: the tile loop around the orders and the root finders."""
+"""Entropic affinities of rows of neighbour distances: each tile's rows solved one after the other, warm started.
+
+Source: [EA].
+"""
 
 import math
 from typing import NamedTuple
@@ -45,7 +48,7 @@ class EntropicRows(NamedTuple):
 
 
 def empty_rows(n_rows: int, n_neighbors: int) -> EntropicRows:
-    """Return unfilled results."""
+    """Return results of n rows and k neighbours with anything in them."""
     return EntropicRows(
         np.empty((n_rows, n_neighbors)),
         np.empty(n_rows),
@@ -71,7 +74,16 @@ def solve_tile(
     search: Search,
     rows: EntropicRows,
 ) -> None:
-    """Solve a tile's rows in `sequence`, each from what its parent hands on, and write them into `rows`."""
+    """Solve a tile's rows one after the other, each from what its parent hands on.
+
+    Parameters
+    ----------
+    squared_distances : (n, k) float64 or float32, C-contiguous, ascending in each row
+    sequence : (n,) int64, the rows in the order in which they are solved
+    parents : (n,) int64, the row that each starts from, solved before it; -1: the middle of its own bracket
+    problem, search : what is the same for all rows
+    rows : filled
+    """
     n_rows, n_neighbors = squared_distances.shape
     differences = np.empty(padded_length(n_neighbors))
     exponentials = np.empty_like(differences)
@@ -93,12 +105,12 @@ def solve_tile(
             continue
         lower, upper = bracket(differences, n_ties, problem)
         scale = differences[problem.scale_column]
-        found = root(row, received / scale, lower, upper, search.solver)
-        rows.beta[i], rows.iterations[i], rows.saturated[i] = found.beta, found.steps, False
-        rows.residuals[i] = found.residual
-        scaled_root = found.beta * scale
+        solved = root(row, received / scale, lower, upper, search.solver)
+        rows.beta[i], rows.iterations[i], rows.saturated[i] = solved.beta, solved.steps, False
+        rows.residuals[i] = solved.residual
+        scaled_root = solved.beta * scale
         handed_on[i] = received + search.own_share * (scaled_root - received) if received > 0.0 else scaled_root
-        normaliser = 1.0 / found.total
+        normaliser = 1.0 / solved.total
         for m in range(n_neighbors):
             rows.values[i, m] = exponentials[m] * normaliser
 
@@ -116,36 +128,41 @@ def entropic_affinities(
 ) -> EntropicRows:
     """Return each row's Gaussian affinities p_m ~ exp(-beta d_m^2) at the beta where their perplexity is K.
 
-    Parameters
-    ----------
-    squared_distances
-        (n, k) float64 or float32, finite, ascending in each row, self excluded; computed with in float64. A row may
-        be a data point or any query.
-    perplexity
-        K, 1 < K < k.
-    solver
-        "newton", "halley", "euler" (each inside algorithm 1), "bisection", "brent" or "ridder".
-    order
-        What each row starts from, within aligned tiles of 1,024 rows: "density" (the row next in distance to the K-th
-        neighbour), "bounds" (its own bracket), "mst", "path" (both need `indices`), "raster" (the row before),
-        "random", "oracle" (the row next in beta, found by solving twice: for comparisons).
-    tol
-        Bound on |H - log K|, in nats.
-    indices
-        (n, k) global row numbers of the neighbours.
-    first_row
-        Global number of the first row, a multiple of 1,024: blocks then give the bits of one call on all rows.
-    seed
-        Of the orders "random" and "path".
-
-    Warm starts differ from the thesis, which hands on beta: here it is beta (d_2K^2 - d_1^2), averaged along the order
-    (see `entropy.scale_column`). With 60,000 digits, k = 250, K = 30 and order "density" the mean steps of Newton,
-    Halley and Euler are 3.58, 2.85, 2.75 with beta; 2.88, 2.16, 2.12 with the product; 2.81, 2.07, 2.04 averaged.
-
     A row with t >= K neighbours at its smallest distance has no root: uniform over those t, counted as saturated.
     Affinities that would be below 1e-304 of the row's largest are that instead of zero. Never a NaN.
 
-    Source: Vladymyrov, thesis (2014) chapter 2 = Vladymyrov and Carreira-Perpinan, ICML 2013.
+    Parameters
+    ----------
+    squared_distances : (n, k) float64 or float32, finite, ascending in each row, self excluded; computed with in
+        float64. A row may be a data point or any query
+    perplexity : K, 1 < K < k
+    solver : "newton", "halley", "euler" (each inside algorithm 1), "bisection", "brent" or "ridder"
+    order : what each row starts from, within aligned tiles of 1,024 rows: "density" (the row next in distance to the
+        K-th neighbour), "bounds" (its own bracket), "mst", "path" (both need `indices`), "raster" (the row before),
+        "random", "oracle" (the row next in beta, found by solving twice: for comparisons)
+    tol : bound on |H - log K|, in nats
+    indices : (n, k) int, global row numbers of the neighbours
+    first_row : global number of the first row, a multiple of 1,024: blocks then give the bits of one call on all rows
+    seed : of the orders "random" and "path"
+
+    Returns
+    -------
+    EntropicRows
+
+    Raises
+    ------
+    ValueError
+        For a `first_row` within a tile.
+
+    Notes
+    -----
+    The thesis hands on beta; here it is beta (d_2K^2 - d_1^2), averaged along the order (see `entropy.scale_column`).
+    With 60,000 digits, k = 250, K = 30 and order "density" the mean steps of Newton, Halley and Euler are 3.58, 2.85,
+    2.75 with beta; 2.88, 2.16, 2.12 with the product; 2.81, 2.07, 2.04 averaged.
+
+    References
+    ----------
+    [EA] 2.3, algorithm 1.
     """
     if first_row % TILE_ROWS:
         raise ValueError(f"first_row must be a multiple of {TILE_ROWS}, got {first_row}")
@@ -156,13 +173,13 @@ def entropic_affinities(
     for start in range(0, n_rows, TILE_ROWS):
         stop = min(start + TILE_ROWS, n_rows)
         tile = np.ascontiguousarray(squared_distances[start:stop])
-        found = EntropicRows(*(array[start:stop] for array in rows))
+        own = EntropicRows(*(array[start:stop] for array in rows))
         local = None if indices is None else indices[start:stop].astype(np.int64) - (first_row + start)
         number = (first_row + start) // TILE_ROWS
         sequence, parents = tile_order(tile, perplexity, order, local, seed, number)
-        solve_tile(tile, sequence, parents, problem, search, found)
+        solve_tile(tile, sequence, parents, problem, search, own)
         if order == "oracle":
             # neighbours in this order have the same root: an average would only lag behind
-            sequence, parents = in_sequence(oracle_sequence(tile, found.beta, problem.scale_column))
-            solve_tile(tile, sequence, parents, problem, search._replace(own_share=1.0), found)
+            sequence, parents = in_sequence(oracle_sequence(tile, own.beta, problem.scale_column))
+            solve_tile(tile, sequence, parents, problem, search._replace(own_share=1.0), own)
     return rows

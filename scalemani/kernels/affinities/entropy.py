@@ -1,4 +1,7 @@
-"""The entropy of one point's Gaussian affinities, its derivatives in log beta, and the bracket that holds its root."""
+"""The entropy H of one point's Gaussian affinities, its derivatives in log beta, and a bracket of H = log K.
+
+Entropies are in nats. Source: [EA] 2.2 and 2.3.1.
+"""
 
 import math
 from typing import NamedTuple
@@ -23,9 +26,14 @@ def padded_length(n_neighbors: int) -> int:
 
 @compiled
 def differences_from_nearest(squared_row: np.ndarray, differences: np.ndarray) -> int:
-    """Fill `differences` with d_m^2 - d_1^2 in float64, padded with +inf; return the number of ties at d_1.
+    """Write the differences to the smallest squared distance; return the number of ties at it.
 
     Neither the affinities nor their entropy change by the shift, and no exponential under- or overflows after it.
+
+    Parameters
+    ----------
+    squared_row : (k,) float64 or float32, ascending
+    differences : (>= k,) float64; d_m^2 - d_1^2 is written, and inf from k on
     """
     nearest = np.float64(squared_row[0])
     n_ties = 0
@@ -43,10 +51,16 @@ def differences_from_nearest(squared_row: np.ndarray, differences: np.ndarray) -
 def entropy_and_derivatives(
     differences: np.ndarray, exponentials: np.ndarray, beta: float
 ) -> tuple[float, float, float, float]:
-    """Return Z, the entropy and its first two derivatives in log beta; leave exp(-beta difference) in `exponentials`.
+    """Return the sum Z of exponentials, the entropy H, and its first two derivatives in log beta.
 
     With x_m = beta (d_m^2 - d_1^2) and its moments m_j = sum p x^j the formulas of thesis section 2.3.1 are free of
     beta: H = m1 + log Z, H' = m1^2 - m2, H'' = 2 (m1^2 - m2) + m3 - 3 m1 m2 + 2 m1^3.
+
+    Parameters
+    ----------
+    differences : (padded_length,) float64, from `differences_from_nearest`
+    exponentials : (padded_length,) float64; exp(-beta difference) is written
+    beta : above zero, in units of 1 / squared distance
     """
     total = first = second = third = 0.0
     for m in range(differences.size):
@@ -89,9 +103,15 @@ def scale_column(n_neighbors: int, perplexity: float) -> int:
 
 
 def entropy_problem(n_neighbors: int, perplexity: float, tolerance: float) -> Problem:
-    """Return the constants of rows of k neighbours; the theorem is applied to the shifted distances.
+    """Return the constants of rows of k neighbours; theorem 2.2.2 is applied to the shifted distances.
 
     The shift leaves the entropy alone and turns the theorem's d_k^4 - d_1^4 into the smaller (d_k^2 - d_1^2)^2.
+
+    Parameters
+    ----------
+    n_neighbors : k
+    perplexity : K, 1 < K < k
+    tolerance : on |H - log K|, in nats
     """
     log_ratio = math.log(n_neighbors / perplexity)
     rest = rest_mass(n_neighbors, perplexity)
@@ -127,6 +147,12 @@ def bracket(differences: np.ndarray, n_ties: int, problem: Problem) -> tuple[flo
 
     The theorem assumes d_1 < d_2. With t > 1 ties beta_U comes from the mass q off the ties:
     H <= log t + q log(e k / q), and q = g / (2 log(2 e k / g)) with g = log(K / t) keeps that under log K.
+
+    Parameters
+    ----------
+    differences : (>= k,) float64, from `differences_from_nearest`
+    n_ties : t, below K
+    problem : from `entropy_problem`
     """
     exponent = problem.upper_exponent
     if n_ties > 1:

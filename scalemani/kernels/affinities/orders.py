@@ -1,4 +1,4 @@
-"""Orders in which the rows of a tile are solved, and the row from whose root each starts (thesis section 2.3.4).
+"""Orders in which the rows of a tile are solved, and the row from whose root each starts. Source: [EA] 2.3.4.
 
 Rows are taken in tiles of 1,024 that are aligned with the global row numbers, and no start crosses a tile: what a row
 starts from, and so every bit of its result, does not depend on how many rows a caller hands over at once.
@@ -7,7 +7,9 @@ starts from, and so every bit of its result, does not depend on how many rows a 
 import numpy as np
 
 from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.union_find import unite
 from scalemani.kernels.machine.compile import compiled
 
 ROW_BITS = TILE_ROWS - 1  # TILE_ROWS is a power of two
@@ -18,7 +20,7 @@ GRAPH_ORDERS = ("mst", "path")
 
 
 def in_sequence(sequence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (sequence, parents) in which every row starts from the row before it."""
+    """Return `sequence` (n,) int64 and parents (n,) int64 by which every row starts from the one before it."""
     parents = np.full(sequence.size, NO_PARENT, dtype=np.int64)
     parents[sequence[1:]] = sequence[:-1]
     return sequence, parents
@@ -27,8 +29,17 @@ def in_sequence(sequence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def density_sequence(squared_distances: np.ndarray, perplexity: float) -> np.ndarray:
     """Return the rows by ascending distance to the K-th neighbour, ties (to 2e-13 relative) by row.
 
-    Non-negative floats sort as their bits do, so the row number can ride in the last ten of them: a plain sort of
-    integers is three times faster than a stable argsort, which was 7% of the whole calibration.
+    Non-negative floats sort as their bits do, so the last ten bits can carry the row number: a plain sort of integers
+    is three times faster than a stable argsort, which takes 7% of the whole calibration.
+
+    Parameters
+    ----------
+    squared_distances : (n, k) real, ascending in each row, n <= 1,024
+    perplexity : K
+
+    Returns
+    -------
+    (n,) int64
     """
     column = min(round(perplexity), squared_distances.shape[1]) - 1
     keys = np.abs(squared_distances[:, column].astype(np.float64)).view(np.int64)
@@ -37,7 +48,18 @@ def density_sequence(squared_distances: np.ndarray, perplexity: float) -> np.nda
 
 
 def oracle_sequence(squared_distances: np.ndarray, beta: np.ndarray, scale_column: int) -> np.ndarray:
-    """Return the rows by their scaled roots, which are what one row hands to the next."""
+    """Return the rows by their scaled roots, which are what one row hands to the next.
+
+    Parameters
+    ----------
+    squared_distances : (n, k) real, ascending in each row
+    beta : (n,) float64, the roots
+    scale_column : as `entropy.scale_column` returns it
+
+    Returns
+    -------
+    (n,) int64
+    """
     scale = squared_distances[:, scale_column].astype(np.float64) - squared_distances[:, 0]
     return np.argsort(beta * scale, kind="stable")
 
@@ -50,10 +72,20 @@ def tile_order(
     seed: int,
     tile: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sequence of a tile's rows and the parent of each row: (rows,) int64 twice, parents -1 for none.
+    """Return the sequence in which a tile's rows are solved, and the row that each starts from.
 
-    `local_indices` are neighbours counted from the tile's first row (others than rows of the tile are passed over);
-    `mst` and `path` need them. `oracle` is not an order of the data: see `in_sequence`.
+    Parameters
+    ----------
+    squared_distances : (n, k) real, ascending in each row, n <= 1,024
+    perplexity : K
+    order : one of ORDERS; "oracle" is no order of the data, and its rows start as those of "bounds" do
+    local_indices : (n, k) int, neighbours counted from the tile's first row; rows outside of the tile are passed over.
+        Needed by "mst" and "path"
+    seed, tile : key of the draws of "random" and "path"
+
+    Returns
+    -------
+    sequence, parents : (n,) int64, parents -1 for none
     """
     n_rows = squared_distances.shape[0]
     if order == "density":
@@ -74,7 +106,21 @@ def tile_order(
 
 @compiled
 def spanning_path(local_indices: np.ndarray, permutation: np.ndarray) -> np.ndarray:
-    """Return algorithm 2: on to the nearest neighbour not yet visited, else to the next such row of `permutation`."""
+    """Return a path over all rows: on to the nearest neighbour not yet visited, else to the next such row of a draw.
+
+    Parameters
+    ----------
+    local_indices : (n, k) int, neighbours, nearest first; others than rows 0 to n - 1 are passed over
+    permutation : (n,) int64, of the rows
+
+    Returns
+    -------
+    (n,) int64
+
+    References
+    ----------
+    [EA] algorithm 2.
+    """
     n_rows, n_neighbors = local_indices.shape
     visited = np.zeros(n_rows, dtype=np.bool_)
     path = np.empty(n_rows, dtype=np.int64)
@@ -102,6 +148,15 @@ def spanning_forest(local_indices: np.ndarray, squared_distances: np.ndarray) ->
     """Return the breadth-first order of the minimum spanning forest of the tile's edges, and each row's parent.
 
     The root of a component starts from the row visited last before it.
+
+    Parameters
+    ----------
+    local_indices : (n, k) int, neighbours; others than rows 0 to n - 1 are passed over
+    squared_distances : (n, k) real, lengths of the edges
+
+    Returns
+    -------
+    sequence, parents : (n,) int64, parents -1 for none
     """
     n_rows, n_neighbors = local_indices.shape
     inside = ((local_indices >= 0) & (local_indices < n_rows)).ravel()
@@ -114,20 +169,22 @@ def spanning_forest(local_indices: np.ndarray, squared_distances: np.ndarray) ->
 
 @compiled
 def kruskal_edges(heads: np.ndarray, tails: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return the edges of the minimum spanning forest: (edges, 2) int64, from edges in ascending length."""
-    component = np.arange(n_rows)
+    """Return the edges of the minimum spanning forest: (m, 2) int64.
+
+    Parameters
+    ----------
+    heads, tails : (E,) int64, the ends of the edges, in ascending length
+    n_rows : vertices
+
+    References
+    ----------
+    Kruskal, On the shortest spanning subtree of a graph and the traveling salesman problem, 1956.
+    """
+    parents = np.arange(n_rows)
     tree = np.empty((n_rows, 2), dtype=np.int64)
     n_edges = 0
     for edge in range(heads.size):
-        head, tail = heads[edge], tails[edge]
-        while component[head] != head:
-            component[head] = component[component[head]]
-            head = component[head]
-        while component[tail] != tail:
-            component[tail] = component[component[tail]]
-            tail = component[tail]
-        if head != tail:
-            component[head] = tail
+        if unite(parents, heads[edge], tails[edge]):
             tree[n_edges, 0] = heads[edge]
             tree[n_edges, 1] = tails[edge]
             n_edges += 1
@@ -136,18 +193,20 @@ def kruskal_edges(heads: np.ndarray, tails: np.ndarray, n_rows: int) -> np.ndarr
 
 @compiled
 def breadth_first(tree: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the breadth-first sequence of a forest's rows, and parents; components by their least row."""
-    offsets = np.zeros(n_rows + 1, dtype=np.int64)
-    for row in tree.ravel():
-        offsets[row + 1] += 1
-    offsets = np.cumsum(offsets)
-    filled = offsets.copy()
-    adjacent = np.empty(tree.size, dtype=np.int64)
-    for edge in range(tree.shape[0]):
-        for side in range(2):
-            row = tree[edge, side]
-            adjacent[filled[row]] = tree[edge, 1 - side]
-            filled[row] += 1
+    """Return the breadth-first sequence of a forest's rows, and parents; components by their least row.
+
+    Parameters
+    ----------
+    tree : (m, 2) int64, edges of the forest
+    n_rows : vertices
+
+    Returns
+    -------
+    sequence, parents : (n_rows,) int64; a component's first row has the row before it in the sequence for its parent
+    """
+    ends = tree.ravel()
+    order, offsets = group_by(ends, n_rows)
+    adjacent = ends[order ^ 1]  # the two ends of an edge stand side by side
     parents = np.full(n_rows, NO_PARENT, dtype=np.int64)
     sequence = np.empty(n_rows, dtype=np.int64)
     visited = np.zeros(n_rows, dtype=np.bool_)

@@ -1,4 +1,8 @@
-"""Root finders for H(beta) = log K over one row: derivative steps inside a bracket, and three without derivatives."""
+"""Root finders for H(beta) = log K of one row: derivative steps inside a bracket, and three without derivatives.
+
+All of them take the row, a start, and a bracket [lower, upper] with H(lower) >= log K >= H(upper), all in units of
+1 / squared distance; they leave the exponentials of the root in the row. Source: [EA] 2.3.3.
+"""
 
 import math
 from typing import NamedTuple
@@ -41,7 +45,11 @@ class Root(NamedTuple):
 
 @compiled
 def derivative_step(solver: int, value: float, slope: float, curvature: float) -> float:
-    """Return the step in log beta; of Gander's form -F/F' h(t), t = F F'' / F'^2 (thesis section 2.3.3)."""
+    """Return the step in log beta of Newton, Halley or Euler: -F/F' h(t), t = F F'' / F'^2, after Gander.
+
+    Halley's step has h = 1 / (1 - t/2): the step of [EA] (2.14) has the wrong sign. Where Euler's roots are complex the
+    step is Newton's.
+    """
     newton = -value / slope
     if solver == HALLEY:
         return newton / (1.0 - 0.5 * value * curvature / (slope * slope))
@@ -54,7 +62,7 @@ def derivative_step(solver: int, value: float, slope: float, curvature: float) -
 
 @compiled
 def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver: int) -> Root:
-    """Solve by algorithm 1 of the thesis: derivative steps, bisection (in log beta) when one leaves the bracket."""
+    """Solve by derivative steps, and by bisection in log beta when one leaves the bracket: [EA] algorithm 1."""
     beta = start
     steps = derivative_steps = 0
     while True:
@@ -89,7 +97,12 @@ def value_at(row: Row, beta: float) -> tuple[float, float]:
 
 @compiled
 def ridder_root(row: Row, start: float, lower: float, upper: float) -> Root:
-    """Solve by Ridder's method in log beta: the start, then in turn the middle of the bracket and Ridder's point."""
+    """Solve by Ridder's method in log beta: the start, then in turn the middle of the bracket and Ridder's point.
+
+    References
+    ----------
+    Ridders, A new algorithm for computing a single root of a real continuous function, 1979.
+    """
     low, high = math.log(lower), math.log(upper)
     _, low_value = value_at(row, lower)
     total, value = value_at(row, upper)
@@ -121,7 +134,12 @@ def ridder_root(row: Row, start: float, lower: float, upper: float) -> Root:
 def brent_point(
     best: float, best_value: float, counter: float, counter_value: float, former: float, former_value: float
 ) -> float:
-    """Return the secant or inverse quadratic step from `best`: Brent (1973), chapter 4."""
+    """Return the secant or inverse quadratic step from `best`.
+
+    References
+    ----------
+    Brent, Algorithms for minimization without derivatives, 1973, chapter 4.
+    """
     ratio = best_value / former_value
     if former == counter:
         return (counter - best) * ratio / (ratio - 1.0)

@@ -1,4 +1,4 @@
-"""Algebra of tall blocks of vectors, (N, m) with few columns, over fixed panels of rows.
+"""Products, sums and combinations of the columns of tall blocks (N, m), m small, over fixed panels of rows.
 
 A panel is 65,536 rows, worked through in tiles of 4,096: sums are taken in float64 tile by tile and added in row
 order, and BLAS always sees the same shapes, so results depend neither on the caller's blocks nor on its threads. Every
@@ -19,7 +19,7 @@ SUMMED_ROWS = 1024  # at once in float32, then in float64
 
 
 def panels(n_rows: int) -> list[slice]:
-    """Return the panels of N rows."""
+    """Return the panels of `n_rows` rows: slices of 65,536 rows, the last one shorter."""
     return slices(n_rows, PANEL)
 
 
@@ -36,7 +36,17 @@ def _summed(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def column_squares(vectors: np.ndarray, over: Mapper = map) -> np.ndarray:
-    """Return the squared lengths (m,) float64 of the columns of vectors (N, m)."""
+    """Return the squared length of each column.
+
+    Parameters
+    ----------
+    vectors : (N, m) float32 or float64
+    over : runs the panels; default the builtin `map`
+
+    Returns
+    -------
+    (m,) float64, summed in float64
+    """
 
     def part(panel: slice) -> np.ndarray:
         return np.asarray(np.einsum("ij,ij->j", vectors[panel], vectors[panel], dtype=np.float64))
@@ -50,10 +60,19 @@ def inner_products(
     over: Mapper = map,
     dtype: DTypeLike | None = None,
 ) -> np.ndarray:
-    """Return [lefts]^T [rights] of blocks (N, .) side by side: (p, q) float64.
+    """Return the inner products of all columns of some blocks with all columns of others.
 
-    Sums over 1,024 rows are taken in `dtype`, that of the blocks if None: float32 costs half of float64, and errs by
-    some 1e-7 of the lengths.
+    Parameters
+    ----------
+    lefts : blocks (N, .) float32 or float64, p columns in all
+    rights : blocks (N, .) likewise, q columns in all
+    over : runs the panels; default the builtin `map`
+    dtype : in which sums over 1,024 rows are taken, that of the blocks if None; these are added in float64. float32
+        costs half of float64, and errs by some 1e-7 of the lengths
+
+    Returns
+    -------
+    (p, q) float64, [lefts]^T [rights]
     """
 
     def part(panel: slice) -> np.ndarray:
@@ -67,8 +86,18 @@ def inner_products(
     return _summed(over(part, panels(len(lefts[0]))))
 
 
-def combine(blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndarray, over: Mapper = map) -> None:
-    """Write [blocks] @ coefficients into the first columns of `out`, which may be one of the blocks."""
+def combine_columns(
+    blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndarray, over: Mapper = map
+) -> None:
+    """Write [blocks] @ coefficients into the first columns of `out`.
+
+    Parameters
+    ----------
+    blocks : blocks (N, .) side by side, p columns in all
+    coefficients : (p, q) real, rounded to the dtype of `out`
+    out : (N, >= q) float32 or float64; it may be one of the blocks
+    over : runs the panels; default the builtin `map`
+    """
     factors = coefficients.astype(out.dtype)
 
     def part(panel: slice) -> None:
@@ -102,9 +131,20 @@ def residuals_into(
     over: Mapper = map,
     columns: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the lengths (m,) float64 of the columns of images - vectors diag(values), written to `out` where given.
+    """Return the lengths of the residuals A v - theta v of approximate eigenpairs, and write the residuals.
 
-    The m values belong to the first m columns of both blocks; `columns`, numbers of the only ones that are wanted.
+    Parameters
+    ----------
+    out : (N, >= m) in which residuals are written, in the dtype of the vectors; None: they are not wanted
+    vectors : (N, >= m) float32 or float64, v in the first m columns
+    images : (N, >= m) of the same dtype, A v
+    values : (m,) theta
+    over : runs the panels; default the builtin `map`
+    columns : (c,) int, the only columns that are wanted; they go to the first c columns of `out`. Default all m
+
+    Returns
+    -------
+    (m,) or (c,) float64, summed in float64
     """
     chosen = np.arange(len(values), dtype=np.uint64) if columns is None else columns.astype(np.uint64)
     factors, kept = values[chosen].astype(vectors.dtype), out is not None
@@ -118,6 +158,15 @@ def residuals_into(
 
 
 def unit_roots(degrees: np.ndarray) -> np.ndarray:
-    """Return the trivial vector: the square roots (N,) float64 of the degrees, as a unit vector."""
+    """Return the eigenvector of D^-1/2 W D^-1/2 with eigenvalue 1.
+
+    Parameters
+    ----------
+    degrees : (N,) real, positive
+
+    Returns
+    -------
+    (N,) float64, the square roots of the degrees, of length 1
+    """
     roots = np.sqrt(np.asarray(degrees, np.float64))
     return roots / np.sqrt(column_squares(roots[:, None])[0])

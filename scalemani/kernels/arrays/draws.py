@@ -8,7 +8,7 @@ DRAWS_PER_COUNTER = 4  # a Philox counter yields four 64-bit words
 
 
 def philox_key(seed: int, stage: str) -> int:
-    """Return the 128-bit Philox key of a stage's stream."""
+    """Return the 128-bit Philox key of the stream of a seed and a stage's name."""
     return int.from_bytes(hashlib.blake2b(f"{seed}/{stage}".encode(), digest_size=16).digest(), "little")
 
 
@@ -18,7 +18,14 @@ def generator(seed: int, stage: str, item: int = 0) -> np.random.Generator:
 
 
 def row_words(seed: int, stage: str, start: int, stop: int) -> np.ndarray:
-    """Return one uniform 64-bit word for each global row in [start, stop): (stop - start,) uint64."""
+    """Return one uniform 64-bit word for each global row in [start, stop): (stop - start,) uint64.
+
+    Any cut of the rows gives the same words.
+
+    References
+    ----------
+    Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2, 3, 2011 (Philox).
+    """
     bits = np.random.Philox(key=philox_key(seed, stage))
     bits.advance(start // DRAWS_PER_COUNTER)
     skip = start % DRAWS_PER_COUNTER
@@ -26,7 +33,7 @@ def row_words(seed: int, stage: str, start: int, stop: int) -> np.ndarray:
 
 
 def sample_rows(seed: int, stage: str, n_rows: int, n_sampled: int) -> np.ndarray:
-    """Return `n_sampled` distinct rows of `n_rows`, uniformly, ascending: (n_sampled,) int64."""
+    """Return distinct rows drawn uniformly, ascending: (n_sampled,) int64, all of them where there are no more."""
     if n_sampled >= n_rows:
         return np.arange(n_rows)
     words = row_words(seed, stage, 0, n_rows)

@@ -1,1 +1,1 @@
-"""The symmetric affinity graph: its rows, components, products and attraction."""
+"""The symmetric affinity graph: its rows, components, strongest edges, products with vectors, and attraction."""

@@ -1,7 +1,7 @@
 """The attractive half of an embedding's objective, over the rows of symmetric affinities in CSR form.
 
 E+ = sum_nm w_nm a(|x_n - x_m|^2) with a(t) = t ("quadratic") or log(1 + t) ("student"), and its gradient
-4 sum_m w_nm a'(t) (x_n - x_m). Source: [PH] 3.2, eqs. (3.3) and (3.4) of the thesis.
+4 sum_m w_nm a'(t) (x_n - x_m). Source: [PH] 3.2, eqs. (3.3) and (3.4).
 
 A pass reads 8 bytes a nonzero in order and gathers one point for each: rows in locality order find most of those in a
 cache. Positions and sums are float64: they cost no more than float32 here, the gathers take the time.
@@ -133,7 +133,16 @@ def _energy(
 def attraction_gradient(
     rows: AffinityRows, positions: np.ndarray, kernel: str, out: np.ndarray, over: Mapper = map
 ) -> np.ndarray:
-    """Write the gradient of E+ at positions (N, d) float64 into `out` (N, d) float64 and return it."""
+    """Write the gradient of E+ into `out` and return it.
+
+    Parameters
+    ----------
+    rows : w, of N points
+    positions : (N, d) float64
+    kernel : "quadratic" or "student"
+    out : (N, d) float64
+    over : runs the panels of rows; default the builtin `map`
+    """
     compute = _plane_gradient if positions.shape[1] == 2 else _gradient
 
     def panel(part: slice) -> None:
@@ -144,7 +153,15 @@ def attraction_gradient(
 
 
 def attraction_energy(rows: AffinityRows, positions: np.ndarray, kernel: str, over: Mapper = map) -> float:
-    """Return E+ at positions (N, d) float64."""
+    """Return E+.
+
+    Parameters
+    ----------
+    rows : w, of N points
+    positions : (N, d) float64
+    kernel : "quadratic" or "student"
+    over : runs the panels of rows; default the builtin `map`
+    """
 
     def panel(part: slice) -> float:
         return _energy(tuple(rows), positions, kernel == "student", part.start, part.stop)

@@ -3,6 +3,8 @@
 Components: union-find over streamed rows; the root of a component is its smallest row, so labels depend neither on the
 order of blocks nor on their size. Bridges: Boruvka's algorithm; in every round each component but the largest asks for
 the nearest row outside itself and is joined by its closest pair; the number of components at least halves.
+
+Source of the bridges: Boruvka, O jistem problemu minimalnim (On a certain minimal problem), 1926.
 """
 
 from typing import NamedTuple
@@ -10,7 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.arrays.union_find import find_root, separate_items, unite
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
 QUERIES_PER_COMPONENT = 64
 
@@ -29,42 +33,27 @@ class Bridges(NamedTuple):
     distances: np.ndarray
 
 
-def initial_parents(n_points: int) -> np.ndarray:
-    """Return the state of the union-find before any edge: every row its own root, (N,) int32 or int64."""
-    return np.arange(n_points, dtype=np.int32 if n_points < 2**31 else np.int64)
-
-
-@compiled
-def _root(parents: np.ndarray, row: int) -> int:
-    while parents[row] != row:
-        parents[row] = parents[parents[row]]
-        row = parents[row]
-    return row
-
-
-@compiled
-def _union(parents: np.ndarray, one: int, other: int) -> bool:
-    one, other = _root(parents, one), _root(parents, other)
-    if one < other:
-        parents[other] = one
-    else:
-        parents[one] = other
-    return one != other
-
-
 @compiled
 def _join_rows(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
             if values[row, column] > 0:
-                _union(parents, start + row, indices[row, column])
+                unite(parents, start + row, indices[row, column])
 
 
 def joined_parents(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> np.ndarray:
     """Return the union-find state after the edges of rows [start, start + n) are added.
 
-    Parameters: `parents` (N,), the state so far; `indices` (n, k) int and `values` (n, k) float, the rows of the graph
-    (entries that are not positive are no edges).
+    Parameters
+    ----------
+    parents : (N,) int32 or int64, the state so far, from `separate_items`
+    indices : (n, k) int, the neighbours of these rows
+    values : (n, k) float; entries that are not positive are no edges
+    start : number of the first row
+
+    Returns
+    -------
+    (N,) in the dtype of `parents`
     """
     parents = parents.copy()
     _join_rows(parents, indices, values, start)
@@ -76,7 +65,7 @@ def _labels(parents: np.ndarray) -> np.ndarray:
     labels = np.empty(parents.shape[0], np.int32)
     count = 0
     for row in range(parents.shape[0]):
-        root = _root(parents, row)
+        root = find_root(parents, row)
         if root == row:
             labels[row] = count
             count += 1
@@ -86,16 +75,25 @@ def _labels(parents: np.ndarray) -> np.ndarray:
 
 
 def components(parents: np.ndarray) -> Components:
-    """Return labels and sizes of the components of a finished union-find state (N,), in order of their first rows."""
+    """Return the components of a finished union-find state (N,) int32 or int64, in order of their first rows."""
     labels = _labels(parents.copy())
     return Components(labels, np.bincount(labels).astype(np.int64))
 
 
 def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT) -> np.ndarray:
-    """Return the rows (Q,) int64, ascending, that look for a bridge out of their component.
+    """Return the rows that look for a bridge out of their component.
 
-    All rows of a component, or `n_per_component` evenly spread over its rows when it has more; none for the largest
-    (the first of the largest). Sampling makes a bridge the closest pair among the sampled rows, not among all.
+    Sampling makes a bridge the closest pair among the sampled rows, not among all.
+
+    Parameters
+    ----------
+    labels : (N,) int, the component of each row
+    n_per_component : most rows of a component, evenly spread over its rows; default 64. The largest component, the
+        first of several, has none
+
+    Returns
+    -------
+    (Q,) int64, ascending
     """
     sizes = np.bincount(labels)
     order = np.argsort(labels, kind="stable")
@@ -103,18 +101,8 @@ def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPON
     chosen = []
     for component in np.delete(np.arange(len(sizes)), np.argmax(sizes)):
         rows = order[ends[component] - sizes[component] : ends[component]]
-        spread = np.linspace(0, len(rows) - 1, min(len(rows), n_per_component)).round().astype(np.int64)
-        chosen.append(rows[spread])
+        chosen.append(rows[np.linspace(0, len(rows) - 1, min(len(rows), n_per_component)).round().astype(np.int64)])
     return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
-
-
-@compiled_sums
-def _squared_distance(one: np.ndarray, other: np.ndarray) -> float:
-    total = 0.0
-    for column in range(one.shape[0]):
-        step = np.float64(one[column]) - np.float64(other[column])
-        total += step * step
-    return total
 
 
 @compiled
@@ -136,7 +124,7 @@ def _screen(
                 continue
             if scores[query, point] - error[point] * (1.0 + 1e-3) > distances[query]:
                 continue
-            distance = _squared_distance(queries[query], points[point])
+            distance = squared_distance_in_one_sum(queries[query], points[point])
             if distance < distances[query]:
                 distances[query] = distance
                 rows[query] = first_row + point
@@ -145,12 +133,22 @@ def _screen(
 def nearest_outside(
     queries: np.ndarray, query_labels: np.ndarray, points: np.ndarray, point_labels: np.ndarray, start: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each query the nearest row of a block that lies in another component, exact, ties to the first row.
+    """Return for each query the nearest row of a block that is in another component, exactly, ties to the first row.
 
-    Parameters: `queries` (Q, D) and their labels (Q,); `points` (n, D), rows [start, start + n), and their labels
-    (n,). Returns rows (Q,) int64 (-1 where the whole block has the query's label) and distances (Q,) float64 (infinite
-    there). Blocks are combined by `nearer`. A float32 GEMM with a rounding bound rules pairs out; what is left is
-    computed directly in float64.
+    A float32 product with a rounding bound rules pairs out; what is left is computed directly in float64.
+
+    Parameters
+    ----------
+    queries : (Q, D) real, finite
+    query_labels : (Q,) int, their components
+    points : (n, D) real, finite, rows [start, start + n)
+    point_labels : (n,) int, their components
+    start : number of the first of these rows
+
+    Returns
+    -------
+    rows : (Q,) int64, -1 where the whole block has the query's label
+    distances : (Q,) float64, infinite there. Answers of several blocks are joined by `nearer`
     """
     rows = np.full(len(queries), -1, np.int64)
     squared = np.full(len(queries), np.inf)
@@ -170,7 +168,7 @@ def nearest_outside(
 
 
 def nearer(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nearer (rows, distances) of two blocks' answers, ties to the first: blocks come in row order."""
+    """Return the nearer of two answers of `nearest_outside`, ties to the first, which is that of lower rows."""
     closer = other[1] < one[1]
     return np.where(closer, other[0], one[0]), np.where(closer, other[1], one[1])
 
@@ -180,16 +178,22 @@ def boruvka_round(
 ) -> tuple[Bridges, Components]:
     """Return one round's bridges, at most one out of each component and no cycles, and the components afterwards.
 
-    Parameters: `labels` (N,), the components so far; `query_rows`, `neighbor_rows` (Q,) int and `distances` (Q,): each
-    query with its nearest row in another component. Ties go to the smaller rows. Repeat with the queries of the new
-    labels until one component is left: at most log2(C) rounds.
+    Ties go to the smaller rows. Repeat with the queries of the new labels until one component is left: at most log2(C)
+    rounds.
+
+    Parameters
+    ----------
+    labels : (N,) int, the components so far
+    query_rows : (Q,) int
+    neighbor_rows : (Q,) int, the nearest row of each query in another component, -1 for none
+    distances : (Q,) float64, of these pairs, infinite for none
     """
     order = np.lexsort((neighbor_rows, query_rows, distances))
     order = order[np.isfinite(distances[order])]
     _, first = np.unique(labels[query_rows[order]], return_index=True)
-    parents = initial_parents(int(labels.max()) + 1)
+    parents = separate_items(int(labels.max()) + 1)
     candidates = order[np.sort(first)]
-    kept = [i for i in candidates if _union(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
+    kept = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
     merged = _labels(parents)[labels]
     rows = np.column_stack([query_rows[kept], neighbor_rows[kept]]).astype(np.int64)
     return Bridges(rows, distances[kept]), Components(merged, np.bincount(merged).astype(np.int64))

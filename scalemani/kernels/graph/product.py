@@ -77,14 +77,14 @@ def _smoothed(
     smoothing: np.ndarray,
     start: int,
     right: np.ndarray,
-    found: np.ndarray,
+    guess: np.ndarray,
     out: np.ndarray,
 ) -> None:
     sums = np.empty(right.shape[1], np.float64)
     for row in range(out.shape[0]):
-        _row_sums(rows, row, inverse_roots, found, sums)
+        _row_sums(rows, row, inverse_roots, guess, sums)
         node = start + row
-        own, asked, target = found[node], right[node], out[row]
+        own, asked, target = guess[node], right[node], out[row]
         share, scale = smoothing[node], inverse_roots[node]
         for column in range(out.shape[1]):
             target[column] = own[column] + share * (asked[column] - own[column] + scale * sums[column])
@@ -97,10 +97,15 @@ def _unsigned(rows: Rows) -> Rows:
 
 
 def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
-    """Write rows [start, start + n) of S X into `out` (n, m).
+    """Write rows [start, start + n) of S X.
 
-    Parameters: `rows`, (indptr, indices, values) of these rows of W in CSR form; `inverse_roots`
-    (N,) float64, degrees to the power -1/2; `vectors` X (N, m), C order, float32 or float64, as `out`.
+    Parameters
+    ----------
+    rows : (indptr, indices, values) of these rows of W in CSR form; indptr and indices int, values float
+    inverse_roots : (N,) float64, degrees to the power -1/2
+    start : number of the first row
+    vectors : X, (N, m) float32 or float64, C-contiguous
+    out : (n, m) in the dtype of `vectors`
     """
     _product(_unsigned(rows), inverse_roots, start, vectors, out)
 
@@ -108,9 +113,13 @@ def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vector
 def smoothed_residual(
     rows: Rows, inverse_roots: np.ndarray, smoothing: np.ndarray, start: int, right: np.ndarray, out: np.ndarray
 ) -> None:
-    """Write what a Jacobi step from zero leaves of `right`, right - (I - S) diag(smoothing) right, into `out` (n, m).
+    """Write what a Jacobi step from zero leaves of the right-hand side: right - (I - S) diag(smoothing) right.
 
-    Parameters: as of `normalized_product`; `smoothing` (N,) float64, damping over the diagonal of I - S.
+    Parameters
+    ----------
+    rows, inverse_roots, start, out : as of `normalized_product`
+    smoothing : (N,) float64, damping over the diagonal of I - S
+    right : (N, m) float32 or float64, C-contiguous
     """
     _smoothed_residual(_unsigned(rows), inverse_roots, smoothing, start, right, out)
 
@@ -121,11 +130,15 @@ def smoothed(
     smoothing: np.ndarray,
     start: int,
     right: np.ndarray,
-    found: np.ndarray,
+    guess: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """Write found + diag(smoothing) (right - (I - S) found), a Jacobi step, into `out` (n, m), which is not `found`.
+    """Write the Jacobi step guess + diag(smoothing) (right - (I - S) guess).
 
-    Parameters: as of `smoothed_residual`.
+    Parameters
+    ----------
+    rows, inverse_roots, start, smoothing, right : as of `smoothed_residual`
+    guess : (N, m) in the dtype of `right`, C-contiguous
+    out : (n, m) in that dtype, no part of `guess`
     """
-    _smoothed(_unsigned(rows), inverse_roots, smoothing, start, right, found, out)
+    _smoothed(_unsigned(rows), inverse_roots, smoothing, start, right, guess, out)

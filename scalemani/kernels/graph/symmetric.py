@@ -2,17 +2,18 @@
 
 A block of W holds its own rows of P (forward edges) and the rows of P that point into it (incoming edges). The two
 halves of an entry are summed apart, in ascending source order, and added once: floating-point addition commutes, so
-w_ij and w_ji have the same bits. Source: ALGORITHMS section 2 ("Symmetrise"); [EA] 2.1.
+w_ij and w_ji have the same bits. Source: [EA] 2.1.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.machine.compile import compiled
 
 
-class Edges(NamedTuple):
+class DirectedEdges(NamedTuple):
     """Directed edges with global row numbers, sources ascending: three arrays of shape (E,)."""
 
     targets: np.ndarray
@@ -60,44 +61,29 @@ def _fill_into(
                 place += 1
 
 
-def incoming_edges(indices: np.ndarray, values: np.ndarray, source_start: int, start: int, stop: int) -> Edges:
+def incoming_edges(indices: np.ndarray, values: np.ndarray, source_start: int, start: int, stop: int) -> DirectedEdges:
     """Return the edges of a source block that end in rows [start, stop), in row order.
 
-    Parameters: `indices` (n, k) int, the neighbours of rows [source_start, source_start + n); `values` (n, k) float,
-    their affinities (entries that are not positive are no edges). Targets and sources are global rows in the dtype
-    of `indices`.
+    Parameters
+    ----------
+    indices : (n, k) int, the neighbours of rows [source_start, source_start + n)
+    values : (n, k) float, their affinities; entries that are not positive are no edges
+    source_start : global number of the first of these rows
+    start, stop : global rows in which edges are to end
+
+    Returns
+    -------
+    DirectedEdges, rows in the dtype of `indices`
     """
     count = _count_into(indices, values, start, stop)
-    edges = Edges(np.empty(count, indices.dtype), np.empty(count, indices.dtype), np.empty(count, values.dtype))
+    edges = DirectedEdges(np.empty(count, indices.dtype), np.empty(count, indices.dtype), np.empty(count, values.dtype))
     _fill_into(indices, values, source_start, (start, stop), tuple(edges))
     return edges
 
 
-def join_edges(parts: list[Edges]) -> Edges:
+def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
     """Return the edges of several source blocks, given in ascending order of their rows, as one set."""
-    return Edges(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-
-@compiled
-def _offsets(targets: np.ndarray, n_rows: int, start: int) -> np.ndarray:
-    offsets = np.zeros(n_rows + 1, np.int64)
-    for edge in range(targets.shape[0]):
-        offsets[targets[edge] - start + 1] += 1
-    for row in range(n_rows):
-        offsets[row + 1] += offsets[row]
-    return offsets
-
-
-@compiled
-def _by_target(targets: np.ndarray, offsets: np.ndarray, start: int) -> np.ndarray:
-    """Return the stable order of edges by target row: a counting sort."""
-    place = offsets.copy()
-    order = np.empty(targets.shape[0], np.int64)
-    for edge in range(targets.shape[0]):
-        row = targets[edge] - start
-        order[place[row]] = edge
-        place[row] += 1
-    return order
+    return DirectedEdges(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 @compiled
@@ -177,23 +163,31 @@ def _merge_rows(
 
 
 def symmetric_rows(
-    indices: np.ndarray, values: np.ndarray, start: int, incoming: Edges, extra: Edges | None = None
+    indices: np.ndarray, values: np.ndarray, start: int, incoming: DirectedEdges, extra: DirectedEdges | None = None
 ) -> SymmetricRows:
-    """Return rows [start, start + n) of W = (P + P^T) / 2 + E, columns ascending, bit-symmetric over all blocks.
+    """Return rows [start, start + n) of W = (P + P^T) / 2 + E, bit-symmetric over all blocks.
 
-    Parameters: `indices` (n, k) int and `values` (n, k) float are these rows of P; `incoming` all edges of P that end
-    in them, sources ascending (`incoming_edges` of every source block, joined); `extra` edges added at full weight,
-    such as bridges between components: each must be given in both directions, and the part whose targets lie in
-    these rows is used. Entries of P that are not positive are no edges. Sums are taken in float64 and rounded once
-    to the dtype of `values`; `indptr` is int64, `indices` keep their dtype.
+    Parameters
+    ----------
+    indices : (n, k) int, the neighbours of these rows
+    values : (n, k) float, their affinities, these rows of P; entries that are not positive are no edges
+    start : global number of the first row
+    incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of every source block, joined
+    extra : E, edges added at full weight, such as bridges between components; each must be given in both directions,
+        and those that end in these rows are used. Default none
+
+    Returns
+    -------
+    SymmetricRows: indptr int64, indices in the dtype of `indices`, values summed in float64 and rounded once to the
+    dtype of `values`
     """
     n_rows = indices.shape[0]
     incoming = incoming if len(incoming.targets) else _no_edges(indices, values)
     extra = _rows_of(extra, start, start + n_rows) if extra is not None else _no_edges(indices, values)
     sides = []
     for edges in (incoming, extra):
-        offsets = _offsets(edges.targets, n_rows, start)
-        sides.append((offsets, _by_target(edges.targets, offsets, start), edges.sources, edges.values))
+        order, offsets = group_by(edges.targets, n_rows, start)
+        sides.append((offsets, order, edges.sources, edges.values))
     bound = indices.size + len(incoming.targets) + len(extra.targets)
     indptr = np.zeros(n_rows + 1, np.int64)
     out = (indptr, np.empty(bound, indices.dtype), np.empty(bound, values.dtype))
@@ -201,17 +195,27 @@ def symmetric_rows(
     return SymmetricRows(indptr, out[1][: indptr[-1]].copy(), out[2][: indptr[-1]].copy())
 
 
-def _no_edges(indices: np.ndarray, values: np.ndarray) -> Edges:
-    return Edges(np.empty(0, indices.dtype), np.empty(0, indices.dtype), np.empty(0, values.dtype))
+def _no_edges(indices: np.ndarray, values: np.ndarray) -> DirectedEdges:
+    return DirectedEdges(np.empty(0, indices.dtype), np.empty(0, indices.dtype), np.empty(0, values.dtype))
 
 
-def _rows_of(edges: Edges, start: int, stop: int) -> Edges:
+def _rows_of(edges: DirectedEdges, start: int, stop: int) -> DirectedEdges:
     inside = (edges.targets >= start) & (edges.targets < stop)
-    return Edges(edges.targets[inside], edges.sources[inside], edges.values[inside])
+    return DirectedEdges(edges.targets[inside], edges.sources[inside], edges.values[inside])
 
 
 def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Return the sum of each CSR row, in float64 and column order: the degrees (n,) of a block of W."""
+    """Return the sum of each CSR row, in column order: the degrees of a block of W.
+
+    Parameters
+    ----------
+    values : (E,) float32 or float64
+    indptr : (n + 1,) int
+
+    Returns
+    -------
+    (n,) float64
+    """
     return _row_sums(values, indptr)
 
 

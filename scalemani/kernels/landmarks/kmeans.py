@@ -1,4 +1,8 @@
-"""k-means of points that fit in memory, and the pieces of one Lloyd iteration over blocks of points that do not."""
+"""k-means of points that fit in memory, and the pieces of one Lloyd iteration over blocks of points that do not.
+
+The clusters are a result here: restarts, iterations to convergence, float64. `landmarks.minibatch` stops early, since
+its centroids only have to be spread like the points; `neighbors.cells` needs no more than compact cells.
+"""
 
 import warnings
 from typing import NamedTuple
@@ -37,16 +41,25 @@ def kmeans(
 
     Parameters
     ----------
-    points : (n, d) real
+    points : (n, d) real, finite, computed with in float64
     n_clusters : K, at most n
     seed : of the starts
-    n_restarts : runs; the one of least inertia is returned
-    max_iterations : of each run
+    n_restarts : runs, default 10; the one of least inertia is returned
+    max_iterations : of each run, default 300
+
+    Returns
+    -------
+    Clusters
 
     Raises
     ------
     DataError
         When there are fewer distinct points than clusters.
+
+    References
+    ----------
+    Lloyd, Least squares quantization in PCM, 1982. Arthur and Vassilvitskii, k-means++: the advantages of careful
+    seeding, 2007.
     """
     from sklearn.cluster import KMeans  # its import takes seconds that only clustering should pay
     from sklearn.exceptions import ConvergenceWarning
@@ -81,9 +94,17 @@ def kmeans(
 
 
 def assign(points: np.ndarray, centers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each point's nearest centre, ties by index, (n,) int32, and the squared distance to it, (n,) float64.
+    """Return the nearest centre of each point, by direct differences: the same for any blocking of the points.
 
-    By direct differences in float64: every row is the same for any blocking of the points.
+    Parameters
+    ----------
+    points : (n, d) real, finite
+    centers : (K, d) real, finite
+
+    Returns
+    -------
+    labels : (n,) int32, ties by index
+    squared_distances : (n,) float64
     """
     table = np.ascontiguousarray(points, dtype=np.float64)
     labels = np.empty(len(table), dtype=np.int32)
@@ -101,7 +122,7 @@ class LloydPart(NamedTuple):
 
 
 def lloyd_part(points: np.ndarray, centers: np.ndarray) -> LloydPart:
-    """Return the sums and numbers of the block's points by nearest centre, and their inertia."""
+    """Return what a block of points (n, d) adds to one iteration from `centers` (K, d) float64."""
     labels, distances = assign(points, centers)
     counts = np.bincount(labels, minlength=len(centers)).astype(np.int64)
     table = np.asarray(points, dtype=np.float64)
@@ -110,7 +131,17 @@ def lloyd_part(points: np.ndarray, centers: np.ndarray) -> LloydPart:
 
 
 def moved_centers(centers: np.ndarray, part: LloydPart) -> np.ndarray:
-    """Return the means of the points of each centre; a centre without points stays: (K, d) float64."""
+    """Return the centres after an iteration.
+
+    Parameters
+    ----------
+    centers : (K, d) real, before it
+    part : the sum of the parts of all blocks
+
+    Returns
+    -------
+    (K, d) float64, the mean of the points of each centre; a centre without points stays
+    """
     moved = np.array(centers, dtype=np.float64)
     taken = part.counts > 0
     moved[taken] = part.sums[taken] / part.counts[taken, np.newaxis]

@@ -1,12 +1,16 @@
-"""Mini-batch k-means for landmarks, out of core: state, start, step; then the data points nearest to the centroids."""
+"""Mini-batch k-means for landmarks: state, start, step; then the data points nearest to the centroids.
+
+Batches and blocks come from wherever the points are stored, so that none of this holds all points. `landmarks.kmeans`
+and `neighbors.cells` say how the three k-means differ.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.sketches import principal_basis
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis
 
 SKETCH_DIMENSIONS = 64
 SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
@@ -14,13 +18,13 @@ SNAP_ROWS = 8192  # rows of a block held in float32 at a time
 
 
 class MinibatchState(NamedTuple):
-    """All that goes on from one batch to the next; plain arrays, so that a run can stop and resume."""
+    """What one batch hands to the next; points are taken less `mean` and divided by `scale`."""
 
-    centroids: np.ndarray  # (L, D) float64, centred and scaled
+    centroids: np.ndarray  # (L, D) float64, in these coordinates
     counts: np.ndarray  # (L,) int64, points taken so far
     mean: np.ndarray  # (D,) float64
     scale: float
-    basis: np.ndarray  # (D, s) float64, of the sketches that prune distances
+    basis: SketchBasis  # of the sketches that prune distances, in these coordinates
     step: int  # batches taken
 
 
@@ -29,22 +33,32 @@ def minibatch_start(sample: np.ndarray, seeds: np.ndarray) -> MinibatchState:
 
     Parameters
     ----------
-    sample : (S, D) points that fix the centre, the unit and the directions of the sketches, none of which changes the
-        result beyond rounding
-    seeds : (L, D) first centroids, as from `random_landmarks` or `kmeans_plus_plus`
+    sample : (S, D) real, points that fix the origin, the unit and the directions of the sketches, none of which changes
+        the result beyond rounding
+    seeds : (L, D) real, first centroids, as from `random_landmarks` or `kmeans_plus_plus`
     """
-    mean, basis = principal_basis(sample, SKETCH_DIMENSIONS)
-    spread = float(np.abs(seeds - mean).max())
-    scale = spread if spread > 0 else 1.0
+    basis = pruning_basis(sample, SKETCH_DIMENSIONS)
+    mean = basis.mean
+    largest = float(np.abs(seeds - mean).max())
+    scale = largest if largest > 0 else 1.0
     counts = np.zeros(len(seeds), dtype=np.int64)
-    return MinibatchState((seeds - mean) / scale, counts, mean, scale, basis, 0)
+    return MinibatchState((seeds - mean) / scale, counts, mean, scale, basis._replace(mean=np.zeros_like(mean)), 0)
 
 
 def minibatch_step(state: MinibatchState, batch: np.ndarray) -> MinibatchState:
-    """Return the state after one batch (n, D): each centroid is the mean of all the points it was ever the nearest to.
+    """Return the state after one batch: each centroid is the mean of all the points it was ever the nearest to.
 
-    Source: Sculley, Web-scale k-means clustering, 2010, algorithm 1, with the batch's points of a centroid taken at
-    once, so that their order does not matter. A centroid that no point chooses stays where it is.
+    The batch's points of a centroid are taken at once, so that their order does not matter. A centroid that is nearest
+    to no point stays where it is.
+
+    Parameters
+    ----------
+    state : before the batch
+    batch : (n, D) real
+
+    References
+    ----------
+    Sculley, Web-scale k-means clustering, 2010, algorithm 1.
     """
     rows = _normalised(state, batch)
     labels = nearest_landmarks(rows, _prepared(state), 1)[0][:, 0]
@@ -70,19 +84,24 @@ def snap_start(n_landmarks: int) -> SnapState:
 
 
 def snap_step(snapped: SnapState, state: MinibatchState, block: np.ndarray, first_row: int) -> SnapState:
-    """Return the state after points [first_row, first_row + n); blocks may come in any order, each once."""
+    """Return the state after one block of points; blocks may come in any order, each once.
+
+    Parameters
+    ----------
+    snapped : before the block
+    state : with the final centroids
+    block : (n, D) real, points [first_row, first_row + n)
+    first_row : row of the first of them
+    """
     centroids = state.centroids.astype(np.float32)
     for start in range(0, len(block), SNAP_ROWS):
         rows = _normalised(state, block[start : start + SNAP_ROWS])
-        zero = np.zeros(rows.shape[1])
-        prepared = prepare_landmarks(rows, mean=zero, basis=state.basis)
-        indices, distances = nearest_landmarks(centroids, prepared, min(SNAP_CANDIDATES, len(rows)))
-        found = np.concatenate([snapped.rows, indices + np.int64(first_row + start)], axis=1)
-        found_distances = np.concatenate([snapped.squared_distances, distances], axis=1)
-        order = np.lexsort((found, found_distances), axis=1)[:, :SNAP_CANDIDATES]
-        snapped = SnapState(
-            np.take_along_axis(found, order, axis=1), np.take_along_axis(found_distances, order, axis=1)
-        )
+        prepared = prepare_landmarks(rows, state.basis)
+        indices, squares = nearest_landmarks(centroids, prepared, min(SNAP_CANDIDATES, len(rows)))
+        candidates = np.concatenate([snapped.rows, indices + np.int64(first_row + start)], axis=1)
+        distances = np.concatenate([snapped.squared_distances, squares], axis=1)
+        order = np.lexsort((candidates, distances), axis=1)[:, :SNAP_CANDIDATES]
+        snapped = SnapState(np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1))
     return snapped
 
 
@@ -103,9 +122,7 @@ def _normalised(state: MinibatchState, points: np.ndarray) -> np.ndarray:
 
 
 def _prepared(state: MinibatchState) -> PreparedLandmarks:
-    return prepare_landmarks(
-        state.centroids.astype(np.float32), mean=np.zeros(state.centroids.shape[1]), basis=state.basis
-    )
+    return prepare_landmarks(state.centroids.astype(np.float32), state.basis)
 
 
 @compiled

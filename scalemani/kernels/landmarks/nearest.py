@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.landmarks.sketches import comparable, principal_basis, project
 from scalemani.kernels.machine.compile import compiled, compiled_sums
-from scalemani.kernels.rows.distances import squared_distance
+from scalemani.kernels.rows.distances import comparable, squared_distance
+from scalemani.kernels.rows.sketches import SketchBasis, project, pruning_basis, sketch_precisely
+from scalemani.kernels.rows.smallest import insert_neighbor
 
 SKETCH_DIMENSIONS = 64
 TILE = 64  # rows whose bounds to 10,000 landmarks fit the second-level cache
@@ -20,35 +21,30 @@ LARGEST_SKETCH = 1e9  # squared norms in units of the landmarks' spread; rows be
 
 
 class PreparedLandmarks(NamedTuple):
-    """Landmarks with what the search needs of them; results do not depend on the sketch, only the time does."""
+    """Landmarks with what the search needs of them; results do not depend on the basis, the time does.
 
-    landmarks: np.ndarray  # (L, D), dtype of the points
-    mean: np.ndarray | None  # (D,) float64; None when nothing is pruned
-    basis: np.ndarray | None  # (D, s) float64
-    products: (
-        np.ndarray | None
-    )  # (s + 1, L) float32: -2 times the scaled sketches, then their squared norms less a margin
-    scale: float  # by which sketches are divided
+    landmarks (L, D), in the dtype of the points where it is to be exact for bytes.
+    basis of the sketches, None where there are so few landmarks that nothing is pruned.
+    products (s + 1, L) float32: -2 times the sketches, then their squared norms less a margin; empty without a basis.
+    """
+
+    landmarks: np.ndarray
+    basis: SketchBasis | None
+    products: np.ndarray
 
 
-def prepare_landmarks(
-    landmarks: np.ndarray,
-    mean: np.ndarray | None = None,
-    basis: np.ndarray | None = None,
-) -> PreparedLandmarks:
+def prepare_landmarks(landmarks: np.ndarray, basis: SketchBasis | None = None) -> PreparedLandmarks:
     """Prepare landmarks for `nearest_landmarks`.
 
     Parameters
     ----------
-    landmarks : (L, D) real
-    mean, basis : (D,) and (D, s), optional: centre and orthonormal basis of the sketches to take; by default the
-        leading 64 principal directions of the landmarks
+    landmarks : (L, D) real, finite
+    basis : of the sketches, its scale not used; default the leading 64 principal directions of the landmarks
     """
     if len(landmarks) < SCAN_ALL_BELOW:
-        return PreparedLandmarks(landmarks, None, None, None, 1.0)
-    if mean is None or basis is None:
-        mean, basis = principal_basis(landmarks, SKETCH_DIMENSIONS)
-    exact = (landmarks - mean) @ basis
+        return PreparedLandmarks(landmarks, None, np.empty((0, 0), dtype=np.float32))
+    fitted = pruning_basis(landmarks, SKETCH_DIMENSIONS) if basis is None else basis
+    exact = project(landmarks, fitted)
     largest = float(np.abs(exact).max()) or 1.0
     scale = largest * (float(np.sqrt(np.mean((exact / largest) ** 2))) or 1.0)
     scaled = (exact / scale).astype(np.float32)
@@ -56,13 +52,11 @@ def prepare_landmarks(
     products = np.empty((exact.shape[1] + 1, len(landmarks)), dtype=np.float32)
     products[:-1] = -2.0 * scaled.T
     products[-1] = norms * (1.0 - BOUND_MARGIN)
-    return PreparedLandmarks(landmarks, mean, basis, products, scale)
+    return PreparedLandmarks(landmarks, fitted._replace(scale=scale), products)
 
 
 def nearest_landmarks(
-    points: np.ndarray,
-    landmarks: np.ndarray | PreparedLandmarks,
-    n_neighbors: int,
+    points: np.ndarray, landmarks: np.ndarray | PreparedLandmarks, n_neighbors: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n_neighbors` nearest landmarks of each point, ascending, ties by landmark index.
 
@@ -72,20 +66,21 @@ def nearest_landmarks(
 
     Parameters
     ----------
-    points : (n, D), dtype as the landmarks (uint8 is exact; other mixtures are computed in float64)
-    landmarks : (L, D), or as prepared once for many blocks by `prepare_landmarks`
-    n_neighbors : at most L
+    points : (n, D) real, finite; bytes are compared with bytes exactly, other dtypes in float64
+    landmarks : (L, D) real, finite, or as prepared once for many blocks by `prepare_landmarks`
+    n_neighbors : K_Z, from 1 to L
 
     Returns
     -------
-    indices : (n, n_neighbors) int32
-    squared_distances : (n, n_neighbors) float64
+    indices : (n, K_Z) int32
+    squared_distances : (n, K_Z) float64
     """
     prepared = landmarks if isinstance(landmarks, PreparedLandmarks) else prepare_landmarks(landmarks)
     rows, columns = comparable(points, prepared.landmarks)
     indices = np.empty((len(rows), n_neighbors), dtype=np.int32)
     distances = np.empty((len(rows), n_neighbors), dtype=np.float64)
-    if prepared.products is None:
+    basis = prepared.basis
+    if basis is None:
         bounds, norms = np.zeros((TILE, len(columns)), dtype=np.float32), np.full(TILE, np.inf)
         for start in range(0, len(rows), TILE):
             tile = slice(start, start + TILE)
@@ -96,18 +91,16 @@ def nearest_landmarks(
     for start in range(0, len(rows), TILE):
         tile = slice(start, start + TILE)
         n_tile = len(rows[tile])
-        norms = _fill_factors(rows[tile], prepared, factors[:n_tile])
+        norms = _fill_factors(rows[tile], basis, factors[:n_tile])
         with np.errstate(over="ignore", invalid="ignore"):
             np.matmul(factors[:n_tile], prepared.products, out=bounds[:n_tile])
-        _rank_tile(rows[tile], columns, bounds, norms, prepared.scale**2, indices[tile], distances[tile])
+        _rank_tile(rows[tile], columns, bounds, norms, basis.scale**2, indices[tile], distances[tile])
     return indices, distances
 
 
-def _fill_factors(rows: np.ndarray, prepared: PreparedLandmarks, factors: np.ndarray) -> np.ndarray:
-    """Write the scaled sketches beside a column of ones; return their squared norms less the margin (inf: scan all)."""
-    assert prepared.mean is not None
-    assert prepared.basis is not None
-    factors[:, :-1] = project(rows, prepared.mean, prepared.basis, prepared.scale)
+def _fill_factors(rows: np.ndarray, basis: SketchBasis, factors: np.ndarray) -> np.ndarray:
+    """Write the sketches beside a column of ones; return their squared norms less the margin (inf: scan all)."""
+    factors[:, :-1] = sketch_precisely(rows, basis)
     factors[:, -1] = 1.0
     with np.errstate(over="ignore", invalid="ignore"):
         norms = np.einsum("ns,ns->n", factors[:, :-1], factors[:, :-1], dtype=np.float64)
@@ -142,22 +135,6 @@ def _small_value(values: np.ndarray, smallest: np.ndarray) -> float:
 
 
 @compiled
-def _insert(indices: np.ndarray, distances: np.ndarray, index: int, distance: float) -> None:
-    """Keep (distance, index) if it belongs to the least; both rows stay sorted."""
-    place = distances.shape[0] - 1
-    if distance > distances[place] or (distance == distances[place] and index > indices[place]):
-        return
-    while place > 0 and (
-        distances[place - 1] > distance or (distances[place - 1] == distance and indices[place - 1] > index)
-    ):
-        distances[place] = distances[place - 1]
-        indices[place] = indices[place - 1]
-        place -= 1
-    distances[place] = distance
-    indices[place] = index
-
-
-@compiled
 def _rank_tile(
     rows: np.ndarray,
     landmarks: np.ndarray,
@@ -167,18 +144,18 @@ def _rank_tile(
     indices: np.ndarray,
     distances: np.ndarray,
 ) -> None:
-    """Fill `indices` and `distances`; `unit` times (bound + norm) is a lower bound of a squared distance."""
+    """Fill the lists of a tile of rows; `unit` times (bound + norm) is a lower bound of a squared distance."""
     n_landmarks, last = landmarks.shape[0], indices.shape[1] - 1
     n_groups = (n_landmarks + GROUP - 1) // GROUP
     minima = np.empty(n_groups, dtype=np.float32)
     smallest = np.empty(min(last + 1 + EXTRA_CANDIDATES, n_groups), dtype=np.float32)
+    indices[:] = n_landmarks
+    distances[:] = np.inf
     for i in range(rows.shape[0]):
-        row, row_bounds, found, found_at = rows[i], bounds[i], distances[i], indices[i]
-        found[:] = np.inf
-        found_at[:] = n_landmarks
+        row, row_bounds, nearest = rows[i], bounds[i], distances[i]
         if norms[i] == np.inf:
             for j in range(n_landmarks):
-                _insert(found_at, found, j, squared_distance(row, landmarks[j], found[last]))
+                insert_neighbor(indices, distances, i, j, squared_distance(row, landmarks[j], nearest[last]))
             continue
         _group_minima(row_bounds, minima)
         first_limit = _small_value(minima, smallest)
@@ -186,9 +163,9 @@ def _rank_tile(
             if minima[group] <= first_limit:
                 for j in range(group * GROUP, min((group + 1) * GROUP, n_landmarks)):
                     if row_bounds[j] <= first_limit:
-                        _insert(found_at, found, j, squared_distance(row, landmarks[j], found[last]))
+                        insert_neighbor(indices, distances, i, j, squared_distance(row, landmarks[j], nearest[last]))
         for group in range(n_groups):
-            if (minima[group] + norms[i]) * unit <= found[last]:
+            if (minima[group] + norms[i]) * unit <= nearest[last]:
                 for j in range(group * GROUP, min((group + 1) * GROUP, n_landmarks)):
-                    if row_bounds[j] > first_limit and (row_bounds[j] + norms[i]) * unit <= found[last]:
-                        _insert(found_at, found, j, squared_distance(row, landmarks[j], found[last]))
+                    if row_bounds[j] > first_limit and (row_bounds[j] + norms[i]) * unit <= nearest[last]:
+                        insert_neighbor(indices, distances, i, j, squared_distance(row, landmarks[j], nearest[last]))

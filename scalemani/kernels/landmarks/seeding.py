@@ -8,9 +8,9 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.sketches import principal_basis, project
 from scalemani.kernels.machine.compile import compiled, compiled_sums
-from scalemani.kernels.rows.distances import squared_distance
+from scalemani.kernels.rows.distances import sketch_distance, squared_distance
+from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis, sketch_precisely
 
 SKETCH_DIMENSIONS = 32  # two cache lines a point: more would only be read more slowly
 SUM_BLOCK = 1024  # points per partial sum of the draw
@@ -25,7 +25,7 @@ def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndar
     Parameters
     ----------
     points : (S, D) real, finite
-    n_landmarks : how many rows to return
+    n_landmarks : L, at most S
     seed : of the draws; the first row is drawn uniformly
 
     Returns
@@ -37,7 +37,10 @@ def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndar
     DataError
         When `points` has fewer than `n_landmarks` distinct rows.
 
-    Source: Arthur and Vassilvitskii, k-means++: the advantages of careful seeding, 2007, section 2.2.
+    References
+    ----------
+    Arthur and Vassilvitskii, k-means++: the advantages of careful seeding, 2007, section 2.2; as "k-means++" in
+    [LLL] 4.4.
     """
     draws = generator(seed, "landmarks/kmeans++").random(n_landmarks)
     first = min(int(draws[0] * len(points)), len(points) - 1)
@@ -47,8 +50,24 @@ def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndar
 def minmax_landmarks(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
     """Return rows chosen farthest first, each the farthest from all before, ties by row, after a uniformly drawn one.
 
-    Parameters, returns and errors as `kmeans_plus_plus`. Source: Gonzalez, Clustering to minimize the maximum
-    intercluster distance, 1985; as `minmax` in [LLL] 4.4.
+    Parameters
+    ----------
+    points : (S, D) real, finite
+    n_landmarks : L, at most S
+    seed : of the first row
+
+    Returns
+    -------
+    (n_landmarks,) int64, in the order chosen, no two with equal coordinates
+
+    Raises
+    ------
+    DataError
+        When `points` has fewer than `n_landmarks` distinct rows.
+
+    References
+    ----------
+    Gonzalez, Clustering to minimize the maximum intercluster distance, 1985; as "MinMax" in [LLL] 4.4.
     """
     first = int(generator(seed, "landmarks/minmax").integers(len(points)))
     return _seed(points, n_landmarks, first, np.empty(0))
@@ -56,9 +75,9 @@ def minmax_landmarks(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndar
 
 def _seed(points: np.ndarray, n_landmarks: int, first: int, uniforms: np.ndarray) -> np.ndarray:
     rows = np.ascontiguousarray(points)
-    mean, basis = principal_basis(rows, SKETCH_DIMENSIONS)
-    scale = float(np.abs(rows[0] - mean).max()) or 1.0
-    sketch = _sketch(rows, mean, basis, scale)
+    basis = pruning_basis(rows, SKETCH_DIMENSIONS)
+    scale = float(np.abs(rows[0] - basis.mean).max()) or 1.0
+    sketch = _short_sketches(rows, basis._replace(scale=scale))
     picked = np.full(n_landmarks, -1, dtype=np.int64)
     picked[0] = first
     n_picked = _pick(rows, sketch, scale**2, picked, uniforms)
@@ -70,12 +89,12 @@ def _seed(points: np.ndarray, n_landmarks: int, first: int, uniforms: np.ndarray
     return picked
 
 
-def _sketch(rows: np.ndarray, mean: np.ndarray, basis: np.ndarray, scale: float) -> np.ndarray:
-    width = min(basis.shape[1], SKETCH_DIMENSIONS)
+def _short_sketches(rows: np.ndarray, basis: SketchBasis) -> np.ndarray:
+    width = min(basis.axes.shape[1], SKETCH_DIMENSIONS)
     sketch = np.empty((len(rows), width), dtype=np.float32)
     for start in range(0, len(rows), SUM_BLOCK):  # in blocks: the projection is float64, and the points may be bytes
         block = slice(start, start + SUM_BLOCK)
-        sketch[block] = project(rows[block], mean, basis, scale)[:, :width]
+        sketch[block] = sketch_precisely(rows[block], basis)[:, :width]
     return sketch
 
 
@@ -104,23 +123,15 @@ def _square_sum(row: np.ndarray) -> float:
     return np.float64(total)
 
 
-@compiled_sums
-def _sketch_distance(a: np.ndarray, b: np.ndarray) -> float:
-    total = np.float32(0)
-    for j in range(a.shape[0]):
-        difference = a[j] - b[j]
-        total += difference * difference
-    return np.float64(total)
-
-
 @compiled
 def _lower(
     rows: np.ndarray, sketch: np.ndarray, norms: np.ndarray, unit: float, landmark: int, least: np.ndarray
 ) -> None:
     """Lower `least` to the squared distances to one more landmark; a bound that is not finite skips nothing."""
-    center, center_norm, center_sketch = rows[landmark], norms[landmark], sketch[landmark]
+    center, center_norm = rows[landmark], norms[landmark]
     for i in range(rows.shape[0]):
-        bound = _sketch_distance(sketch[i], center_sketch) * (1.0 - RELATIVE_MARGIN) - norms[i] - center_norm
+        square = np.float64(sketch_distance(sketch, i, landmark))
+        bound = square * (1.0 - RELATIVE_MARGIN) - norms[i] - center_norm
         if least[i] < bound * unit < np.inf:
             continue
         distance = squared_distance(rows[i], center, least[i])

@@ -1,4 +1,4 @@
-"""Landmarks at random, and spread by dropping one of each of the closest pairs; no coordinates twice."""
+"""Random landmarks, and random ones thinned by dropping one of each closest pair; no coordinates twice."""
 
 import hashlib
 import heapq
@@ -19,10 +19,20 @@ SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are
 
 
 def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
-    """Return distinct rows in the order drawn, uniformly: (min(n_drawn, n_rows),) int64.
+    """Return distinct rows drawn uniformly, in the order drawn.
 
-    The first m of n drawn rows are the m drawn rows, so that a caller can ask for more. A row's place is a function of
-    the seed, the stage and the row.
+    The first m of n drawn rows are the m drawn rows, so that a caller can ask for more. When a row is drawn is a
+    function of the seed, the stage and the row.
+
+    Parameters
+    ----------
+    n_rows : N
+    n_drawn : how many
+    seed, stage : key of the draws
+
+    Returns
+    -------
+    (min(n_drawn, n_rows),) int64
     """
     rows, words = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
     for start in range(0, n_rows, WORDS_BLOCK):
@@ -36,7 +46,7 @@ def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
 
 
 def first_of_equal_rows(points: np.ndarray) -> np.ndarray:
-    """Return the positions of rows whose coordinates no earlier row has, ascending: (m,) int64."""
+    """Return the rows of `points` (n, D) whose coordinates no earlier row has, ascending: (m,) int64. -0.0 is 0.0."""
     seen: set[bytes] = set()
     kept = []
     for position, row in enumerate(points):
@@ -55,15 +65,19 @@ def random_landmarks(
     gather: Callable[[np.ndarray], np.ndarray] | None = None,
     stage: str = "random",
 ) -> np.ndarray:
-    """Return rows drawn uniformly without replacement, no two with equal coordinates: (n_landmarks,) int64, ascending.
+    """Return rows drawn uniformly without replacement, no two with equal coordinates.
 
     Parameters
     ----------
     n_rows : N
-    n_landmarks : how many
+    n_landmarks : L, at most N
     seed, stage : key of the draws, which are by global row and know no blocks
-    gather : reads points (m, D) at ascending rows (m,), so that repeated coordinates are passed over; without it
+    gather : reads points (m, D) at ascending rows (m,) int64, so that repeated coordinates are passed over; without it
         they are not noticed
+
+    Returns
+    -------
+    (n_landmarks,) int64, ascending
 
     Raises
     ------
@@ -100,18 +114,26 @@ def n_spread_candidates(n_landmarks: int, n_rows: int) -> int:
 def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
     """Return the `n_landmarks` candidates that are left when the closest pairs have lost one point each.
 
-    The closest pair of those left loses one of its two points, drawn at random, until `n_landmarks` are left. Source:
-    [LLL] 4.4, which takes all M pairs at once; one at a time never drops both points of a pair.
+    The closest pair of those left loses one of its two points, drawn at random, until `n_landmarks` are left.
 
     Parameters
     ----------
-    candidates : (L + M, D) distinct random points; M decides how evenly the landmarks spread
+    candidates : (L + M, D) real, distinct random points; M decides how evenly the landmarks spread
     n_landmarks : L
     seed : of the draws
 
     Returns
     -------
-    (n_landmarks,) int64 positions among the candidates, ascending
+    (n_landmarks,) int64, row numbers of candidates, ascending
+
+    Raises
+    ------
+    DataError
+        When there are fewer candidates than landmarks.
+
+    References
+    ----------
+    [LLL] 4.4, which takes all M pairs at once; one at a time never drops both points of a pair.
     """
     n_candidates = len(candidates)
     if n_landmarks > n_candidates:

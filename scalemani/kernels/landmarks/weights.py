@@ -1,13 +1,15 @@
 """Z: each point as a combination of its nearest landmarks, with weights that sum to one.
 
-The weights solve the local problem of locally linear embedding (Roweis and Saul 2000) with landmarks as neighbours
-(Vladymyrov and Carreira-Perpinan, Locally linear landmarks, section 2): min |y - sum_i z_i l_i|^2 under sum_i z_i = 1.
+The weights solve the local problem of locally linear embedding with landmarks as neighbours: minimise
+|y - sum_i z_i l_i|^2 subject to sum_i z_i = 1.
+
+Source: Roweis and Saul, Nonlinear dimensionality reduction by locally linear embedding, 2000; [LLL] 4.3.
 """
 
 import numpy as np
 
-from scalemani.kernels.landmarks.sketches import comparable
 from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.rows.distances import comparable
 
 # More landmarks than columns leave the weights undetermined: the value of locally linear embedding spreads them evenly.
 SINGULAR_REGULARIZATION = 1e-3
@@ -33,15 +35,15 @@ def local_weights(
 
     Parameters
     ----------
-    points : (n, D) real
-    landmarks : (L, D) real
-    indices : (n, K_Z) distinct landmarks of each point, as from `nearest_landmarks`
+    points : (n, D) real, finite
+    landmarks : (L, D) real, finite
+    indices : (n, K_Z) int, distinct landmarks of each point, as from `nearest_landmarks`
     regularization : eps; by default 1e-3 when K_Z > D and 1e-10 otherwise. Raised a thousandfold, repeatedly, for a row
         whose matrix is still not positive definite to rounding
 
     Returns
     -------
-    (n, K_Z) float64, beside `indices`
+    (n, K_Z) float64, the weights of the landmarks in `indices`; zeros are kept
     """
     rows, columns = comparable(points, landmarks)
     eps = default_regularization(indices.shape[1], rows.shape[1]) if regularization is None else float(regularization)
@@ -58,10 +60,19 @@ def local_weights(
 def reconstruction_errors(
     points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Return |y - sum_i z_i l_i| / min_i |y - l_i| for each point: (n,) float64.
+    """Return how well each point is reconstructed: |y - sum_i z_i l_i| / min_i |y - l_i|.
 
-    0: the point lies in the span of its landmarks (or is one); 1: the weights are no better than the nearest landmark
-    alone. The optimum never exceeds 1; regularization can, slightly.
+    Parameters
+    ----------
+    points : (n, D) real, finite
+    landmarks : (L, D) real, finite
+    indices : (n, K_Z) int, landmarks of each point
+    values : (n, K_Z) float64, their weights, as from `local_weights`
+
+    Returns
+    -------
+    (n,) float64. 0: the point lies in the span of its landmarks (or is one). 1: the weights are no better than the
+    nearest landmark alone. The optimum never exceeds 1; regularization can, slightly
     """
     rows, columns = comparable(points, landmarks)
     errors = np.empty(len(rows), dtype=np.float64)

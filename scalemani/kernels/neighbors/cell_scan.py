@@ -1,7 +1,7 @@
-"""Candidates for the neighbours of points, by scanning the cells near them.
+"""Candidates for the neighbours of points, by scanning the sketches in the cells near them.
 
-Sketches alone are looked at; exact distances settle the candidates in `neighbors.refine_neighbors`.
-Rows are "work rows": the points sorted by cell, so that a cell is a contiguous range of rows.
+Rows are "work rows": the points sorted by cell, so that a cell is a contiguous range of rows. Exact distances choose
+among the candidates in `rerank`.
 """
 
 from collections.abc import Iterator
@@ -9,9 +9,11 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.lane_instructions import ITEM_BYTES
 from scalemani.kernels.machine.prefetch import CACHE_LINE_BYTES, prefetch_line
+from scalemani.kernels.neighbors.cells import cells_that_hold
 from scalemani.kernels.rows.products import (
     PANEL_ROWS,
     QUERY_GROUP,
@@ -26,6 +28,7 @@ from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, keep_sma
 
 EMPTY = np.int32(-1)
 ROWS_AT_ONCE = 8192  # of cells that are scanned one after the other: 2 MiB of sketches
+QUERIES_AT_ONCE = 256  # of those that may visit all cells
 PREFETCHED_BYTES = 128  # of the values and of the labels that a pool goes on with
 POOL_PER_CANDIDATE = 3  # room in a pool for each candidate asked for, beside that for one more panel
 
@@ -58,11 +61,20 @@ def search_cells(
 ) -> np.ndarray:
     """Return the rows of smallest sketch distance among the cells that each query visits.
 
-    sketches: (N, s) float32, all work rows. cell_offsets: (C + 1,), cell c is rows [offsets[c], offsets[c + 1]).
-    probes: (n, m) distinct cells visited by each of n queries, nearest first, -1 for none; the queries are the work
-    rows from `start` on. Returns (n, n_candidates) int32 in no particular order: the nearest of the rows visited,
-    at least four fifths of `n_candidates` if the cells hold as many, and -1 in the rest. A query is never its own
-    candidate. Each row of the answer depends on its own query only.
+    Each row of the answer depends on its own query only.
+
+    Parameters
+    ----------
+    sketches : (N, s) float32, of all work rows
+    cell_offsets : (C + 1,) int64, cell c is rows [offsets[c], offsets[c + 1])
+    probes : (n, m) int32, distinct cells that each of n queries visits, nearest first, -1 for none
+    start : the queries are the work rows from `start` on
+    n_candidates : most candidates of a query
+
+    Returns
+    -------
+    (n, n_candidates) int32, in no particular order: the nearest of the rows visited, at least four fifths of
+    `n_candidates` if the cells hold as many, and -1 in the rest; never the query itself
     """
     n_queries = probes.shape[0]
     capacity = POOL_PER_CANDIDATE * n_candidates + PANEL_ROWS + POOL_MARGIN
@@ -75,7 +87,7 @@ def search_cells(
     queries = sketches[start : start + n_queries]
     # The nearest cells first: they bring the bounds down before the other cells are looked at.
     for own in (probes[:, :1], probes[:, 1:]):
-        visits = visits_by_cell(own, cell_offsets.size - 1)
+        visits = _visits_by_cell(own, cell_offsets.size - 1)
         for low, high in _cell_ranges(visits, cell_offsets):
             rows, offsets = sketches[cell_offsets[low] : cell_offsets[high]], cell_offsets[low : high + 1]
             _scan_cells(rows, offsets, visits, low, (queries, start), pools, n_candidates)
@@ -83,6 +95,44 @@ def search_cells(
     candidates = np.full((n_queries, n_candidates), EMPTY, dtype=np.int32)
     _hand_over(pools, candidates)
     return candidates
+
+
+def search_enough_cells(
+    sketches: RowSlices,
+    cell_offsets: np.ndarray,
+    centroids: np.ndarray,
+    probes: np.ndarray,
+    start: int,
+    n_candidates: int,
+) -> np.ndarray:
+    """Return what `search_cells` does, but let queries visit further cells where theirs hold too few rows.
+
+    Parameters
+    ----------
+    sketches, cell_offsets, probes, start, n_candidates : as in `search_cells`
+    centroids : (C, s) float32, of the cells, which are visited nearest first until they hold `n_candidates` rows and
+        the query itself
+
+    Returns
+    -------
+    (n, n_candidates) int32, as of `search_cells`
+    """
+    candidates = search_cells(sketches, cell_offsets, probes, start, n_candidates)
+    sizes = np.diff(cell_offsets)
+    visited = np.where(probes >= 0, sizes[probes], 0).sum(axis=1)
+    for first, last in _ranges_of(np.flatnonzero(visited <= n_candidates)):
+        queries = sketches[start + first : start + last]
+        further = cells_that_hold(n_candidates + 1, queries, centroids, sizes)
+        candidates[first:last] = search_cells(sketches, cell_offsets, further, start + first, n_candidates)
+    return candidates
+
+
+def _ranges_of(numbers: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Yield the ranges [first, last) of consecutive numbers, at most QUERIES_AT_ONCE long."""
+    for run in np.split(numbers, np.flatnonzero(np.diff(numbers) > 1) + 1):
+        for first in range(0, len(run), QUERIES_AT_ONCE):
+            part = run[first : first + QUERIES_AT_ONCE]
+            yield int(part[0]), int(part[-1]) + 1
 
 
 def _cell_ranges(visits: Visits, cell_offsets: np.ndarray) -> Iterator[tuple[int, int]]:
@@ -95,6 +145,11 @@ def _cell_ranges(visits: Visits, cell_offsets: np.ndarray) -> Iterator[tuple[int
         last = max(first, int(fitting) - 1)
         yield int(visited[first]), int(visited[last]) + 1
         first = last + 1
+
+
+def _visits_by_cell(probes: np.ndarray, n_cells: int) -> Visits:
+    visits, offsets = group_by(probes.ravel(), n_cells)
+    return Visits(visits // max(probes.shape[1], 1), offsets)
 
 
 @compiled
@@ -140,26 +195,6 @@ def _cut_pool(pools: Pools, i: int, n_candidates: int) -> None:
         pools.counts[i], pools.bounds[i] = keep_smallest(
             pools.values, pools.labels, i, pools.counts[i], pools.bounds[i], n_candidates
         )
-
-
-@compiled
-def visits_by_cell(probes: np.ndarray, n_cells: int) -> Visits:
-    """Return the queries that visit each cell."""
-    offsets = np.zeros(n_cells + 1, dtype=np.int64)
-    for i in range(probes.shape[0]):
-        for j in range(probes.shape[1]):
-            if probes[i, j] >= 0:
-                offsets[probes[i, j] + 1] += 1
-    offsets = np.cumsum(offsets)
-    visits = np.empty(offsets[-1], dtype=np.int64)
-    filled = offsets[:-1].copy()
-    for i in range(probes.shape[0]):
-        for j in range(probes.shape[1]):
-            cell = probes[i, j]
-            if cell >= 0:
-                visits[filled[cell]] = i
-                filled[cell] += 1
-    return Visits(visits, offsets)
 
 
 @compiled

@@ -29,9 +29,19 @@ class Nearest(NamedTuple):
 
 @compiled
 def nearest_cells(sketches: np.ndarray, centroids: np.ndarray, n_probes: int) -> np.ndarray:
-    """Return the cells of the nearest centroids (C, s) to each sketch (n, s): (n, min(n_probes, C)) int32, ascending.
+    """Return the cells whose centroids are nearest to each sketch.
 
     Distances are formed in float32; ties go to the smaller number. A row of the answer depends on its sketch only.
+
+    Parameters
+    ----------
+    sketches : (n, s) float32
+    centroids : (C, s) float32
+    n_probes : cells for each sketch
+
+    Returns
+    -------
+    (n, min(n_probes, C)) int32, ascending by distance
     """
     nearest = _no_cells(sketches.shape[0], min(n_probes, centroids.shape[0]))
     _offer_cells(sketches, 0, sketches.shape[0], centroids, nearest)
@@ -48,11 +58,22 @@ def nearest_nearby_cells(
     nearby: np.ndarray,
     n_probes: int,
 ) -> np.ndarray:
-    """Return the cells nearest to work rows `start` to `stop`, among those near the cell that a row lies in.
+    """Return the cells nearest to work rows, among those near the cell that a row lies in.
 
-    sketches: (N, s) float32. cell_offsets: (C + 1,), cell c is rows [offsets[c], offsets[c + 1]). nearby: (C, m >=
-    n_probes) int32, cells near each cell. Returns (stop - start, n_probes) int32, ascending by distance of the
-    centroids (C, s). A row of the answer depends on its own sketch only.
+    A row of the answer depends on its own sketch only.
+
+    Parameters
+    ----------
+    sketches : (N, s) float32, of all work rows
+    start, stop : the rows that are asked about
+    cell_offsets : (C + 1,) int64, cell c is rows [offsets[c], offsets[c + 1])
+    centroids : (C, s) float32
+    nearby : (C, m) int32, cells near each cell
+    n_probes : cells for each row, at most m
+
+    Returns
+    -------
+    (stop - start, n_probes) int32, ascending by distance of the centroids
     """
     probes = np.empty((stop - start, n_probes), dtype=np.int32)
     first = start
@@ -67,6 +88,29 @@ def nearest_nearby_cells(
                     probes[first - start + i, j] = nearby[cell, place] if place >= 0 else -1
             first = last
     return probes
+
+
+def cells_that_hold(n_rows: int, sketches: np.ndarray, centroids: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return the nearest cells to each sketch that hold a number of rows together, or all cells.
+
+    Parameters
+    ----------
+    n_rows : to be held
+    sketches : (n, s) float32
+    centroids : (C, s) float32, of the cells
+    sizes : (C,) int64, rows in each cell
+
+    Returns
+    -------
+    (n, m) int32, cells ascending by distance, -1 for none; a row of the answer depends on its sketch only
+    """
+    width, n_cells = 1, len(centroids)
+    while True:
+        width = min(4 * width, n_cells)
+        cells = nearest_cells(sketches, centroids, width)
+        total = np.cumsum(sizes[cells], axis=1)
+        if width == n_cells or (total[:, -1] >= n_rows).all():
+            return np.where(total - sizes[cells] < n_rows, cells, np.int32(-1))
 
 
 @compiled
@@ -104,10 +148,22 @@ def _offer_cells(sketches: np.ndarray, start: int, stop: int, centroids: np.ndar
 
 
 def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator, n_iterations: int = 10) -> np.ndarray:
-    """Return the centroids of a k-means of `sample` (n, s), in locality order: (min(n_cells, n), s) float32.
+    """Return the centroids of a k-means of sketches, in locality order.
 
     Lloyd's iterations from distinct random rows of the sample; a cell that runs empty starts again at the row
-    farthest from its centroid.
+    farthest from its centroid. Cells only have to be small and compact, so float32 distances and few iterations do;
+    `landmarks.kmeans` is for clusters that are a result, `landmarks.minibatch` for more points than memory holds.
+
+    Parameters
+    ----------
+    sample : (n, s) float32
+    n_cells : C, cut to n
+    generator : of the first centroids
+    n_iterations : default 10
+
+    Returns
+    -------
+    (min(C, n), s) float32
     """
     n_cells = min(n_cells, sample.shape[0])
     centroids = sample[np.sort(generator.choice(sample.shape[0], n_cells, replace=False))]
@@ -143,7 +199,7 @@ def _cell_means(
 
 
 def locality_order(centroids: np.ndarray) -> np.ndarray:
-    """Return an order of `centroids` (C, s) in which near ones stand near each other: (C,) int64.
+    """Return an order of `centroids` (C, s) in which those next to each other are near in space: (C,) int64.
 
     Recursive bisection at the median of the first principal direction; each half begins at its end nearer to what
     went before.
@@ -173,18 +229,3 @@ def _bisect(points: np.ndarray, order: np.ndarray, before: np.ndarray) -> None:
     order[:] = order[ranked]
     _bisect(points, order[:half], before)
     _bisect(points, order[half:], points[order[half - 1]])
-
-
-@compiled
-def group_by_cell(cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order that sorts rows by cell, stably (n,), and where each cell starts (n_cells + 1,), int64."""
-    offsets = np.zeros(n_cells + 1, dtype=np.int64)
-    for i in range(cells.size):
-        offsets[cells[i] + 1] += 1
-    offsets = np.cumsum(offsets)
-    filled = offsets[:-1].copy()
-    order = np.empty(cells.size, dtype=np.int64)
-    for i in range(cells.size):
-        order[filled[cells[i]]] = i
-        filled[cells[i]] += 1
-    return order, offsets

@@ -44,11 +44,21 @@ def exact_neighbors(
 ) -> Neighbors:
     """Return the nearest of the known neighbours and a block of rows, by exact distance, ties by index.
 
-    query_labels: (n,) the index of each query, which is never its own neighbour; -1 for a query from elsewhere.
-    start: the index of the first of the `rows`, none of which is among the `known` neighbours (n, k). limits: (n,)
-    distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them. Blocks of rows are
-    taken one after the other, or apart and joined by `merge_neighbors`. Exact as long as float32 rounding stays
-    under ROUNDING_SHARE of the lengths of the sketches.
+    Blocks of rows are taken one after the other, or each by itself and joined by `merge_neighbors`. Exact as long as
+    float32 rounding stays under ROUNDING_SHARE of the lengths of the sketches.
+
+    Parameters
+    ----------
+    queries : n points with their sketches
+    query_labels : (n,) int, the index of each query, which is never its own neighbour; -1 for a query that is no row
+    rows : u points with their sketches, of the same dtype and basis
+    start : index of the first of the rows
+    known : (n, k) neighbours, none of them among the rows
+    limits : (n,) distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them
+
+    Returns
+    -------
+    Neighbors (n, k) in the dtypes of `known`
     """
     indices, distances = known.indices.copy(), known.distances.copy()
     query_points, row_points = queries.points, rows.points  # fields taken in a loop would be counted as references
@@ -90,7 +100,7 @@ def exact_neighbors(
 
 @compiled
 def squared_lengths(sketches: np.ndarray) -> np.ndarray:
-    """Return the squared lengths of `sketches` (n, s): (n,) float64."""
+    """Return the squared lengths (n,) float64 of `sketches` (n, s) float32."""
     squares = np.zeros(sketches.shape[0])
     for i in range(sketches.shape[0]):
         for d in range(sketches.shape[1]):

@@ -1,13 +1,17 @@
-"""Candidates for the neighbours of points among the neighbours of their neighbours, by sketches alone."""
+"""Candidates for the neighbours of points among the neighbours of their neighbours, by sketches alone.
+
+Source: Dong, Charikar and Li, Efficient k-nearest neighbor graph construction for generic similarity measures, 2011
+(NN-descent). Pairs of which neither edge is fresh are skipped as there. Every point collects its own candidates, so
+that rows can be computed side by side.
+"""
 
 from typing import NamedTuple
 
-import numba
 import numpy as np
-from numba.extending import overload
 
-from scalemani.kernels.machine.compile import REASSOCIATE, compiled
+from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.prefetch import prefetch_row
+from scalemani.kernels.rows.distances import sketch_distance
 from scalemani.kernels.rows.smallest import POOL_MARGIN, keep_smallest
 
 NONE = np.int32(-1)
@@ -16,7 +20,7 @@ PREFETCH_AHEAD = np.uint64(8)  # sketches, each some 10 ns of work: they lie all
 WORD_BITS, BIT_MASK, ONE, ZERO = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(0)
 
 
-class Edges(NamedTuple):
+class NeighborLists(NamedTuple):
     """Rows of a neighbour graph, and which of their entries the last round brought in."""
 
     indices: np.ndarray  # (n, k) int32 rows, -1 where there is none
@@ -27,20 +31,28 @@ class Edges(NamedTuple):
 def propose_neighbors(
     sketches: np.ndarray,
     start: int,
-    own: Edges,
+    own: NeighborLists,
     sources: np.ndarray,
-    lists: Edges,
+    lists: NeighborLists,
     limits: np.ndarray,
     n_candidates: int,
 ) -> np.ndarray:
     """Return the rows of smallest sketch distance among the neighbours of each query's neighbours.
 
-    sketches: (N, s) float32 or int8, all work rows; the queries are the n rows from `start` on, with edges `own` (n,
-    k). sources: (n, w <= k), where in `lists` (u, any width) the edges of each of the first w neighbours stand, -1 for
-    none. limits: (n,) squared sketch distance from which on a row cannot become a neighbour. Pairs of two edges of
-    which neither is fresh were looked at in an earlier round and are skipped. Returns (n, n_candidates) int32 in no
-    particular order, at least four fifths of them if there are as many, -1 in the rest: never the query, never one of
-    its neighbours, no row twice.
+    Parameters
+    ----------
+    sketches : (N, s) float32 or int8, of all work rows
+    start : the queries are the n work rows from `start` on
+    own : (n, k) lists of the queries
+    sources : (n, w) int, w <= k, the row of `lists` that is the list of each of the first w neighbours, -1 for none
+    lists : (u, any width) lists of neighbours
+    limits : (n,) float32, squared sketch distance from which on a row cannot become a neighbour
+    n_candidates : most candidates of a query
+
+    Returns
+    -------
+    (n, n_candidates) int32, in no particular order: at least four fifths of `n_candidates` if there are as many, -1 in
+    the rest; never the query, never one of its neighbours, no row twice
     """
     n_queries, n_neighbors = own.indices.shape
     candidates = np.full((n_queries, n_candidates), NONE, dtype=np.int32)
@@ -69,7 +81,7 @@ def propose_neighbors(
 
 
 @compiled
-def _known_rows(row: int, query: int, own: Edges, seen: np.ndarray, rows: np.ndarray) -> int:
+def _known_rows(row: int, query: int, own: NeighborLists, seen: np.ndarray, rows: np.ndarray) -> int:
     """Write a query and its neighbours into `rows` and mark them in `seen`; return how many they are."""
     i, count = np.uint64(query), ONE
     rows[ZERO] = row
@@ -84,7 +96,13 @@ def _known_rows(row: int, query: int, own: Edges, seen: np.ndarray, rows: np.nda
 
 @compiled
 def _new_rows(
-    query: int, own: Edges, sources: np.ndarray, lists: Edges, seen: np.ndarray, rows: np.ndarray, n_known: int
+    query: int,
+    own: NeighborLists,
+    sources: np.ndarray,
+    lists: NeighborLists,
+    seen: np.ndarray,
+    rows: np.ndarray,
+    n_known: int,
 ) -> int:
     """Append the neighbours of a query's neighbours that are not marked in `seen`, and mark them; return how many.
 
@@ -100,37 +118,8 @@ def _new_rows(
             row = lists.indices[source, l]
             if row >= 0 and (own.fresh[i, j] or lists.fresh[source, l]):
                 word, bit = np.uint64(row) >> WORD_BITS, ONE << (np.uint64(row) & BIT_MASK)
-                held = seen[word]
+                marks = seen[word]
                 rows[count] = row
-                count += np.uint64((held & bit) == ZERO)
-                seen[word] = held | bit
+                count += np.uint64((marks & bit) == ZERO)
+                seen[word] = marks | bit
     return np.int64(count)
-
-
-def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
-    """Return the squared distance of two of the `sketches` (N, s): in float32, exact for int8 and s <= 256.
-
-    Compiled code only.
-    """
-    raise NotImplementedError("sketch_distance is called from compiled code")
-
-
-def _byte_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
-    a, b, total = np.uint64(row_a), np.uint64(row_b), np.int32(0)
-    for d in range(np.uint64(sketches.shape[1])):
-        difference = np.int16(np.int16(sketches[a, d]) - np.int16(sketches[b, d]))
-        total = np.int32(total + np.int32(difference) * np.int32(difference))
-    return np.float32(total)
-
-
-def _float_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
-    a, b, total = np.uint64(row_a), np.uint64(row_b), np.float32(0.0)
-    for d in range(np.uint64(sketches.shape[1])):
-        difference = sketches[a, d] - sketches[b, d]
-        total += difference * difference
-    return total
-
-
-@overload(sketch_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
-def _sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
-    return _byte_distance if sketches.dtype == numba.int8 else _float_distance

@@ -1,4 +1,4 @@
-"""Exact distances for candidate neighbours, exact search, merging and recall."""
+"""Lists of nearest neighbours: candidates ranked by exact distance, two sets of lists merged, the recall of lists."""
 
 from typing import NamedTuple
 
@@ -24,13 +24,13 @@ class Neighbors(NamedTuple):
 
 
 def no_neighbors(n_queries: int, n_neighbors: int) -> Neighbors:
-    """Return empty lists of (n_queries, n_neighbors): -1 int32 and inf float64."""
+    """Return empty lists (n_queries, n_neighbors): indices -1 in int32, distances inf in float64."""
     shape = (n_queries, n_neighbors)
     return Neighbors(np.full(shape, -1, dtype=np.int32), np.full(shape, np.inf))
 
 
 class Entries(NamedTuple):
-    """Those that may join the neighbours of a query: first as they were measured, then in order."""
+    """A batch of candidates that may join the list of a query: row 0 as they were measured, row 1 in order."""
 
     labels: np.ndarray  # (2, batch) of the dtype of the lists
     distances: np.ndarray  # (2, batch) of the dtype of the lists, so that ties stay ties
@@ -42,9 +42,19 @@ def refine_neighbors(
 ) -> tuple[Neighbors, np.ndarray]:
     """Return the nearest of the known neighbours and the candidates, by exact distance, and which are new.
 
-    queries: (n, D). rows: (u, D), same dtype, and labels: (u,) the index of each. candidates: (n, c) places in `rows`,
-    -1 for none; no candidate is the query, comes twice, or is among the `known` neighbours (n, k) of its query.
-    Returns Neighbors of the shapes and dtypes of `known`, and (n, k) bool, true where a candidate entered.
+    Parameters
+    ----------
+    queries : (n, D) real
+    rows : (u, D) of the same dtype
+    labels : (u,) int, the index of each row
+    candidates : (n, c) int, positions in `rows`, -1 for none; no candidate is the query, comes twice, or is among the
+        known neighbours of its query
+    known : (n, k) neighbours
+
+    Returns
+    -------
+    neighbors : Neighbors (n, k) in the dtypes of `known`
+    fresh : (n, k) bool, true where a candidate entered
     """
     indices, distances = known.indices.copy(), known.distances.copy()
     fresh = np.zeros(indices.shape, dtype=np.bool_)
@@ -97,51 +107,55 @@ def _join_entries(
 ) -> None:
     """Merge an ordered batch into the lists of a query, from the end, so that nothing is overwritten unread."""
     labels, measured, ordered = entries.labels, entries.distances, 1
-    i, place = np.int64(query), indices.shape[1] - 1
-    held, new = _last_kept(indices, distances, i, entries, np.int64(n_entries))
+    i, column = np.int64(query), indices.shape[1] - 1
+    old, new = _last_kept(indices, distances, i, entries, np.int64(n_entries))
     while new >= 0:
-        # an empty place stands behind everything: its distance is infinite
-        later = held >= 0 and (
-            distances[i, held] > measured[ordered, new]
-            or (distances[i, held] == measured[ordered, new] and indices[i, held] > labels[ordered, new])
+        # an empty column comes after everything: its distance is infinite
+        later = old >= 0 and (
+            distances[i, old] > measured[ordered, new]
+            or (distances[i, old] == measured[ordered, new] and indices[i, old] > labels[ordered, new])
         )
         if later:
-            indices[i, place], distances[i, place], fresh[i, place] = (
-                indices[i, held],
-                distances[i, held],
-                fresh[i, held],
-            )
-            held -= 1
+            indices[i, column], distances[i, column] = indices[i, old], distances[i, old]
+            fresh[i, column] = fresh[i, old]
+            old -= 1
         else:
-            indices[i, place], distances[i, place] = labels[ordered, new], measured[ordered, new]
-            fresh[i, place] = True
+            indices[i, column], distances[i, column] = labels[ordered, new], measured[ordered, new]
+            fresh[i, column] = True
             new -= 1
-        place -= 1
+        column -= 1
 
 
 @compiled
 def _last_kept(
     indices: np.ndarray, distances: np.ndarray, query: int, entries: Entries, n_entries: int
 ) -> tuple[int, int]:
-    """Return the places of the last neighbour and of the last ordered entry that stand among the k nearest of both."""
-    i, held, new = query, 0, 0
-    while held + new < indices.shape[1]:
+    """Return the numbers of the last old neighbour and of the last ordered entry among the k nearest of both."""
+    i, old, new = query, 0, 0
+    while old + new < indices.shape[1]:
         first = new < n_entries and (
-            entries.distances[1, new] < distances[i, held]
-            or (entries.distances[1, new] == distances[i, held] and entries.labels[1, new] < indices[i, held])
+            entries.distances[1, new] < distances[i, old]
+            or (entries.distances[1, new] == distances[i, old] and entries.labels[1, new] < indices[i, old])
         )
         if first:
             new += 1
         else:
-            held += 1
-    return held - 1, new - 1
+            old += 1
+    return old - 1, new - 1
 
 
 @compiled
 def merge_neighbors(a: Neighbors, b: Neighbors, n_neighbors: int) -> Neighbors:
-    """Return the nearest `n_neighbors` of two sets of lists (n, any width) of the same queries.
+    """Return the nearest neighbours in two sets of lists of the same queries.
 
-    Ascending by distance, ties by index; an index that stands in both lists is taken once. Dtypes are those of `a`.
+    Parameters
+    ----------
+    a, b : neighbours (n, any width); an index that is in both lists of a query is taken once
+    n_neighbors : k
+
+    Returns
+    -------
+    Neighbors (n, k) in the dtypes of `a`, ascending by distance, ties by index
     """
     n_queries = a.indices.shape[0]
     indices = np.full((n_queries, n_neighbors), -1, dtype=a.indices.dtype)
@@ -150,24 +164,30 @@ def merge_neighbors(a: Neighbors, b: Neighbors, n_neighbors: int) -> Neighbors:
         for lists in (a, b):
             for j in range(lists.indices.shape[1]):
                 index = lists.indices[i, j]
-                if index >= 0 and not _holds(indices[i], index):
+                if index >= 0 and not _contains(indices[i], index):
                     insert_neighbor(indices, distances, i, index, lists.distances[i, j])
     return Neighbors(indices, distances)
 
 
 @compiled
-def _holds(indices: np.ndarray, index: int) -> bool:
-    """Tell whether `index` stands in `indices`."""
-    for held in indices:  # noqa: SIM110 - a loop is what numba compiles
-        if held == index:
+def _contains(indices: np.ndarray, index: int) -> bool:
+    for other in indices:  # noqa: SIM110 - a loop is what numba compiles
+        if other == index:
             return True
     return False
 
 
 def recall_at_k(found_distances: np.ndarray, true_distances: np.ndarray) -> float:
-    """Return the share of found neighbours (n, k) no farther than the true k-th neighbour (n, k), ascending.
+    """Return the share of neighbours that are no farther than the true k-th neighbour: ties count as found.
 
-    Ties count as found, and so do distances that differ by the rounding of float32.
+    Parameters
+    ----------
+    found_distances : (n, k) float32 or float64, to the neighbours of n queries that a search found, inf for none
+    true_distances : (n, k) likewise, to the true neighbours, ascending
+
+    Returns
+    -------
+    float in [0, 1], 1 for no queries. Distances that differ by the rounding of float32 count as equal
     """
     if found_distances.size == 0:
         return 1.0

@@ -1,13 +1,18 @@
-"""Exact squared Euclidean distances between two rows, by direct difference, in the dtype the points are stored in.
+"""Squared Euclidean distances of two rows, by direct difference.
 
-The expansion |a|^2 - 2ab + |b|^2 is never used here: at an offset of 1e8 it returns noise and negative squares.
+The expansion |a|^2 - 2ab + |b|^2 is never used here: at an offset of 1e8 it returns noise and negative squares. There
+are three functions, which round differently:
+
+squared_row_distance, squared_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit.
+squared_distance_in_one_sum: points; float64, one sum over all coordinates.
+sketch_distance: sketches; float32 (exact for int8).
 """
 
 import numba
 import numpy as np
 from numba.extending import overload
 
-from scalemani.kernels.machine.compile import REASSOCIATE
+from scalemani.kernels.machine.compile import REASSOCIATE, compiled_sums
 
 # Dimensions between two looks at the limit. Loops of a fixed length are half again as quick as others.
 BYTE_BLOCK = np.uint64(256)
@@ -16,20 +21,63 @@ FLOAT_BLOCK = np.uint64(128)
 BYTE_TYPES = (numba.uint8, numba.int8)
 
 
-def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
-    """Return the squared distance of a row of `queries` and one of `rows`, or a partial sum above `limit`.
+def comparable(points: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return two tables whose rows the functions of this file can compare.
 
-    Compiled code only; (n, D) and (u, D) of one dtype. One-byte integers are summed in integers (exact); all else is
-    differenced and summed in float64. The order of summation does not depend on `limit`, and swapping the two rows
-    gives the same bits. Matrices and row numbers are taken because a slice costs more than the distance of two rows
-    of 784 bytes: its references are counted.
+    Parameters
+    ----------
+    points, others : (n, D) and (m, D) real
+
+    Returns
+    -------
+    Both tables C-contiguous and of one dtype: their own where it is the same, else float64
+    """
+    dtype = points.dtype if points.dtype == others.dtype else np.dtype(np.float64)
+    return np.ascontiguousarray(points, dtype=dtype), np.ascontiguousarray(others, dtype=dtype)
+
+
+def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+    """Return the squared distance of a row of one table and a row of another, or a partial sum above a limit.
+
+    Compiled code only. One-byte integers are summed in integers, exactly; all else is differenced and summed in
+    float64. The order of summation does not depend on `limit`, and swapping the two rows gives the same bits. Tables
+    and row numbers are taken because a slice costs more than the distance of two rows of 784 bytes: its references
+    are counted.
+
+    Parameters
+    ----------
+    queries, rows : (n, D) and (u, D) of one real dtype
+    query, row : numbers of the two rows
+    limit : float64; a result above it only says that the distance is above it too
+
+    Returns
+    -------
+    float64
     """
     raise NotImplementedError("squared_row_distance is called from compiled code")
 
 
 def squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-    """Return what `squared_row_distance` does, for two rows (D,) at hand."""
+    """Return what `squared_row_distance` does, to the last bit, of two rows (D,) of one dtype. Compiled code only."""
     raise NotImplementedError("squared_distance is called from compiled code")
+
+
+def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    """Return the squared distance of two rows of `sketches` (N, s): float32, exact for int8 and s <= 256.
+
+    Compiled code only; `sketches` are float32 or int8.
+    """
+    raise NotImplementedError("sketch_distance is called from compiled code")
+
+
+@compiled_sums
+def squared_distance_in_one_sum(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the squared distance of two rows (D,) of real dtypes, differenced and summed in float64."""
+    total = 0.0
+    for column in range(a.shape[0]):
+        difference = np.float64(a[column]) - np.float64(b[column])
+        total += difference * difference
+    return total
 
 
 def _byte_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
@@ -73,6 +121,22 @@ def _float_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int,
     return total
 
 
+def _byte_sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    a, b, total = np.uint64(row_a), np.uint64(row_b), np.int32(0)
+    for d in range(np.uint64(sketches.shape[1])):
+        difference = np.int16(np.int16(sketches[a, d]) - np.int16(sketches[b, d]))
+        total = np.int32(total + np.int32(difference) * np.int32(difference))
+    return np.float32(total)
+
+
+def _float_sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    a, b, total = np.uint64(row_a), np.uint64(row_b), np.float32(0.0)
+    for d in range(np.uint64(sketches.shape[1])):
+        difference = sketches[a, d] - sketches[b, d]
+        total += difference * difference
+    return total
+
+
 # numba asks for the annotations of the implementations; what comes here are numba types, what goes is a function.
 @overload(squared_row_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
 def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
@@ -85,3 +149,8 @@ def _squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
         return squared_row_distance(a.reshape((1, a.size)), 0, b.reshape((1, b.size)), 0, limit)
 
     return of_rows
+
+
+@overload(sketch_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
+def _sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
+    return _byte_sketch_distance if sketches.dtype == numba.int8 else _float_sketch_distance

@@ -1,18 +1,30 @@
-"""Points in Morton order: a curve through the cells of all levels at once, so that every cell is a range of rows."""
+"""Points in Morton order: a curve through the cells of all levels at once, so that every cell is a range of rows.
+
+References
+----------
+G. M. Morton. A computer oriented geodetic data base and a new technique in file sequencing. IBM, 1966.
+"""
 
 import numpy as np
 
+from scalemani.kernels.arrays.coordinates import extremes
 from scalemani.kernels.machine.compile import compiled
 
 LEVELS = {2: 31, 3: 21}  # halvings of the root cell that fit into the 63 bits of a key
-LANES = 24
 _1, _2, _4, _8, _16, _32 = (np.uint64(i) for i in (1, 2, 4, 8, 16, 32))
 
 
 def morton_order(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the keys, ascending (N,) uint64, and the rows of `points` (N, d), d = 2 or 3, in that order (N,) int64.
+    """Sort points along the Morton curve of the smallest cube that holds them.
 
-    The root cell is the smallest cube that holds the points; points in one cell of the last level share a key.
+    Parameters
+    ----------
+    points : (N, d) float64, C-contiguous, finite, d = 2 or 3
+
+    Returns
+    -------
+    keys : (N,) uint64, ascending; points in one cell of the last level share a key
+    rows : (N,) int64, the rows of the points in that order
     """
     if not len(points):
         return np.empty(0, np.uint64), np.empty(0, np.int64)
@@ -21,30 +33,6 @@ def morton_order(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     _write_keys(points, low, float((high - low).max()), LEVELS[points.shape[1]], keys)
     order = np.argsort(keys)
     return keys[order], order
-
-
-@compiled
-def extremes(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the largest coordinates of the contiguous points (N, d), N > 0, d <= 4.
-
-    Lanes hold a whole number of points, so that the loop over them becomes vector code.
-    """
-    n_dims, flat = points.shape[1], points.reshape(points.size)
-    low, high = np.empty(LANES), np.empty(LANES)
-    for lane in range(LANES):
-        low[lane] = high[lane] = flat[lane % n_dims]
-    for first in range(np.uint64(0), np.uint64(len(flat) // LANES), np.uint64(1)):
-        at = first * np.uint64(LANES)
-        for lane in range(np.uint64(LANES)):
-            x = flat[at + lane]
-            low[lane] = x if x < low[lane] else low[lane]
-            high[lane] = x if x > high[lane] else high[lane]
-    for i in range(len(flat) // LANES * LANES, len(flat)):
-        low[i % n_dims], high[i % n_dims] = min(low[i % n_dims], flat[i]), max(high[i % n_dims], flat[i])
-    for lane in range(n_dims, LANES):
-        axis = lane % n_dims
-        low[axis], high[axis] = min(low[axis], low[lane]), max(high[axis], high[lane])
-    return low[:n_dims].copy(), high[:n_dims].copy()
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Inner products of many short float32 rows, with the results looked at before they leave the first-level cache.
+"""Squared distances of many short float32 rows by products, looked at before they leave the first-level cache.
 
 A panel holds 128 rows transposed, (s, 128) in one line. Four queries are multiplied with a panel at a time; the fixed
 trip count lets LLVM keep everything in vector registers. On the machines measured this is as quick as BLAS or quicker
@@ -20,13 +20,13 @@ _0, _1, _2, _3, _4 = (np.uint64(i) for i in range(5))
 
 @compiled
 def padded_dims(n_dims: int) -> int:
-    """Return the least multiple of DIMS_STEP that is at least `n_dims`."""
+    """Return the least multiple of DIMS_STEP that is at least `n_dims`: s_padded."""
     return (n_dims + DIMS_STEP - 1) // DIMS_STEP * DIMS_STEP
 
 
 @compiled
 def row_mean(rows: np.ndarray) -> np.ndarray:
-    """Return the mean of `rows` (u, s), summed in float64: (s,) float32."""
+    """Return the mean (s,) float32 of `rows` (u, s) float32, summed in float64; zero of no rows."""
     total = np.zeros(rows.shape[1])
     for i in range(np.uint64(rows.shape[0])):
         for d in range(np.uint64(rows.shape[1])):
@@ -36,10 +36,17 @@ def row_mean(rows: np.ndarray) -> np.ndarray:
 
 @compiled
 def build_panels(rows: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return `rows` (u, s) minus `center`, in panels, and their squared norms.
+    """Centre rows and lay them out in panels.
 
-    Returns (p, s_padded * 128) float32 and (p, 128) float32, p = ceil(u / 128); the norm of a missing row is
-    infinite, so that it is never the nearest.
+    Parameters
+    ----------
+    rows : (u, s) float32
+    center : (s,) float32, subtracted from each row
+
+    Returns
+    -------
+    panels : (p, s_padded * 128) float32, p = ceil(u / 128)
+    norms : (p, 128) float32, squared lengths of the centred rows; infinite for a missing row, which is never near
     """
     n_panels = (rows.shape[0] + PANEL_ROWS - 1) // PANEL_ROWS
     n_dims = np.uint64(rows.shape[1])
@@ -60,9 +67,16 @@ def build_panels(rows: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.n
 def center_queries(
     rows: np.ndarray, members: np.ndarray, center: np.ndarray, queries: np.ndarray, bases: np.ndarray
 ) -> None:
-    """Write -2 (row - center) of the `members` of `rows` into `queries`, and |row - center|^2 into `bases`.
+    """Centre some rows as queries of `multiply_panel`.
 
-    `queries` is (at least len(members) rounded up to a multiple of 4, s_padded), its padding zero.
+    Parameters
+    ----------
+    rows : (n, s) float32
+    members : (m,) int, the rows that are queries
+    center : (s,) float32, that of the panels
+    queries : (>= m rounded up to a multiple of 4, s_padded) float32; -2 (row - center) is written, and zeros up to
+        that multiple. Columns from s on must be zero
+    bases : (>= m,) float32; |row - center|^2 is written
     """
     n_dims = np.uint64(rows.shape[1])
     for i in range(np.uint64(members.size)):
@@ -87,7 +101,17 @@ def multiply_panel(
     panel: int,
     products: np.ndarray,
 ) -> None:
-    """Write the squared distances, norms + bases + queries[first : first + 4] . panel, into `products` (4, 128)."""
+    """Write the squared distances of four queries to the rows of a panel.
+
+    Parameters
+    ----------
+    queries : (m, s_padded) float32, from `center_queries`
+    bases : (m,) float32, from `center_queries`
+    first : of the four queries
+    panels, norms : from `build_panels`
+    panel : number of the panel
+    products : (4, 128) float32; norms + bases + queries . panel is written, which rounding can take below zero
+    """
     a, p = np.uint64(first), np.uint64(panel)
     b, c, d = a + _1, a + _2, a + _3
     base_a, base_b, base_c, base_d = bases[a], bases[b], bases[c], bases[d]
@@ -114,6 +138,6 @@ def multiply_panel(
 
 @compiled
 def number_lanes(numbers: np.ndarray, first: int) -> None:
-    """Write the numbers from `first` on into `numbers` (128,) int32."""
+    """Write the 128 numbers from `first` on into `numbers` (128,) int32."""
     for lane in range(_LANES):
         numbers[lane] = first + np.int64(lane)

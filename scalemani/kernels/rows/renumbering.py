@@ -1,4 +1,4 @@
-"""Which rows lists hold, and where each stands among them: by an open hash table, whatever the number of all rows."""
+"""The distinct rows that lists name, and the lists in numbers of these: by a hash table of the lists' own size."""
 
 import numpy as np
 
@@ -9,50 +9,57 @@ HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art 
 
 
 @compiled
-def _first_seen(seen: np.ndarray, bits: int, row: int) -> bool:
-    """Put `row` into the open hash table `seen` of 2**bits places; tell whether it was new."""
-    place = _place_of(seen, bits, row)
-    if seen[place] == row:
+def _insert_row(table: np.ndarray, bits: int, row: int) -> bool:
+    """Put `row` into the open hash table of 2**bits slots; return whether it was new."""
+    slot = _slot_of(table, bits, row)
+    if table[slot] == row:
         return False
-    seen[place] = row
+    table[slot] = row
     return True
 
 
 @compiled
-def _place_of(seen: np.ndarray, bits: int, row: int) -> np.uint32:
-    """Return where `row` stands in the hash table `seen`, or the empty place that it would take."""
-    mask = np.uint32(seen.size - 1)
-    place = np.uint32(np.uint32(row) * HASH_MULTIPLIER) >> np.uint32(32 - bits)
-    while seen[place] != EMPTY and seen[place] != row:
-        place = np.uint32(place + np.uint32(1)) & mask
-    return place
+def _slot_of(table: np.ndarray, bits: int, row: int) -> np.uint32:
+    """Return the slot of the hash table that holds `row`, or the empty one that it would take."""
+    mask = np.uint32(table.size - 1)
+    slot = np.uint32(np.uint32(row) * HASH_MULTIPLIER) >> np.uint32(32 - bits)
+    while table[slot] != EMPTY and table[slot] != row:
+        slot = np.uint32(slot + np.uint32(1)) & mask
+    return slot
 
 
 @compiled
-def compact_rows(candidates: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distinct rows among `candidates` and where each candidate stands among them.
+def compact_rows(lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows in lists, and the lists in numbers of these.
 
-    candidates: (n, c) rows, -1 for none. Returns (u,) int64, ascending, and (n, c) int32, -1 for none.
+    Parameters
+    ----------
+    lists : (n, c) int, rows, -1 for none
+
+    Returns
+    -------
+    distinct : (u,) int64, ascending
+    numbers : (n, c) int32, so that distinct[numbers] is `lists`; -1 for none
     """
     bits = 4
-    while (1 << bits) < 2 * candidates.size:
+    while (1 << bits) < 2 * lists.size:
         bits += 1
-    seen = np.full(1 << bits, EMPTY, dtype=np.int32)
-    distinct = np.empty(candidates.size, dtype=np.int64)
+    table = np.full(1 << bits, EMPTY, dtype=np.int32)
+    distinct = np.empty(lists.size, dtype=np.int64)
     n_distinct = 0
-    for i in range(candidates.shape[0]):
-        for j in range(candidates.shape[1]):
-            row = candidates[i, j]
-            if row >= 0 and _first_seen(seen, bits, row):
+    for i in range(lists.shape[0]):
+        for j in range(lists.shape[1]):
+            row = lists[i, j]
+            if row >= 0 and _insert_row(table, bits, row):
                 distinct[n_distinct] = row
                 n_distinct += 1
     distinct = np.sort(distinct[:n_distinct])
-    places = np.empty(seen.size, dtype=np.int32)
-    for place in range(n_distinct):
-        places[_place_of(seen, bits, distinct[place])] = place
-    positions = np.full(candidates.shape, EMPTY, dtype=np.int32)
-    for i in range(candidates.shape[0]):
-        for j in range(candidates.shape[1]):
-            if candidates[i, j] >= 0:
-                positions[i, j] = places[_place_of(seen, bits, candidates[i, j])]
-    return distinct, positions
+    number_in_slot = np.empty(table.size, dtype=np.int32)
+    for number in range(n_distinct):
+        number_in_slot[_slot_of(table, bits, distinct[number])] = number
+    numbers = np.full(lists.shape, EMPTY, dtype=np.int32)
+    for i in range(lists.shape[0]):
+        for j in range(lists.shape[1]):
+            if lists[i, j] >= 0:
+                numbers[i, j] = number_in_slot[_slot_of(table, bits, lists[i, j])]
+    return distinct, numbers

@@ -1,4 +1,4 @@
-"""Sketches: points in their leading principal directions, in float32.
+"""Sketches: points in few orthonormal directions, in float32.
 
 The projection is orthogonal, so the distance of two sketches never exceeds that of the points, up to rounding.
 """
@@ -10,7 +10,8 @@ import numpy as np
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.machine.compile import compiled
 
-MOST_GRAM_ROWS = 2048  # rows of the sample in use when there are more dimensions than this
+MOST_SAMPLE_ROWS = 2048  # the leading directions of a sample this size lose nothing that matters for pruning
+DIRECT_DIMS = 64  # up to here the coordinates themselves prune as well as any directions, without a product
 MOST_STEPS = 127  # of int8
 CLIPPED_SHARE = 1e-4  # of the coordinates: a few far ones must not make the steps of all others long
 EXACT_IN_FLOAT32 = (np.dtype(np.uint8), np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
@@ -20,19 +21,29 @@ class SketchBasis(NamedTuple):
     """An origin, s orthonormal directions, and a unit of length that keeps float32 far from over- and underflow."""
 
     mean: np.ndarray  # (D,) float64
-    axes: np.ndarray  # (D, s) float32, orthonormal columns, descending variance
-    scale: float  # a power of two: sketch distance times scale <= distance of the points
+    axes: np.ndarray  # (D, s) float32, orthonormal columns to 2**-21
+    scale: float  # sketch distance times scale <= distance of the points
+    direct: bool = False  # the axes are those of the coordinates, and no product is taken
 
 
 def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
-    """Return the basis of the `n_dims` (at most D) leading principal directions of `sample` (n, D), any real dtype.
+    """Return the basis of the leading principal directions of a sample.
 
     Signs are fixed: the entry of largest magnitude of each direction is positive. With more than 2,048 dimensions,
     evenly spread rows of the sample, 2,048 at most, are used through their Gram matrix.
+
+    Parameters
+    ----------
+    sample : (n, D) real, finite
+    n_dims : s, at most D; default 64
+
+    Returns
+    -------
+    SketchBasis with axes in descending variance and a power of two for its scale
     """
     n_rows, n_features = sample.shape
-    if n_features > MOST_GRAM_ROWS and n_rows > MOST_GRAM_ROWS:
-        sample = sample[np.linspace(0, n_rows - 1, MOST_GRAM_ROWS).astype(np.int64)]
+    if n_features > MOST_SAMPLE_ROWS and n_rows > MOST_SAMPLE_ROWS:
+        sample = sample[_spread_rows(n_rows)]
     points = sample.astype(np.float64)
     mean = points.mean(axis=0)
     points -= mean
@@ -51,15 +62,45 @@ def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
     return SketchBasis(mean, np.ascontiguousarray(np.where(largest < 0, -axes, axes), dtype=np.float32), scale)
 
 
+def pruning_basis(points: np.ndarray, n_dims: int) -> SketchBasis:
+    """Return a basis for sketches whose distances only skip pairs: results do not depend on it, the time does.
+
+    Parameters
+    ----------
+    points : (n, D) real, finite; at most 2,048 evenly spread rows are used
+    n_dims : s where D > 64; with fewer dimensions the sketches are the coordinates
+
+    Returns
+    -------
+    SketchBasis, its mean that of the rows used
+    """
+    sample = points[_spread_rows(len(points))]
+    if sample.shape[1] > DIRECT_DIMS:
+        return fit_sketch(sample, n_dims)
+    return SketchBasis(sample.astype(np.float64).mean(axis=0), np.eye(sample.shape[1], dtype=np.float32), 1.0, True)
+
+
+def _spread_rows(n_rows: int) -> np.ndarray:
+    """Return at most MOST_SAMPLE_ROWS row numbers, evenly spread from the first row to the last."""
+    return np.linspace(0, n_rows - 1, min(n_rows, MOST_SAMPLE_ROWS)).astype(np.int64)
+
+
 def _power_of_two(size: float) -> float:
     """Return a power of two near `size`, 1 for nothing."""
     return float(np.ldexp(1.0, int(np.frexp(size)[1]))) if size > 0 else 1.0
 
 
 def sketch_points(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
-    """Return the sketches of `points` (n, D): (n, s) float32, in units of `basis.scale`.
+    """Return the sketches of points by float32 products: quick, for distances that only rank points.
 
-    The same bits for any cut of the points at multiples of 1,024 rows.
+    Parameters
+    ----------
+    points : (n, D) real
+    basis : from `fit_sketch`
+
+    Returns
+    -------
+    (n, s) float32, in units of `basis.scale`; the same bits for any cut of the points at multiples of 1,024 rows
     """
     # centred before anything is rounded to float32: an offset of 1e8 would leave nothing of the differences
     wide = np.float32 if points.dtype in EXACT_IN_FLOAT32 else np.float64
@@ -75,19 +116,41 @@ def sketch_points(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
     return sketches
 
 
+def project(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
+    """Return the coordinates of `points` (n, D) along the axes of a basis, in their own unit: (n, s) float64."""
+    centered = points - basis.mean
+    return centered if basis.direct else centered @ basis.axes
+
+
+def sketch_precisely(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
+    """Return the sketches of points by float64 products, accurate to 2**-18 of a point's distance to the mean.
+
+    Parameters
+    ----------
+    points : (n, D) real
+    basis : from `pruning_basis` or `fit_sketch`
+
+    Returns
+    -------
+    (n, s) float32, in units of `basis.scale`; infinite beyond the range of float32: callers treat such rows apart
+    """
+    with np.errstate(over="ignore"):
+        return (project(points, basis) / basis.scale).astype(np.float32)
+
+
 def rounding_step(sketches: np.ndarray) -> float:
-    """Return the step of which nearly all coordinates of `sketches` (n, s) are at most 127."""
+    """Return the step that takes nearly all coordinates of `sketches` (n, s) to at most 127 steps."""
     return float(np.quantile(np.abs(sketches), 1.0 - CLIPPED_SHARE)) / MOST_STEPS
 
 
 def rounding_error(step: float, n_dims: int) -> float:
-    """Return by what the distance of two sketches of `n_dims` rounded coordinates is off, in root mean square."""
+    """Return the root mean square error of the distance of two sketches whose `n_dims` coordinates are rounded."""
     return step * float(np.sqrt(n_dims / 6))  # each of two coordinates adds step^2 / 12
 
 
 @compiled
 def rounded_sketches(sketches: np.ndarray, step: float) -> np.ndarray:
-    """Return `sketches` (n, s) in whole steps, from -127 to 127: (n, s) int8."""
+    """Return `sketches` (n, s) float32 in whole steps, clipped to [-127, 127]: (n, s) int8."""
     rounded, per_step = np.empty(sketches.shape, dtype=np.int8), np.float32(1.0 / step)
     for i in range(np.uint64(sketches.shape[0])):
         for d in range(np.uint64(sketches.shape[1])):

@@ -1,4 +1,4 @@
-"""Keep the smallest of a stream of values: in a short sorted list, or in a pool that is cut when it is full."""
+"""The smallest of a stream of values: kept in a short sorted list, or in a pool that is cut when it is full."""
 
 import numpy as np
 
@@ -7,36 +7,56 @@ from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONC
 
 MOST_HALVINGS = 24  # as many as float32 has digits: values that are still together then are ties
 SMALLEST, LARGEST = np.finfo(np.float32).tiny, np.finfo(np.float32).max  # what is missing is infinitely far
-POOL_MARGIN = LANES_AT_ONCE  # room that a pool needs behind what it holds
+POOL_MARGIN = LANES_AT_ONCE  # room that a pool needs behind its values
 _1 = np.uint64(1)
 
 
 @compiled
 def insert_neighbor(indices: np.ndarray, distances: np.ndarray, query: int, index: int, distance: float) -> None:
-    """Insert into the lists of a query, ascending by (distance, index), dropping the last."""
-    i, place = np.uint64(query), np.uint64(distances.shape[1] - 1)
-    if distance > distances[i, place] or (distance == distances[i, place] and index >= indices[i, place]):
+    """Insert an index into the list of a query, ascending by (distance, index), and drop the last.
+
+    Parameters
+    ----------
+    indices, distances : (n, k) int and float, the lists; changed in place
+    query : whose list
+    index, distance : what is inserted if it belongs to the k least, rounded to the dtypes of the lists
+    """
+    i, column = np.uint64(query), np.uint64(distances.shape[1] - 1)
+    if distance > distances[i, column] or (distance == distances[i, column] and index >= indices[i, column]):
         return
-    while place > np.uint64(0) and (
-        distances[i, place - _1] > distance or (distances[i, place - _1] == distance and indices[i, place - _1] > index)
+    while column > np.uint64(0) and (
+        distances[i, column - _1] > distance
+        or (distances[i, column - _1] == distance and indices[i, column - _1] > index)
     ):
-        distances[i, place] = distances[i, place - _1]
-        indices[i, place] = indices[i, place - _1]
-        place -= _1
-    distances[i, place] = distance
-    indices[i, place] = index
+        distances[i, column] = distances[i, column - _1]
+        indices[i, column] = indices[i, column - _1]
+        column -= _1
+    distances[i, column] = distance
+    indices[i, column] = index
 
 
 @compiled
 def keep_smallest(
     values: np.ndarray, labels: np.ndarray, query: int, n_values: int, highest: float, most: int
 ) -> tuple[int, float]:
-    """Move the smallest of the first `n_values` >= `most` of a query's pool to its front: four fifths to all of `most`.
+    """Move the smallest values of a query's pool to its front: four fifths to all of `most`.
 
-    values: (n, capacity >= n_values + POOL_MARGIN) float32, none above `highest`, which may be infinite; labels
-    likewise int32; both C-contiguous. Returns
-    how many are kept, and a bound: nothing kept is above it, nothing dropped below it. Bisection by counting, since
-    counts vectorise and a quickselect mispredicts half of its branches; ties that cannot be parted are cut in order.
+    Bisection by counting, since counts vectorise and a quickselect mispredicts half of its branches. Ties that cannot
+    be parted are cut in order.
+
+    Parameters
+    ----------
+    values : (n, capacity) float32, C-contiguous, not negative; changed in place
+    labels : (n, capacity) int32, C-contiguous, which move with the values
+    query : whose pool
+    n_values : in the pool, from `most` to capacity - POOL_MARGIN
+    highest : no value is above it; it may be infinite
+    most : to keep
+
+    Returns
+    -------
+    n_kept : int
+    bound : float32; no value that is kept is above it, none that is dropped below it
     """
     least = most - most // 5
     low, high = np.float32(0.0), np.float32(highest)
@@ -54,8 +74,8 @@ def keep_smallest(
             if count <= most:
                 break
     values[query, n_values : n_values + POOL_MARGIN] = np.inf
-    kept, place = 0, query * values.shape[1]
-    values_at, labels_at = values.ctypes.data + ITEM_BYTES * place, labels.ctypes.data + ITEM_BYTES * place
+    kept, first = 0, query * values.shape[1]
+    values_at, labels_at = values.ctypes.data + ITEM_BYTES * first, labels.ctypes.data + ITEM_BYTES * first
     for j in range(0, n_values, LANES_AT_ONCE):
         kept += compress_lanes(
             values_at + ITEM_BYTES * j,
@@ -69,22 +89,32 @@ def keep_smallest(
 
 @compiled
 def append_within(
-    found: np.ndarray, query: int, bound: float, numbers: np.ndarray, values: np.ndarray, labels: np.ndarray, place: int
+    offered: np.ndarray, row: int, bound: float, numbers: np.ndarray, values: np.ndarray, labels: np.ndarray, first: int
 ) -> int:
-    """Append the values of a query that are not above `bound`, and their numbers, to a pool; return how many.
+    """Append the values of a row that are not above a bound, and their numbers, to a pool.
 
-    found: (n, m) float32 and numbers: (m,) int32, m a multiple of 16. values, labels: float32 and int32, of one shape;
-    place: where in them, counted over all rows, to go on. POOL_MARGIN places behind what is appended may be
-    overwritten. All are C-contiguous.
+    Parameters
+    ----------
+    offered : (n, m) float32, C-contiguous, m a multiple of 16
+    row : of `offered`
+    bound : largest value to take; nothing infinite is taken
+    numbers : (m,) int32, C-contiguous, of the offered values
+    values, labels : the pools, float32 and int32 of one shape, C-contiguous; changed in place. POOL_MARGIN entries
+        behind those that are appended may be overwritten
+    first : entry of the pools, counted over all their rows, from which on values are appended
+
+    Returns
+    -------
+    int, how many are appended
     """
     limit = min(np.float32(bound), LARGEST)
-    if _count_within(found, query, found.shape[1], limit) == 0:
+    if _count_within(offered, row, offered.shape[1], limit) == 0:
         return 0
-    found_at, appended = found.ctypes.data + query * found.strides[0], 0
-    values_at, labels_at = values.ctypes.data + ITEM_BYTES * place, labels.ctypes.data + ITEM_BYTES * place
-    for j in range(0, found.shape[1], LANES_AT_ONCE):
+    offered_at, appended = offered.ctypes.data + row * offered.strides[0], 0
+    values_at, labels_at = values.ctypes.data + ITEM_BYTES * first, labels.ctypes.data + ITEM_BYTES * first
+    for j in range(0, offered.shape[1], LANES_AT_ONCE):
         appended += compress_lanes(
-            found_at + ITEM_BYTES * j,
+            offered_at + ITEM_BYTES * j,
             numbers.ctypes.data + ITEM_BYTES * j,
             limit,
             values_at + ITEM_BYTES * appended,

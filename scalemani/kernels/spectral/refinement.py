@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.errors import RankError
-from scalemani.kernels.arrays.columns import TILE, column_squares, combine, inner_products, residuals_into
+from scalemani.kernels.arrays.columns import TILE, column_squares, combine_columns, inner_products, residuals_into
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
@@ -114,7 +114,7 @@ def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -
     """
     over, trivial = problem.workspace.over, _trivial_column(problem, vectors.dtype)
     lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
-    combine((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), vectors, over)
+    combine_columns((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), vectors, over)
     # What is left of a constant column is rounding.
     kept = column_squares(vectors, over) > TRIVIAL_SHARE * lengths
     free = vectors if kept.all() else np.ascontiguousarray(vectors[:, kept])
@@ -151,8 +151,8 @@ def _ritz_vectors(
         basis, images = reused.basis, reused.images
     else:
         basis, images = (workspace.zeros(shape, vectors.dtype) for _ in range(2))
-    combine((vectors,), coefficients, basis, over)
-    combine((products,), coefficients, images, over)
+    combine_columns((vectors,), coefficients, basis, over)
+    combine_columns((products,), coefficients, images, over)
     residuals = residuals_into(None, basis, images, values, over)
     return RefinementState(basis, images, np.diag(values), values, residuals, 1)
 
@@ -177,8 +177,8 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
     overlap, projected = _joint_products(state, added, products, over)
     values, coefficients = _ritz(overlap, projected, len(state.values))
     coefficients = np.hstack([coefficients, _directions(coefficients, overlap, active)])
-    combine((basis, added), coefficients, state.basis, over)
-    combine((images, products), coefficients, state.images, over)
+    combine_columns((basis, added), coefficients, state.basis, over)
+    combine_columns((images, products), coefficients, state.images, over)
     residuals = residuals_into(None, state.basis, state.images, values, over)
     quotients = coefficients.T @ projected @ coefficients
     return RefinementState(state.basis, state.images, quotients, values, residuals, state.passes + 1, False)
@@ -198,7 +198,7 @@ def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, wo
     left = np.where(np.diag(left)[:, np.newaxis] > 0, left, 0)
     unit = _orthonormal_coefficients(left, DEPENDENT)
     out = workspace.empty((len(vectors), unit.shape[1]), vectors.dtype)
-    combine((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
+    combine_columns((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
     return out
 
 

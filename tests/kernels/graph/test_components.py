@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
+from scalemani.kernels.arrays.union_find import separate_items
 from scalemani.kernels.graph.components import (
     boruvka_round,
     bridge_queries,
     components,
-    initial_parents,
     joined_parents,
     nearer,
     nearest_outside,
@@ -17,7 +17,7 @@ from scalemani.kernels.graph.components import (
 
 
 def streamed(indices, values, size):
-    parents = initial_parents(len(indices))
+    parents = separate_items(len(indices))
     for start in range(0, len(indices), size):
         parents = joined_parents(parents, indices[start : start + size], values[start : start + size], start)
     return components(parents)
@@ -40,7 +40,7 @@ def test_equals_scipy_for_any_blocks(n, k, size, kept, seed):
 
 
 def test_a_step_leaves_its_argument_alone():
-    parents = initial_parents(3)
+    parents = separate_items(3)
     joined_parents(parents, np.array([[1]], np.int32), np.ones((1, 1)), 0)
     np.testing.assert_array_equal(parents, [0, 1, 2])
 

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.symmetric import Edges, incoming_edges, join_edges, row_sums, symmetric_rows
+from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
 
 
 def random_graph(n_points, n_neighbors, seed, dtype=np.float32, hubs=False):
@@ -73,7 +73,7 @@ def test_repeated_neighbours_add_up_symmetrically():
 
 def test_zeros_are_no_edges_and_bridges_weigh_fully():
     indices, values = np.array([[1], [0], [3], [2]], np.int32), np.array([[1.0], [0.0], [1.0], [1.0]])
-    bridge = Edges(np.array([1, 2], np.int32), np.array([2, 1], np.int32), np.array([0.25, 0.25]))
+    bridge = DirectedEdges(np.array([1, 2], np.int32), np.array([2, 1], np.int32), np.array([0.25, 0.25]))
     w = blocked(indices, values, 2, bridge).toarray()
     expected = np.zeros((4, 4))
     expected[0, 1] = expected[1, 0] = 0.5

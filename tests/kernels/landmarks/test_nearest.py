@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.sketches import principal_basis, project
+from scalemani.kernels.rows.sketches import pruning_basis
 
 
 def oracle(points, landmarks, n_neighbors):
@@ -49,12 +49,11 @@ def test_ties_go_to_the_lower_index():
 def test_any_blocking_and_any_sketch_give_the_same_bits(dtype):
     points, landmarks = clustered(700, 120, dtype), clustered(900, 120, dtype, 1)
     whole = nearest_landmarks(points, landmarks, 7)
-    mean, basis = principal_basis(points, 16)
     own = prepare_landmarks(landmarks)
     for start, stop in ((0, 1), (1, 300), (300, 700)):
         for part in (
             nearest_landmarks(points[start:stop], own, 7),
-            nearest_landmarks(points[start:stop], prepare_landmarks(landmarks, mean=mean, basis=basis), 7),
+            nearest_landmarks(points[start:stop], prepare_landmarks(landmarks, pruning_basis(points, 16)), 7),
         ):
             np.testing.assert_array_equal(part[0], whole[0][start:stop])
             np.testing.assert_array_equal(part[1], whole[1][start:stop])
@@ -94,14 +93,3 @@ def test_constant_points():
     indices, distances = nearest_landmarks(np.full((5, 70), 3.5), landmarks, 4)
     np.testing.assert_array_equal(indices, np.tile(np.arange(4), (5, 1)))
     assert (distances == 0).all()
-
-
-@pytest.mark.parametrize("n_columns", [3, 64, 65, 400])
-def test_sketch_distances_are_lower_bounds(n_columns):
-    points = np.random.default_rng(0).normal(size=(200, n_columns)) + 5
-    mean, basis = principal_basis(points, 24)
-    np.testing.assert_allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=1e-12)
-    sketch = project(points, mean, basis).astype(np.float64)
-    short = ((sketch[:50, np.newaxis] - sketch) ** 2).sum(axis=2)
-    full = ((points[:50, np.newaxis] - points) ** 2).sum(axis=2)
-    assert (short <= full * (1 + 1e-5) + 1e-5).all()

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
+from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.neighbors.cells import (
-    group_by_cell,
+    cells_that_hold,
     locality_order,
     nearest_cells,
     nearest_nearby_cells,
@@ -35,7 +36,7 @@ def test_a_cell_depends_on_its_own_sketch_only():
 def test_nearby_cells_are_the_nearest_of_those_near_the_own_cell():
     generator = np.random.default_rng(2)
     sketches, centroids = (generator.normal(size=(n, 8)).astype(np.float32) for n in (1500, 60))
-    order, offsets = group_by_cell(nearest_cells(sketches, centroids, 1)[:, 0], 60)
+    order, offsets = group_by(nearest_cells(sketches, centroids, 1)[:, 0], 60)
     sketches = sketches[order]
     everywhere = nearest_cells(centroids, centroids, 60)
     np.testing.assert_array_equal(
@@ -85,9 +86,15 @@ def test_locality_order_is_a_permutation_with_short_steps():
     assert locality_order(points[:0]).size == 0
 
 
-def test_grouping_is_a_stable_sort():
-    cells = np.random.default_rng(5).integers(0, 9, 1000).astype(np.int32)
-    cells[cells == 4] = 5
-    order, offsets = group_by_cell(cells, 10)
-    np.testing.assert_array_equal(order, np.argsort(cells, kind="stable"))
-    np.testing.assert_array_equal(offsets, np.concatenate([[0], np.cumsum(np.bincount(cells, minlength=10))]))
+def test_cells_that_hold_enough_are_the_nearest_and_no_more_of_them():
+    draws = np.random.default_rng(0)
+    sizes = np.concatenate([draws.integers(1, 6, 300), [200, 200]])
+    centroids = draws.normal(size=(len(sizes), 8)).astype(np.float32) * 100
+    rows = np.repeat(centroids, sizes, axis=0)[:100] + draws.normal(size=(100, 8)).astype(np.float32)
+    answer = cells_that_hold(40, rows, centroids, sizes)
+    order = np.argsort(cdist(rows, centroids), axis=1)
+    for cells, expected in zip(answer, order, strict=True):
+        visited = cells[cells >= 0]
+        np.testing.assert_array_equal(visited, expected[: len(visited)])
+        assert sizes[visited].sum() >= 40 > sizes[visited[:-1]].sum()
+    assert (cells_that_hold(10**6, rows[:3], centroids, sizes) >= 0).all()

@@ -2,7 +2,16 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.rows.sketches import fit_sketch, rounded_sketches, rounding_error, rounding_step, sketch_points
+from scalemani.kernels.rows.sketches import (
+    fit_sketch,
+    project,
+    pruning_basis,
+    rounded_sketches,
+    rounding_error,
+    rounding_step,
+    sketch_points,
+    sketch_precisely,
+)
 
 
 def sketch_distances(points, basis):
@@ -84,3 +93,34 @@ def test_rounded_sketches_keep_distances_but_for_a_few_far_coordinates():
     pairs = np.random.default_rng(6).integers(0, len(kept), (2, 5000))
     off = (kept - steps)[pairs[0]] - (kept - steps)[pairs[1]]
     np.testing.assert_allclose(np.sqrt(np.mean(np.sum(off**2, axis=1))), rounding_error(step, 64), rtol=0.05)
+
+
+@pytest.mark.parametrize("shape", [(200, 3), (200, 64), (200, 65), (200, 400), (3000, 70), (1, 100)])
+@pytest.mark.parametrize("scale", [1.0, 1e150])
+def test_pruning_sketches_are_lower_bounds_to_the_precision_they_promise(shape, scale):
+    points = (np.random.default_rng(0).normal(size=shape) + 5) * scale
+    basis = pruning_basis(points, 24)
+    assert basis.direct == (shape[1] <= 64)
+    assert basis.axes.shape == (shape[1], shape[1] if basis.direct else 24)
+    np.testing.assert_allclose(basis.axes.T.astype(float) @ basis.axes, np.eye(basis.axes.shape[1]), atol=2**-20)
+    away = np.linalg.norm((points - basis.mean) / scale, axis=1)
+    exact = (points - basis.mean) / scale @ basis.axes.astype(float)
+    np.testing.assert_allclose(project(points, basis) / scale, exact, atol=1e-12 * away.max())
+    sketches = sketch_precisely(points, basis._replace(scale=scale))
+    assert sketches.dtype == np.float32
+    assert np.all(np.linalg.norm(sketches - exact, axis=1) <= 2**-18 * away)
+    short, full = cdist(sketches[:50].astype(float), sketches.astype(float)), cdist(points[:50], points) / scale
+    assert np.all(short <= full + 2**-17 * away.max())
+
+
+def test_rows_beyond_float32_have_infinite_sketches():
+    points = np.zeros((100, 5))
+    points[3] = 1e60
+    sketches = sketch_precisely(points, pruning_basis(points[:3], 4))
+    assert np.isinf(sketches[3]).all()
+    assert np.isfinite(np.delete(sketches, 3, axis=0)).all()
+
+
+def test_a_large_sample_is_read_at_evenly_spread_rows():
+    points = np.arange(4095.0)[:, np.newaxis]
+    assert pruning_basis(points, 1).mean.tolist() == [points[::2].mean()]

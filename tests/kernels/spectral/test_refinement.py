@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.errors import RankError
-from scalemani.kernels.arrays.columns import column_squares, combine, inner_products, residuals_into, unit_roots
+from scalemani.kernels.arrays.columns import column_squares, combine_columns, inner_products, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.measures import subspace_angle
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
@@ -48,7 +48,7 @@ def test_tall_algebra_equals_numpy_and_does_not_depend_on_threads():
     np.testing.assert_allclose(np.linalg.norm(unit_roots(rng.random(70_000))), 1, rtol=1e-12)
     coefficients = rng.normal(size=(6, 2))
     expected, out = both @ coefficients, y.copy()
-    combine((x, out), coefficients, out)
+    combine_columns((x, out), coefficients, out)
     np.testing.assert_allclose(out[:, :2], expected, rtol=1e-4, atol=1e-5)
     np.testing.assert_array_equal(out[:, 2], y[:, 2])
     values, residuals = np.array([1.0, 2.0]), np.empty((70_000, 2), np.float32)

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError
+from scalemani.kernels.arrays.coordinates import extremes
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.rows.morton import extremes
 
 KEY_BITS = 62
 SPARSE_GRID = 4  # with more boxes than this many times the points, sorting the points beats counting them by box
@@ -67,7 +67,7 @@ def grid_over(points: list[np.ndarray], side: float, reach: int) -> Grid:
         high[AXES - n_dims :] = np.max([extent[1] for extent in extents], axis=0)
     counts = 2.0 * np.ceil(np.maximum((high - low) / (2.0 * side) - 0.5, 0.0)) + 1.0
     reaches = np.where(np.arange(AXES) < AXES - n_dims, 0, reach)
-    if np.sum(np.log2(counts + 2.0 * reaches)) > KEY_BITS:
+    if not np.sum(np.log2(counts + 2.0 * reaches)) <= KEY_BITS:  # nor with coordinates that are not finite
         raise ConfigError(
             f"points that span {(high - low).max():.3g} make more than 2^{KEY_BITS} boxes of side {side:.3g}: "
             "take the method 'barnes-hut' or 'exact'"

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.repulsion.tree.cell_tree import CHARGE, SIZE, build_tree, cover
-from scalemani.kernels.rows.morton import LEVELS, extremes, morton_order
+from scalemani.kernels.rows.morton import LEVELS, morton_order
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -60,24 +60,3 @@ def test_a_cover_has_every_point_once(seed, n, d, most):
     ranges = cover(tree, most)
     assert np.array_equal(np.concatenate([np.arange(*part) for part in ranges]), np.arange(n))
     assert np.diff(ranges).max() <= most
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=seeds, n=st.integers(1, 100), d=st.integers(1, 4))
-def test_extremes(seed, n, d):
-    points = drawn(seed, n, d)
-    low, high = extremes(points)
-    assert np.array_equal(low, points.min(axis=0))
-    assert np.array_equal(high, points.max(axis=0))
-
-
-@pytest.mark.parametrize("d", [2, 3])
-def test_a_key_names_the_cells_of_all_levels(d):
-    points = np.random.default_rng(0).random((500, d))
-    points[0], points[1] = 0.0, 1.0
-    keys, order = morton_order(points)
-    assert np.all(keys[1:] >= keys[:-1])
-    for level in (1, 3, 7):
-        cells = np.minimum((points[order] * 2**level).astype(int), 2**level - 1)
-        short = keys >> np.uint64(d * (LEVELS[d] - level))
-        assert np.array_equal(np.all(cells[1:] == cells[:-1], axis=1), short[1:] == short[:-1])

@@ -1,0 +1,36 @@
+"""Items grouped by a label: a stable counting sort."""
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled
+
+
+@compiled
+def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Sort items by label; items of one label keep their order.
+
+    Parameters
+    ----------
+    labels : (n,) int, from `first` to `first` + `n_groups` - 1; an item with a smaller label belongs to no group
+    n_groups : G
+    first : label of the first group, default 0
+
+    Returns
+    -------
+    order : (m,) int64, the positions of the m items that belong to a group, group after group
+    offsets : (G + 1,) int64, group g is order[offsets[g]:offsets[g + 1]]
+    """
+    offsets = np.zeros(n_groups + 1, dtype=np.int64)
+    for i in range(labels.size):
+        if labels[i] >= first:
+            offsets[labels[i] - first + 1] += 1
+    for group in range(n_groups):
+        offsets[group + 1] += offsets[group]
+    next_place = offsets[:-1].copy()
+    order = np.empty(offsets[-1], dtype=np.int64)
+    for i in range(labels.size):
+        if labels[i] >= first:
+            group = labels[i] - first
+            order[next_place[group]] = i
+            next_place[group] += 1
+    return order, offsets

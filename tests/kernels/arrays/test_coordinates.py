@@ -1,0 +1,82 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalemani.kernels.arrays.coordinates import add_multiple, dot, extremes, moved, norm, scale_and_add
+
+SIZES = st.integers(1, 700)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def drawn(seed, n, d, count=1):
+    random = np.random.default_rng(seed)
+    arrays = [random.normal(size=(n, d)) * 10.0 ** random.uniform(-6, 6) for _ in range(count)]
+    return arrays if count > 1 else arrays[0]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds, SIZES, st.integers(1, 4))
+def test_products_lengths_and_sums_are_those_of_numpy(seed, n, d):
+    one, other = drawn(seed, n, d, 2)
+    size = np.abs(one * other).sum()
+    assert abs(dot(one, other) - (one * other).sum()) <= 1e-12 * size
+    assert norm(one) == pytest.approx(np.linalg.norm(one), rel=1e-12)
+    target = one.copy()
+    add_multiple(target, -0.3, other)
+    np.testing.assert_allclose(target, one - 0.3 * other, atol=1e-12 * (np.abs(one).max() + np.abs(other).max()))
+    target = one.copy()
+    scale_and_add(target, 2.5, other, -0.7)
+    np.testing.assert_allclose(target, 2.5 * one - 0.7 * other, atol=1e-12 * (np.abs(one).max() + np.abs(other).max()))
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(seeds, SIZES, st.integers(1, 4))
+def test_a_step_moves_along_the_direction_and_the_mean_to_the_origin(seed, n, d):
+    positions, direction = drawn(seed, n, d, 2)
+    before = positions.copy()
+    new, largest = moved(positions, 0.4, direction)
+    step = positions + 0.4 * direction
+    np.testing.assert_allclose(new, step - step.mean(axis=0), atol=1e-12 * np.abs(step).max())
+    assert largest == np.abs(new).max()
+    np.testing.assert_array_equal(positions, before)
+
+
+def test_a_step_is_the_same_for_any_threads_and_its_panels_are_all_taken():
+    positions, direction = drawn(0, 20_000, 2, 2)
+    with ThreadPoolExecutor(3) as pool:
+        threaded = moved(positions, 0.1, direction, pool.map)
+        target = positions.copy()
+        scale_and_add(target, 0.5, direction, 2.0, pool.map)
+    plain = moved(positions, 0.1, direction)
+    np.testing.assert_array_equal(threaded[0], plain[0])
+    assert threaded[1] == plain[1]
+    np.testing.assert_allclose(target, 0.5 * positions + 2.0 * direction, rtol=1e-12)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_a_step_to_somewhere_that_is_not_finite_is_told_by_its_size(bad):
+    direction = np.zeros((600, 2))
+    direction[300, 1] = bad
+    assert moved(np.ones((600, 2)), 1.0, direction)[1] == np.inf
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(seeds, st.integers(1, 120), st.integers(1, 4))
+def test_extremes_are_the_least_and_greatest_coordinates(seed, n, d):
+    points = drawn(seed, n, d)
+    low, high = extremes(points)
+    np.testing.assert_array_equal(low, points.min(axis=0))
+    np.testing.assert_array_equal(high, points.max(axis=0))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("row", [0, 3, 24, 49])
+def test_extremes_of_an_axis_that_is_not_finite_are_unknown(bad, row):
+    points = np.random.default_rng(0).normal(size=(50, 3))
+    points[row, 1] = bad
+    low, high = extremes(points)
+    assert np.isnan(low).tolist() == np.isnan(high).tolist() == [False, True, False]
+    np.testing.assert_array_equal(low[[0, 2]], points[:, [0, 2]].min(axis=0))

@@ -1,0 +1,26 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalemani.kernels.arrays.grouping import group_by
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 200),
+    st.integers(1, 30),
+    st.integers(-3, 1000),
+    st.sampled_from([np.int32, np.int64]),
+)
+def test_grouping_is_a_stable_sort(seed, n_items, n_groups, first, dtype):
+    labels = np.random.default_rng(seed).integers(first, first + n_groups, n_items).astype(dtype)
+    order, offsets = group_by(labels, n_groups, first)
+    np.testing.assert_array_equal(order, np.argsort(labels, kind="stable"))
+    np.testing.assert_array_equal(offsets, np.searchsorted(np.sort(labels), first + np.arange(n_groups + 1)))
+
+
+def test_smaller_labels_belong_to_no_group():
+    order, offsets = group_by(np.array([2, -1, 0, -1, 2, 1]), 4)
+    np.testing.assert_array_equal(order, [2, 5, 0, 4])
+    np.testing.assert_array_equal(offsets, [0, 1, 2, 4, 4])

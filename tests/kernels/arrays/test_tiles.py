@@ -1,0 +1,35 @@
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalemani.kernels.arrays.tiles import LEAST_PANEL, MOST_PANEL, PANELS, row_panels, run, slices
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 10**5), st.integers(1, 10**5))
+def test_slices_hold_every_row_once_and_only_the_last_is_shorter(n_rows, size):
+    parts = slices(n_rows, size)
+    edges = [0, *(part.stop for part in parts)]
+    assert [part.start for part in parts] == edges[:-1]
+    assert edges[-1] == n_rows
+    assert all(part.stop - part.start == size for part in parts[:-1])
+    assert all(0 < part.stop - part.start <= size for part in parts)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(1, 10**8))
+def test_panels_are_few_where_rows_are_few_and_never_large(n_rows):
+    parts = row_panels(n_rows)
+    sizes = {part.stop - part.start for part in parts[:-1]}
+    assert parts[-1].stop == n_rows
+    assert all(LEAST_PANEL <= size <= MOST_PANEL for size in sizes)
+    if n_rows <= PANELS * MOST_PANEL:
+        assert len(parts) <= PANELS
+
+
+def test_running_waits_for_every_part_and_hands_on_what_fails():
+    seen = []
+    run(map(seen.append, [1, 2, 3]))
+    assert seen == [1, 2, 3]
+    with pytest.raises(ZeroDivisionError):
+        run(1 // n for n in (1, 0))
