@@ -1,4 +1,4 @@
-"""Entropic affinities of a neighbour graph in memory: the door to the kernels, where input is checked."""
+"""`entropic_affinities` of a neighbour graph in memory, and the checks of its input."""
 
 import math
 from dataclasses import dataclass
@@ -47,35 +47,40 @@ def entropic_affinities(
     indices: np.ndarray | None = None,
     random_state: Any = 0,
 ) -> Affinities:
-    """Return Gaussian affinities whose every row has the perplexity asked.
+    """Return Gaussian affinities of which every row has the perplexity asked for.
 
     Parameters
     ----------
-    distances
-        (n, k) distances (not squared) to the k nearest neighbours, ascending, self excluded; float32 or float64,
-        squared in float64. Rows may be data points or queries.
-    perplexity
-        Effective number of neighbours, 1 < perplexity < k; default 30. The papers use k = 3 to 5 times it.
-    solver
-        "newton" (default), "halley", "euler", "bisection", "brent" or "ridder"; all give the same root.
-    order
-        What each point starts from: "density" (default), "bounds", "mst", "path" (these two need `indices`),
-        "raster", "random", "oracle". Changes the number of steps, not the result.
-    tol
-        Largest |entropy - log perplexity| in nats, default 1e-10.
-    indices
-        (n, k) rows of the neighbours.
-    random_state
-        Seed of "random" and "path"; None or a generator to draw one.
+    distances : (n, k) array-like of real numbers, distances (not squared) to the k >= 2 nearest neighbours, ascending,
+        self excluded; squared in float64. Rows may be data points or queries
+    perplexity : K, the effective number of neighbours, 1 < K < k. The papers use k = 3 K to 5 K
+    solver : "newton", "halley", "euler", "bisection", "brent" or "ridder"; all find the same root
+    order : what each point starts from: "density", "bounds", "mst", "path" (these two need `indices`), "raster",
+        "random", "oracle". Changes the number of steps, not the result
+    tol : largest |entropy - log K| in nats, from 1e-13 to below 1
+    indices : (n, k) int, rows of the neighbours, for "mst" and "path"
+    random_state : seed of "random" and "path"; None or a generator to draw one
+
+    Returns
+    -------
+    Affinities
 
     Raises
     ------
     ConfigError
-        A perplexity, solver, order or tolerance that cannot be used.
+        For a perplexity, solver, order, tolerance or seed that cannot be used, and an order without its `indices`.
     DataError
-        Distances that are not a finite, non-negative, ascending (n, k) table.
+        For distances that are not a finite, non-negative, ascending (n, k) table, and indices of another shape.
 
-    Source: Vladymyrov and Carreira-Perpinan, "Entropic affinities", ICML 2013.
+    References
+    ----------
+    [EA]
+
+    Examples
+    --------
+    >>> found = entropic_affinities([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]], perplexity=2)
+    >>> found.values.sum(axis=1), found.saturated
+    (array([1., 1.]), array([False,  True]))
     """
     table = checked_distances(distances)
     n_rows, n_neighbors = table.shape
@@ -88,7 +93,7 @@ def entropic_affinities(
     rows = entropic.empty_rows(n_rows, n_neighbors)
     for start in range(0, n_rows, TILE_ROWS):
         tile = slice(start, min(start + TILE_ROWS, n_rows))
-        found = entropic.entropic_affinities(
+        part = entropic.entropic_affinities(
             np.square(table[tile].astype(np.float64) * scale),
             perplexity,
             solver=solver,
@@ -98,8 +103,8 @@ def entropic_affinities(
             first_row=start,
             seed=seed,
         )
-        for whole, part in zip(rows, found, strict=True):
-            whole[tile] = part
+        for whole, values in zip(rows, part, strict=True):
+            whole[tile] = values
     if scale != 1.0:
         with np.errstate(over="ignore", under="ignore"):
             beta = np.clip(rows.beta * scale * scale, SMALLEST, LARGEST)
@@ -108,7 +113,12 @@ def entropic_affinities(
 
 
 def power_of_two_scale(distances: np.ndarray) -> float:
-    """Return the factor that keeps squares in range: 1 for distances anyone measures, else an exact power of two."""
+    """Return the factor that keeps squares in range: 1 for distances anyone measures, else an exact power of two.
+
+    Parameters
+    ----------
+    distances : (n, k) float32 or float64, ascending in each row
+    """
     largest = float(distances[:, -1].max(initial=0.0))
     if largest == 0.0 or 1.0 / SQUARING_SAFE < largest < SQUARING_SAFE:
         return 1.0
@@ -116,7 +126,7 @@ def power_of_two_scale(distances: np.ndarray) -> float:
 
 
 def checked_distances(distances: np.ndarray) -> np.ndarray:
-    """Return the distances as a float array, or say what is wrong with them and where."""
+    """Return the distances (n, k) as float32 or float64, or raise a DataError that says what is wrong and where."""
     refuse_masked(distances, "distances")
     table = np.asarray(distances)
     if table.dtype.kind not in "fiu":
@@ -142,7 +152,15 @@ def checked_distances(distances: np.ndarray) -> np.ndarray:
 
 
 def checked_indices(indices: np.ndarray | None, shape: tuple[int, ...], order: str) -> np.ndarray:
-    """Return the neighbour indices that a graph order needs."""
+    """Return the neighbour indices (n, k) that a graph order needs.
+
+    Raises
+    ------
+    ConfigError
+        For none.
+    DataError
+        For a table that has not the shape of the distances, or no integers.
+    """
     if indices is None:
         raise ConfigError(f"order {order!r} follows the graph: give indices=graph.indices, or order='density'")
     table = np.asarray(indices)
@@ -152,7 +170,7 @@ def checked_indices(indices: np.ndarray | None, shape: tuple[int, ...], order: s
 
 
 def check_perplexity(perplexity: float, n_neighbors: int) -> None:
-    """Refuse a perplexity that is not a finite number in (1, k)."""
+    """Raise ConfigError for a perplexity that is not a finite number in (1, k)."""
     if isinstance(perplexity, bool | np.bool_) or not isinstance(perplexity, Real):
         raise ConfigError(f"perplexity must be a number, got {type(perplexity).__name__} {perplexity!r}: try 30")
     if not math.isfinite(perplexity):
@@ -167,7 +185,7 @@ def check_perplexity(perplexity: float, n_neighbors: int) -> None:
 
 
 def check_search(solver: str, order: str, tol: float) -> None:
-    """Refuse an unknown solver or order, or a tolerance that rounding cannot reach."""
+    """Raise ConfigError for an unknown solver or order, or a tolerance that rounding cannot reach."""
     if solver not in SOLVERS:
         raise ConfigError(f"unknown solver {solver!r}: {nearest_name(solver, SOLVERS)}")
     if order not in ORDERS:

@@ -49,7 +49,9 @@ def select_landmarks(
         For points that cannot be used (see `scalemani.validation.check_points`), points that are all equal, and fewer
         distinct points than landmarks.
 
-    Source: Vladymyrov and Carreira-Perpinan, Locally linear landmarks, 2013, section 4.4 of the thesis.
+    References
+    ----------
+    [LLL] 4.4
 
     Examples
     --------
@@ -75,13 +77,15 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
 
     Parameters
     ----------
-    points : (N, D) array-like, the data or new points, or whatever else `open_points` takes: they are read whole
+    points : (N, D) array-like of real numbers, the data or new points, or whatever else `open_points` takes: they are
+        read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`
     n_neighbors : K_Z, landmarks per point, from 1 to L
 
     Returns
     -------
-    (N, L) CSR matrix of float64, columns ascending in each row; a point that is a landmark has its unit vector exactly
+    (N, L) CSR matrix of float64, columns ascending in each row. Weights that are zero are left out: a point that is a
+    landmark has one entry, exactly 1. A run stores K_Z landmarks and weights of every point instead, zeros among them
 
     Raises
     ------
@@ -89,6 +93,10 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
         For `n_neighbors` out of range.
     DataError
         For arrays that cannot be used, differing numbers of columns, and repeated landmarks.
+
+    References
+    ----------
+    [LLL] 4.3
 
     Examples
     --------

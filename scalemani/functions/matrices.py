@@ -1,4 +1,4 @@
-"""Sparse matrices at the door: what is taken, and one clear message for what is not."""
+"""Checks of sparse matrices that users pass."""
 
 from typing import Any
 
@@ -12,7 +12,18 @@ SYMMETRY_TOLERANCE = 1e-9
 
 
 def checked_sparse(matrix: Any, name: str) -> sp.csr_matrix:
-    """Return a real, finite matrix with rows and columns in CSR form and floating point, or raise DataError."""
+    """Return a matrix in CSR form and floating point.
+
+    Parameters
+    ----------
+    matrix : (m, n) sparse or dense, real
+    name : of the matrix in messages
+
+    Raises
+    ------
+    DataError
+        For what is not real, finite, and of at least one row and column.
+    """
     try:
         checked = sp.csr_matrix(matrix)
     except (TypeError, ValueError) as error:
@@ -29,7 +40,15 @@ def checked_sparse(matrix: Any, name: str) -> sp.csr_matrix:
 
 
 def check_affinities(affinities: sp.csr_matrix) -> None:
-    """Refuse negative or asymmetric affinities with a DataError, isolated points with a DisconnectedGraphError."""
+    """Refuse affinities (N, N) float that a graph cannot have.
+
+    Raises
+    ------
+    DataError
+        For negative or asymmetric affinities.
+    DisconnectedGraphError
+        For points without any.
+    """
     if affinities.nnz and affinities.data.min() < 0:
         raise DataError(f"W must not be negative, its least entry is {affinities.data.min():.3g}")
     skew = abs(affinities - affinities.T)

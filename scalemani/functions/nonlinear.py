@@ -55,7 +55,7 @@ def repulsion(
 
     References
     ----------
-    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis, 2014, chapter 5.
+    [NB] 5.2 and 5.3
 
     Examples
     --------
@@ -117,7 +117,9 @@ def objective(
     DisconnectedGraphError
         For a point without any affinity.
 
-    Source: Vladymyrov and Carreira-Perpinan, Partial-Hessian strategies, ICML 2012; section 3.2 of the thesis.
+    References
+    ----------
+    [PH] 3.2
 
     Examples
     --------

@@ -39,6 +39,10 @@ def symmetric_affinities(indices: Any, values: Any) -> sp.csr_matrix:
         For tables of different shapes, neighbours out of range, a point among its own neighbours, and affinities that
         are negative or not finite.
 
+    References
+    ----------
+    [EA] 2.1
+
     Examples
     --------
     >>> symmetric_affinities([[1], [0], [1]], [[1.0], [1.0], [1.0]]).toarray()
@@ -79,8 +83,8 @@ def _checked_graph(indices: Any, values: Any) -> tuple[np.ndarray, np.ndarray]:
             f"({len(bad)} in all)"
         )
     dtype = np.int32 if n_points < 2**31 else np.int64
-    kept = weights.dtype if weights.dtype in (np.float32, np.float64) else np.float64
-    return np.ascontiguousarray(neighbors, dtype), np.ascontiguousarray(weights, kept)
+    real = weights.dtype if weights.dtype in (np.float32, np.float64) else np.float64
+    return np.ascontiguousarray(neighbors, dtype), np.ascontiguousarray(weights, real)
 
 
 def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
@@ -103,7 +107,17 @@ def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     DisconnectedGraphError
         For a point without any affinity.
 
-    Source: Vladymyrov and Carreira-Perpinan, Locally linear landmarks, 2013, eq. 4.3 of the thesis.
+    References
+    ----------
+    [LLL] 4.3
+
+    Examples
+    --------
+    >>> A, B = reduce_laplacian([[0.0, 2.0], [2.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]])
+    >>> A.toarray(), B.toarray()
+    (array([[ 0.5, -0.5],
+           [-0.5,  0.5]]), array([[2.5, 0.5],
+           [0.5, 0.5]]))
     """
     affinities, weights = checked_sparse(W, "W"), checked_sparse(Z, "Z")
     if affinities.shape[0] != affinities.shape[1] or affinities.shape[0] != weights.shape[0]:
@@ -148,7 +162,15 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
     NumericalError, ConvergenceError
         For rows of A that do not sum to zero; for residuals that stay large.
 
-    Source: Vladymyrov and Carreira-Perpinan, Locally linear landmarks, 2013, section 4.3 of the thesis.
+    References
+    ----------
+    [LLL] 4.3
+
+    Examples
+    --------
+    >>> eigenvalues, vectors = solve_reduced([[1.0, -1.0], [-1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]], n_components=1)
+    >>> eigenvalues.round(6), vectors.ravel().round(6)
+    (array([2.]), array([ 0.707107, -0.707107]))
     """
     a, b = checked_sparse(A, "A"), checked_sparse(B, "B")
     if a.shape != b.shape or a.shape[0] != a.shape[1]:

@@ -20,12 +20,12 @@ from scalemani.chunked.tiled_search import (
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
 from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
-from scalemani.kernels.neighbors.small_cells import search_enough_cells
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
 from scalemani.memory.kept import kept, kept_latest
 from scalemani.memory.mapped import Table

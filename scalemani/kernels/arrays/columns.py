@@ -109,7 +109,7 @@ def combine_columns(
 
 @compiled_sums
 def _residuals(
-    vectors: np.ndarray, images: np.ndarray, factors: np.ndarray, columns: np.ndarray, out: np.ndarray, kept: bool
+    vectors: np.ndarray, images: np.ndarray, factors: np.ndarray, columns: np.ndarray, out: np.ndarray, written: bool
 ) -> np.ndarray:
     n_columns, squares = np.uint64(columns.shape[0]), np.zeros(columns.shape[0])
     for row in range(vectors.shape[0]):
@@ -118,7 +118,7 @@ def _residuals(
             column = columns[i]
             residual = image[column] - vector[column] * factors[i]
             squares[i] += np.float64(residual) * np.float64(residual)
-            if kept:
+            if written:
                 out[row, i] = residual
     return squares
 
@@ -147,12 +147,12 @@ def residuals_into(
     (m,) or (c,) float64, summed in float64
     """
     chosen = np.arange(len(values), dtype=np.uint64) if columns is None else columns.astype(np.uint64)
-    factors, kept = values[chosen].astype(vectors.dtype), out is not None
+    factors, written = values[chosen].astype(vectors.dtype), out is not None
     target = np.empty((0, 0), vectors.dtype) if out is None else out
 
     def part(panel: slice) -> np.ndarray:
-        own = target[panel] if kept else target
-        return np.asarray(_residuals(vectors[panel], images[panel], factors, chosen, own, kept))
+        own = target[panel] if written else target
+        return np.asarray(_residuals(vectors[panel], images[panel], factors, chosen, own, written))
 
     return np.sqrt(_summed(over(part, panels(len(vectors)))))
 

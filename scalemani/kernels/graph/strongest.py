@@ -26,15 +26,15 @@ def _kept(
 ) -> None:
     """Fill `indptr`, and `out` (indices, values) where it is long enough to hold what is kept."""
     given, indices, values = rows
-    place, writing = 0, out[0].shape[0] > 0
+    n_kept, writing = 0, out[0].shape[0] > 0
     for row in range(thresholds.shape[0]):
         for entry in range(given[row], given[row + 1]):
             # Values are symmetric to the last bit, so both directions of an edge are kept or left out.
             if values[entry] >= min(thresholds[row], thresholds[indices[entry]]):
                 if writing:
-                    out[0][place], out[1][place] = indices[entry], values[entry]
-                place += 1
-        indptr[row + 1] = place
+                    out[0][n_kept], out[1][n_kept] = indices[entry], values[entry]
+                n_kept += 1
+        indptr[row + 1] = n_kept
 
 
 def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:

@@ -50,15 +50,15 @@ def _fill_into(
 ) -> None:
     start, stop = bounds
     targets, sources, weights = edges
-    place = 0
+    n_edges = 0
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
             target = indices[row, column]
             if start <= target < stop and values[row, column] > 0:
-                targets[place] = target
-                sources[place] = source_start + row
-                weights[place] = values[row, column]
-                place += 1
+                targets[n_edges] = target
+                sources[n_edges] = source_start + row
+                weights[n_edges] = values[row, column]
+                n_edges += 1
 
 
 def incoming_edges(indices: np.ndarray, values: np.ndarray, source_start: int, start: int, stop: int) -> DirectedEdges:
@@ -89,20 +89,20 @@ def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
 @compiled
 def _insert(columns: np.ndarray, halves: np.ndarray, count: int, column: int, kind: int, value: float) -> int:
     """Add a value to the sorted entries of a row; return the new number of entries."""
-    place = count
-    while place > 0 and columns[place - 1] > column:
-        place -= 1
-    if place > 0 and columns[place - 1] == column:
-        halves[place - 1, kind] += value
+    position = count
+    while position > 0 and columns[position - 1] > column:
+        position -= 1
+    if position > 0 and columns[position - 1] == column:
+        halves[position - 1, kind] += value
         return count
-    for entry in range(count, place, -1):
+    for entry in range(count, position, -1):
         columns[entry] = columns[entry - 1]
         for other in range(3):
             halves[entry, other] = halves[entry - 1, other]
-    columns[place] = column
+    columns[position] = column
     for other in range(3):
-        halves[place, other] = 0.0
-    halves[place, kind] = value
+        halves[position, other] = 0.0
+    halves[position, kind] = value
     return count + 1
 
 
@@ -132,7 +132,7 @@ def _merge_rows(
     """Fill `out` (indptr, indices, values) with the rows; incoming and extra are (offsets, order, sources, values)."""
     n_rows, width = indices.shape
     indptr, out_indices, out_values = out
-    place = 0
+    n_entries = 0
     for row in range(n_rows):
         first, last = incoming[0][row], incoming[0][row + 1]
         first_extra, last_extra = extra[0][row], extra[0][row + 1]
@@ -156,10 +156,10 @@ def _merge_rows(
         halves = np.empty((used, 3), np.float64)
         count = _sorted_row(columns[:used], kinds[:used], weights[:used], halves)
         for entry in range(count):
-            out_indices[place] = columns[entry]
-            out_values[place] = 0.5 * (halves[entry, 0] + halves[entry, 1]) + halves[entry, 2]
-            place += 1
-        indptr[row + 1] = place
+            out_indices[n_entries] = columns[entry]
+            out_values[n_entries] = 0.5 * (halves[entry, 0] + halves[entry, 1]) + halves[entry, 2]
+            n_entries += 1
+        indptr[row + 1] = n_entries
 
 
 def symmetric_rows(
@@ -204,6 +204,7 @@ def _rows_of(edges: DirectedEdges, start: int, stop: int) -> DirectedEdges:
     return DirectedEdges(edges.targets[inside], edges.sources[inside], edges.values[inside])
 
 
+@compiled
 def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Return the sum of each CSR row, in column order: the degrees of a block of W.
 
@@ -216,11 +217,6 @@ def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     -------
     (n,) float64
     """
-    return _row_sums(values, indptr)
-
-
-@compiled
-def _row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     sums = np.zeros(indptr.shape[0] - 1, np.float64)
     for row in range(sums.shape[0]):
         total = 0.0

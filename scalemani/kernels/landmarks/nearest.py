@@ -126,11 +126,11 @@ def _small_value(values: np.ndarray, smallest: np.ndarray) -> float:
     last = smallest.shape[0] - 1
     for value in values:
         if value < smallest[last]:
-            place = last
-            while place > 0 and smallest[place - 1] > value:
-                smallest[place] = smallest[place - 1]
-                place -= 1
-            smallest[place] = value
+            entry = last
+            while entry > 0 and smallest[entry - 1] > value:
+                smallest[entry] = smallest[entry - 1]
+                entry -= 1
+            smallest[entry] = value
     return smallest[last]
 
 

@@ -102,9 +102,9 @@ def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, seed:
     snapped = snap_start(len(seeds))
     for tile in range(n_tiles):
         snapped = snap_step(snapped, state, points[_tile_rows(tile, n_points)], tile * TILE_ROWS)
-    found = snap_rows(snapped)
+    nearest = snap_rows(snapped)
     # Centroids whose nearest points were all taken, or are repeated, give way to the seeds.
-    candidates = np.concatenate([found[found >= 0], seeds])
+    candidates = np.concatenate([nearest[nearest >= 0], seeds])
     candidates = candidates[np.sort(np.unique(candidates, return_index=True)[1])]
     return candidates[first_of_equal_rows(points[candidates])[: len(seeds)]]
 

@@ -14,7 +14,7 @@ from scalemani.kernels.rows.distances import squared_distance
 
 WORDS_BLOCK = 1 << 20  # draws held at a time
 SPREAD_EXCESS = 0.5  # M / L: half as many again are drawn, then dropped
-LISTED_NEIGHBORS = 8  # of each candidate; when all are dropped, its nearest is searched anew
+LISTED_NEIGHBORS = 8  # of each candidate; when all are dropped, its nearest is searched among all
 SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are the exception
 
 
@@ -145,23 +145,23 @@ def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.
     queue = [(-1.0, position, -1, 0) for position in range(n_candidates)]
     n_left = n_candidates
     while n_left > n_landmarks:
-        _, position, partner, place = heapq.heappop(queue)
+        _, position, partner, next_entry = heapq.heappop(queue)
         if not alive[position]:
             continue
         if partner >= 0 and alive[partner]:
             alive[position if words[position] > words[partner] else partner] = False
             n_left -= 1
-            place -= 1  # a surviving point looks at the same entry again, finds it dropped and goes on
+            next_entry -= 1  # a surviving point looks at the same entry again, finds it dropped and takes the next
         if alive[position]:
-            heapq.heappush(queue, _next_pair(rows, alive, indices[position], distances[position], position, place))
+            heapq.heappush(queue, _next_pair(rows, alive, indices[position], distances[position], position, next_entry))
     return np.flatnonzero(alive)
 
 
 def _next_pair(
-    rows: np.ndarray, alive: np.ndarray, listed: np.ndarray, distances: np.ndarray, position: int, place: int
+    rows: np.ndarray, alive: np.ndarray, listed: np.ndarray, distances: np.ndarray, position: int, next_entry: int
 ) -> tuple[float, int, int, int]:
     """Return (distance, position, its nearest partner left, where to look next)."""
-    for entry in range(max(place, 0), len(listed)):
+    for entry in range(max(next_entry, 0), len(listed)):
         partner = int(listed[entry])
         if partner != position and alive[partner]:
             return float(distances[entry]), position, partner, entry + 1

@@ -29,7 +29,7 @@ from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, keep_sma
 EMPTY = np.int32(-1)
 ROWS_AT_ONCE = 8192  # of cells that are scanned one after the other: 2 MiB of sketches
 QUERIES_AT_ONCE = 256  # of those that may visit all cells
-PREFETCHED_BYTES = 128  # of the values and of the labels that a pool goes on with
+PREFETCHED_BYTES = 128  # of the values and of the labels at the end of a pool, where the next are written
 POOL_PER_CANDIDATE = 3  # room in a pool for each candidate asked for, beside that for one more panel
 
 
@@ -215,10 +215,10 @@ def _scan_cell(
     # Queries outside, panels inside: the panels of a cell stay in the second-level cache, the pools in the first.
     for first in range(0, members.size, QUERY_GROUP):
         for i in members[first : first + QUERY_GROUP]:
-            place = ITEM_BYTES * (i * capacity + counts[i])
+            offset = ITEM_BYTES * (i * capacity + counts[i])
             for line in range(0, PREFETCHED_BYTES, CACHE_LINE_BYTES):
-                prefetch_line(values.ctypes.data + place + line)
-                prefetch_line(labels.ctypes.data + place + line)
+                prefetch_line(values.ctypes.data + offset + line)
+                prefetch_line(labels.ctypes.data + offset + line)
         for p in range(panels.shape[0]):
             multiply_panel(centered, bases, first, panels, norms, p, products)
             number_lanes(numbers, row + p * PANEL_ROWS)
@@ -228,5 +228,5 @@ def _scan_cell(
                     _cut_pool(pools, i, n_candidates)
                 if numbers[0] <= start + i < numbers[0] + PANEL_ROWS:
                     products[j, start + i - numbers[0]] = np.inf  # a query is never its own candidate
-                place = i * capacity + counts[i]
-                counts[i] += append_within(products, j, bounds[i], numbers, values, labels, place)
+                end = i * capacity + counts[i]
+                counts[i] += append_within(products, j, bounds[i], numbers, values, labels, end)

@@ -1,4 +1,4 @@
-"""Cells: a k-means partition of sketch space, numbered so that neighbouring numbers lie near each other."""
+"""Cells: a k-means partition of sketch space, numbered so that cells of neighbouring numbers are near each other."""
 
 from typing import NamedTuple
 
@@ -84,8 +84,8 @@ def nearest_nearby_cells(
             _offer_cells(sketches, first, last, centroids[nearby[cell]], nearest)
             for i in range(last - first):
                 for j in range(n_probes):
-                    place = nearest.cells[i, j]
-                    probes[first - start + i, j] = nearby[cell, place] if place >= 0 else -1
+                    number = nearest.cells[i, j]
+                    probes[first - start + i, j] = nearby[cell, number] if number >= 0 else -1
             first = last
     return probes
 
@@ -95,7 +95,7 @@ def cells_that_hold(n_rows: int, sketches: np.ndarray, centroids: np.ndarray, si
 
     Parameters
     ----------
-    n_rows : to be held
+    n_rows : that the cells of a sketch are to hold
     sketches : (n, s) float32
     centroids : (C, s) float32, of the cells
     sizes : (C,) int64, rows in each cell
@@ -213,7 +213,7 @@ def locality_order(centroids: np.ndarray) -> np.ndarray:
 
 
 def _bisect(points: np.ndarray, order: np.ndarray, before: np.ndarray) -> None:
-    """Order the rows of `points` named by `order`, in place, beginning near the point `before`."""
+    """Order the rows of `points` named by `order`, in number, beginning near the point `before`."""
     if order.size < 2:
         return
     members = points[order]

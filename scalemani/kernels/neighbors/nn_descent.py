@@ -16,7 +16,7 @@ from scalemani.kernels.rows.smallest import POOL_MARGIN, keep_smallest
 
 NONE = np.int32(-1)
 POOL_PER_CANDIDATE = 4  # room for each candidate asked for: a pool is cut when it is full
-PREFETCH_AHEAD = np.uint64(8)  # sketches, each some 10 ns of work: they lie all over memory
+PREFETCH_AHEAD = np.uint64(8)  # sketches, each some 10 ns of work: they are scattered over memory
 WORD_BITS, BIT_MASK, ONE, ZERO = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(0)
 
 
@@ -58,7 +58,7 @@ def propose_neighbors(
     candidates = np.full((n_queries, n_candidates), NONE, dtype=np.int32)
     values = np.empty((1, POOL_PER_CANDIDATE * n_candidates + POOL_MARGIN), dtype=np.float32)
     labels = np.empty(values.shape, dtype=np.int32)
-    # the query and its neighbours, then what is new to it; one place more, since rows are written before they count
+    # the query and its neighbours, then what is new to it; one entry more, since rows are written before they count
     rows = np.empty(2 + n_neighbors + sources.shape[1] * lists.indices.shape[1], dtype=np.int32)
     seen = np.zeros((sketches.shape[0] + 63) // 64, dtype=np.uint64)
     for i in range(n_queries):

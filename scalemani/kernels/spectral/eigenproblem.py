@@ -2,7 +2,7 @@
 
 Small problems are solved densely. Large ones by a block Krylov space of (A + shift B)^-1 B, factored once: sparse LU
 where the reduced matrices are sparse (data of few dimensions), dense Cholesky where they are not (neighbourhoods of
-images overlap so much that the factor of a matrix with a tenth of nonzeros is full). Source: [LLL] 4.3, ALGORITHMS 4.
+images overlap so much that the factor of a matrix with a tenth of nonzeros is full). Source: [LLL] 4.3.
 """
 
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 Each block contributes Z_b^T A_b Z and Z_b^T B_b Z; the parts are added as a fixed binary tree and made symmetric bit
 for bit at the end. For the Laplacian, A~ = Z^T D Z - Z^T W Z with degrees summed from the very weights of W: because
-rows of Z sum to one, rows of A~ sum to zero up to rounding. Source: [LLL] 4.3; ALGORITHMS section 4.
+rows of Z sum to one, rows of A~ sum to zero up to rounding. Source: [LLL] 4.3.
 """
 
 from collections.abc import Sequence

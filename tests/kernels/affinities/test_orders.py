@@ -3,7 +3,16 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from scalemani.kernels.affinities.orders import NO_PARENT, ORDERS, spanning_path, tile_order
+from scalemani.kernels.affinities.orders import (
+    NO_PARENT,
+    ORDERS,
+    breadth_first,
+    in_sequence,
+    kruskal_edges,
+    oracle_sequence,
+    spanning_path,
+    tile_order,
+)
 
 
 def tile(n_rows=200, k=8, seed=0):
@@ -75,3 +84,31 @@ def test_duplicates_at_distance_zero_are_edges():
 def test_path_takes_the_nearest_row_left_and_then_a_draw():
     indices = np.array([[1, 2], [0, 2], [0, 1], [9, -1], [3, 9]])
     assert list(spanning_path(indices, np.array([2, 4, 0, 1, 3]))) == [2, 0, 1, 4, 3]
+
+
+def test_kruskal_takes_the_shortest_edges_that_close_no_circle():
+    heads, tails = np.array([0, 1, 0, 3, 2, 4]), np.array([1, 2, 2, 4, 3, 0])
+    np.testing.assert_array_equal(kruskal_edges(heads, tails, 6), [[0, 1], [1, 2], [3, 4], [2, 3]])
+
+
+def test_breadth_first_visits_level_by_level_and_components_by_their_least_row():
+    tree = np.array([[3, 1], [3, 5], [5, 0], [1, 6], [4, 2]])
+    sequence, parents = breadth_first(tree, 7)
+    assert sequence.tolist() == [0, 5, 3, 1, 6, 2, 4]
+    assert parents.tolist() == [NO_PARENT, 3, 6, 5, 2, 0, 1]
+
+
+def test_neighbors_are_visited_in_the_order_of_their_edges():
+    sequence, _ = breadth_first(np.array([[0, 3], [2, 0], [0, 1]]), 4)
+    assert sequence.tolist() == [0, 3, 2, 1]
+
+
+def test_rows_in_sequence_start_from_the_one_before():
+    sequence, parents = in_sequence(np.array([2, 0, 1]))
+    assert sequence.tolist() == [2, 0, 1]
+    assert parents.tolist() == [2, 0, NO_PARENT]
+
+
+def test_the_oracle_sorts_by_beta_times_the_difference_of_its_column():
+    squared = np.array([[1.0, 2.0, 5.0], [0.0, 4.0, 8.0], [2.0, 3.0, 4.0]])
+    assert oracle_sequence(squared, np.array([3.0, 1.0, 5.0]), 2).tolist() == [1, 2, 0]

@@ -11,7 +11,6 @@ from scalemani.kernels.arrays.coordinates import dot
 from scalemani.kernels.descent.curvature import PairCurvature
 from scalemani.kernels.descent.momentum import Motion, momentum_step
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
-from scalemani.kernels.graph.strongest import strongest_neighbors
 from scalemani.kernels.machine.vector_log import log_positive
 
 
@@ -61,19 +60,6 @@ def test_a_row_longer_than_is_held_at_a_time():
 @given(st.floats(1e-300, 1e300))
 def test_logarithms(x):
     assert log_positive(x) == pytest.approx(np.log(x), rel=1e-15, abs=4e-16)
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10**6), n_points=st.integers(2, 60), kappa=st.integers(1, 10))
-def test_the_strongest_neighbors_stay(seed, n_points, kappa):
-    dense = symmetric(n_points, seed)
-    kept = strongest_neighbors(rows_of(dense), kappa)
-    found = sp.csr_matrix((kept.values, kept.indices, kept.indptr), shape=dense.shape).toarray()
-    strong = np.zeros_like(dense, dtype=bool)
-    for row in range(n_points):
-        order = np.argsort(-dense[row])[:kappa]
-        strong[row, order] = dense[row, order] > 0
-    np.testing.assert_array_equal(found, np.where(strong | strong.T, dense, 0))
 
 
 @pytest.mark.parametrize("factor", [1.0, 12.0])

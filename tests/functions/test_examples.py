@@ -1,0 +1,14 @@
+import doctest
+
+import numpy as np
+import pytest
+
+from scalemani.functions import affinities, landmarks, nonlinear, spectral
+
+
+@pytest.mark.parametrize("module", [affinities, landmarks, nonlinear, spectral])
+def test_the_examples_in_docstrings_are_true(module):
+    with np.printoptions(legacy=False):
+        results = doctest.testmod(module)
+    assert results.attempted > 0
+    assert results.failed == 0

@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+
+from scalemani.errors import DataError
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_rows
+
+
+class Reader:
+    """Points that are read by rows and count how many are read at a time."""
+
+    def __init__(self, points):
+        self.points, self.most = points, 0
+
+    def __len__(self):
+        return len(self.points)
+
+    def __getitem__(self, rows):
+        self.most = max(self.most, len(rows))
+        return self.points[rows]
+
+
+@pytest.mark.parametrize("method", LANDMARK_METHODS)
+def test_rows_are_distinct_ascending_and_the_same_however_points_are_read(method):
+    points = np.random.default_rng(0).normal(size=(3000, 4))
+    reader = Reader(points)
+    rows = selected_rows(points, 40, method, 3, 500)
+    np.testing.assert_array_equal(selected_rows(reader, 40, method, 3, 500), rows)
+    assert rows.dtype == np.int64
+    assert len(rows) == 40
+    assert np.all(np.diff(rows) > 0)
+    assert reader.most <= 1024
+    assert len({tuple(selected_rows(points, 40, method, seed, 500)) for seed in range(4)}) > 1
+
+
+@pytest.mark.parametrize("method", LANDMARK_METHODS)
+@pytest.mark.parametrize("n_points", [7, 1500])
+def test_as_many_landmarks_as_distinct_points_are_all_of_them(method, n_points):
+    points = np.arange(7.0)[np.random.default_rng(1).permutation(n_points) % 7][:, np.newaxis]
+    rows = selected_rows(points, 7, method, 0, n_points)
+    np.testing.assert_array_equal(np.sort(points[rows, 0]), np.arange(7.0))
+    if n_points > 7:
+        with pytest.raises(DataError, match=r"8 landmarks .* only 7 distinct"):
+            selected_rows(points, 8, method, 0, n_points)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "kmeans++"])
+def test_kmeans_landmarks_are_nearer_to_the_points_than_random_ones(method):
+    draws = np.random.default_rng(2)
+    points = draws.normal(size=(4000, 5)) + 20 * draws.integers(0, 3, (4000, 1))
+
+    def cost(rows):
+        return np.square(points[:, None] - points[rows][None]).sum(axis=2).min(axis=1).mean()
+
+    random = np.mean([cost(selected_rows(points, 30, "random", seed, 4000)) for seed in range(3)])
+    assert cost(selected_rows(points, 30, method, 0, 4000)) < 0.9 * random
+
+
+def test_methods_that_compare_all_pairs_choose_within_the_sample():
+    points = np.random.default_rng(3).normal(size=(5000, 2))
+    points[17] = 1e6
+    chosen = [17 in selected_rows(points, 20, "minmax", seed, 250) for seed in range(60)]
+    assert 0 < np.mean(chosen) < 0.3

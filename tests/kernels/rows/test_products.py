@@ -1,0 +1,84 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalemani.kernels.rows.products import (
+    PANEL_ROWS,
+    QUERY_GROUP,
+    build_panels,
+    center_queries,
+    multiply_panel,
+    number_lanes,
+    padded_dims,
+    row_mean,
+)
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_rows=st.integers(1, 300),
+    n_queries=st.integers(1, 9),
+    n_dims=st.integers(1, 70),
+    offset=st.sampled_from([0.0, 1e4]),
+)
+def test_products_are_squared_distances_and_missing_rows_are_far(seed, n_rows, n_queries, n_dims, offset):
+    draws = np.random.default_rng(seed)
+    rows = (draws.normal(size=(n_rows, n_dims)) + offset).astype(np.float32)
+    table = (draws.normal(size=(n_queries + 3, n_dims)) + offset).astype(np.float32)
+    members = draws.permutation(n_queries + 3)[:n_queries]
+    center = row_mean(rows)
+    panels, norms = build_panels(rows, center)
+    n_padded = -(-n_queries // QUERY_GROUP) * QUERY_GROUP
+    queries, bases = np.full((n_padded, padded_dims(n_dims)), 0.0, np.float32), np.zeros(n_padded, np.float32)
+    center_queries(table, members, center, queries, bases)
+    found = np.empty((n_padded, len(panels) * PANEL_ROWS), np.float32)
+    products = np.empty((QUERY_GROUP, PANEL_ROWS), np.float32)
+    for first in range(0, n_padded, QUERY_GROUP):
+        for panel in range(len(panels)):
+            multiply_panel(queries, bases, first, panels, norms, panel, products)
+            found[first : first + QUERY_GROUP, panel * PANEL_ROWS : (panel + 1) * PANEL_ROWS] = products
+    away = table[members].astype(float)[:, None] - rows.astype(float)[None]
+    lengths = np.square(rows.astype(float) - center).sum(axis=1) + np.square(table[members].astype(float) - center).sum(
+        axis=1, keepdims=True
+    )
+    assert np.all(abs(found[:n_queries, :n_rows] - np.square(away).sum(axis=2)) <= 1e-5 * lengths)
+    assert np.isposinf(found[:n_queries, n_rows:]).all()
+
+
+@pytest.mark.parametrize("n_dims", [1, 4, 5])
+def test_a_product_depends_on_its_two_rows_alone(n_dims):
+    draws = np.random.default_rng(0)
+    rows, table = draws.normal(size=(200, n_dims)).astype(np.float32), draws.normal(size=(8, n_dims)).astype(np.float32)
+    center = np.zeros(n_dims, np.float32)
+
+    def product(rows, row, table, query):
+        panels, norms = build_panels(rows, center)
+        queries, bases = np.zeros((len(table), padded_dims(n_dims)), np.float32), np.zeros(len(table), np.float32)
+        center_queries(table, np.arange(len(table)), center, queries, bases)
+        products, group = np.empty((QUERY_GROUP, PANEL_ROWS), np.float32), query // QUERY_GROUP * QUERY_GROUP
+        multiply_panel(queries, bases, group, panels, norms, row // PANEL_ROWS, products)
+        return products[query - group, row % PANEL_ROWS]
+
+    assert (
+        product(rows, 150, table, 6)
+        == product(rows[140:], 10, table[4:], 2)
+        == product(rows[150:151], 0, table[[6] * 4], 3)
+    )
+
+
+def test_means_are_summed_in_float64_and_none_is_zero():
+    rows = np.full((100_000, 2), 0.1, np.float32)
+    np.testing.assert_array_equal(row_mean(rows), np.float32(0.1))
+    np.testing.assert_array_equal(row_mean(rows[:0]), 0.0)
+
+
+def test_lanes_are_numbered_from_the_first():
+    numbers = np.empty(PANEL_ROWS, np.int32)
+    number_lanes(numbers, 1000)
+    np.testing.assert_array_equal(numbers, np.arange(1000, 1000 + PANEL_ROWS))
+
+
+def test_dimensions_are_padded_to_steps_of_four():
+    assert [padded_dims(n) for n in (1, 4, 5, 64)] == [4, 4, 8, 64]
