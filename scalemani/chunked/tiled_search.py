@@ -11,8 +11,8 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.renumbering import compact_rows
-from scalemani.memory.kept import kept
 from scalemani.memory.mapped import Table
+from scalemani.memory.process import PROCESS, Key
 
 NUMBER_BYTES = 40  # of a copied row: its number, and its places in a hash table and among the others
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**25  # of sketches and of points, if no two queries look at the same one
@@ -75,5 +75,6 @@ def refine_by_tiles(
 
 
 def row_numbers(n_points: int) -> np.ndarray:
-    """Return the numbers of all work rows: made once a process and kept."""
-    return kept(("row numbers", n_points), functools.partial(np.arange, n_points, dtype=np.int32))
+    """Return the numbers of all work rows (N,) int32, made once a process."""
+    make = functools.partial(np.arange, n_points, dtype=np.int32)
+    return PROCESS.once(Key.of(row_numbers, (n_points,)), make)

@@ -3,14 +3,14 @@
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.memory.kept import scratch_folder
-from scalemani.memory.mapped import MappedRows, Table, mapped_arrays
+from scalemani.memory.mapped import MappedArrays, MappedRows, Table
+from scalemani.memory.process import PROCESS, Key
 from scalemani.params import Parameters
 from scalemani.records.reading import ArrayReader
 from scalemani.sources import PointsSource
@@ -23,6 +23,8 @@ from scalemani.workers.folds import folded, runs_of
 PARTS_LEDGER = ".parts"
 DIMENSIONS = "dimensions.json"  # of the points, in their stage
 Arrays = Mapping[ArrayDescription, np.ndarray]
+Made = TypeVar("Made")
+Arguments = TypeVarTuple("Arguments")
 
 
 @dataclass(frozen=True)
@@ -77,12 +79,30 @@ class StageTask:
     in_memory: bool = True
 
     def read_table(self, array: ArrayReader) -> Table:
-        """Return an array with a row a point, kept until the stage ends: in memory where that has room, else mapped."""
-        return array.read_kept() if self.in_memory else array.read_mapped()
+        """Return an array with a row a point, shared until the stage ends: in memory where it has room, else mapped."""
+        return array.read_once() if self.in_memory else array.map_once()
+
+    def once(self, make: "Callable[[StageTask, *Arguments], Made]", *arguments: *Arguments) -> Made:
+        """Return make(task, *arguments), computed once a process and shared by its tasks until the stage ends.
+
+        Parameters
+        ----------
+        make : function of a module
+            What is shared is known by its name: two functions never get each other's result.
+        *arguments
+            Hashable; other arguments give another result.
+        """
+        return PROCESS.once(Key.of(make, arguments, self.output), functools.partial(make, self, *arguments))
+
+    def latest(self, make: "Callable[[StageTask, *Arguments], Made]", *arguments: *Arguments) -> Made:
+        """As `once`, for what is large: what was made with other arguments is dropped before."""
+        return PROCESS.latest(Key.of(make, arguments, self.output), functools.partial(make, self, *arguments))
 
     def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
         """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""
-        return np.empty(shape, dtype) if self.in_memory else MappedRows(scratch_folder(self.output), shape, dtype)
+        return (
+            np.empty(shape, dtype) if self.in_memory else MappedRows(self.output.objects.scratch_folder, shape, dtype)
+        )
 
 
 @dataclass(frozen=True)
@@ -116,8 +136,9 @@ class StageWork:
 
     def workspace(self) -> Workspace:
         """Return where kernels work: on this process's threads, with large arrays mapped where memory has no room."""
-        empty = np.empty if self.task.in_memory else mapped_arrays(scratch_folder(self.task.output))
-        return Workspace(self.executor.over, empty)
+        if self.task.in_memory:
+            return Workspace(self.executor.over)
+        return Workspace(self.executor.over, MappedArrays(self.task.output.objects.scratch_folder).empty)
 
     def map_blocks(self, function: BlockFunction, step: str = "") -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block."""

@@ -74,6 +74,7 @@ def compute(options: Options, only: str | None = None) -> None:
     """Run all stages or one, then say what was found."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.cli.summaries import show_label_accuracy, show_records
+    from scalemani.memory.glibc import limit_arenas
     from scalemani.progress import progress_for
     from scalemani.runs.walk import run
     from scalemani.sources import open_labels
@@ -81,6 +82,8 @@ def compute(options: Options, only: str | None = None) -> None:
     source = options.source()
     with progress_for(sys.stderr) as progress:
         executor = options.executor(progress)
+        if executor.memory is not None:
+            limit_arenas(executor.memory)
         finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
     show_records(finished)
     if options.labels is not None and only is None and "embedding" in finished.keys:

@@ -1,1 +1,1 @@
-"""What a process holds in memory: kept arrays and blocks, mapped files, the measured peak."""
+"""What a process holds in memory: shared objects and blocks, mapped files, the allocator, the measured peak."""

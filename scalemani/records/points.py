@@ -58,7 +58,7 @@ class StoredPartition(StoredStage):
     @property
     def basis(self) -> SketchBasis:
         """The axes of the sketches, kept in this process."""
-        mean, axes, scale = (self.reader(described).read_kept() for described in (self.MEAN, self.AXES, self.SCALE))
+        mean, axes, scale = (self.reader(described).read_once() for described in (self.MEAN, self.AXES, self.SCALE))
         return SketchBasis(mean, axes, float(scale))
 
     @property

@@ -1,4 +1,4 @@
-"""The ways to read an array of a group: new, by block, by row, kept in this process, mapped."""
+"""The ways to read an array of a group: anew, by block, by row, once a process, mapped."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import zarr
 
 from scalemani.kernels.arrays.workspace import Empty
-from scalemani.memory.kept import gather_into, gather_rows, mapped, read_large, resident
+from scalemani.memory.arrays import gather_into, gather_rows, map_once, read_large, read_once
 from scalemani.memory.mapped import MappedRows, Table
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import SPARSE_INDEX, ArrayDescription, DtypeRule, Kind
@@ -30,13 +30,13 @@ class ArrayReader:
         """Return one block of its rows."""
         return self.group.read_block(self.path, block)
 
-    def read_kept(self) -> np.ndarray:
-        """Return all of it, read once a process and kept until the stage ends; it cannot be written to."""
-        return resident(self.group, self.path)
+    def read_once(self) -> np.ndarray:
+        """Return all of it, read once a process and shared until the stage ends; it cannot be written to."""
+        return read_once(self.group, self.path)
 
-    def read_mapped(self) -> MappedRows:
-        """As `read_kept`, in a mapped file: rows are copied out of it as they are asked for."""
-        return mapped(self.group, self.path)
+    def map_once(self) -> MappedRows:
+        """As `read_once`, in a mapped file: rows are copied out of it as they are asked for."""
+        return map_once(self.group, self.path)
 
     def gather(self, rows: np.ndarray, cache_bytes: int = 0) -> np.ndarray:
         """Return its rows at row numbers (n,) int, in any order; `cache_bytes` of decoded blocks stay for the next."""
@@ -74,7 +74,7 @@ class StoredStage:
         Stores of format version 2 may lack it: the stage's certificates then say it.
         """
         if self.group.has(described.name):
-            return int(self.reader(described).read_kept())
+            return int(self.reader(described).read_once())
         return self.group.certificate(certificate, int)
 
     def read_part(self, described: ArrayDescription, block: int, step: str = "") -> np.ndarray:

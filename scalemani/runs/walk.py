@@ -8,8 +8,8 @@ from pathlib import Path
 
 from scalemani.chunked.work import PointsInput, StageTask, StageWork
 from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.memory.kept import release
 from scalemani.memory.peak import PeakMemory
+from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs.largest_component import STAGE, Component, largest_component, within
 from scalemani.runs.opened import Run
@@ -160,7 +160,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     started = time.perf_counter()
     with PeakMemory() as peak:
         certificates = STAGES[name].run(work)
-    release()
+    PROCESS.free()
     group.finish(
         {
             "stage": name,

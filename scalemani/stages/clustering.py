@@ -88,7 +88,7 @@ def tiles_part(number: int, task: StageTask, tiles: range) -> LloydPart:
 
 def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart]:
     """Yield what each tile adds; every block that holds some of them is read once."""
-    centers, block_rows = StoredClustering(task.output).centers_before(number).read_kept(), task.dimensions.block_rows
+    centers, block_rows = StoredClustering(task.output).centers_before(number).read_once(), task.dimensions.block_rows
     embedding = StoredEmbedding(task.inputs["embedding"]).embedding
     first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
     for block in range(first // block_rows, -(-last // block_rows)):
@@ -106,7 +106,7 @@ def added(one: LloydPart, other: LloydPart) -> LloydPart:
 def labels_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest centre of each row of a block."""
     rows = unit_rows(StoredEmbedding(task.inputs["embedding"]).embedding.read_block(block))
-    return {StoredClustering.LABELS: assign(rows, StoredClustering(task.output).centers.read_kept())[0]}
+    return {StoredClustering.LABELS: assign(rows, StoredClustering(task.output).centers.read_once())[0]}
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:

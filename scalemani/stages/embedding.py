@@ -30,7 +30,6 @@ from scalemani.kernels.spectral.refinement import (
     refined_embedding,
     refinement,
 )
-from scalemani.memory.kept import kept
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
@@ -112,6 +111,7 @@ class StreamedGraph:
         self._inverse_roots = workspace.as_large(1 / np.sqrt(self.degrees))
         self.trivial = workspace.as_large(unit_roots(self.degrees))
         self._passes_again = work.task.params.embedding.by_passes
+        self._known: dict[int, Rows] = {}  # rows by block, where passes follow each other
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (N, m)."""
@@ -123,14 +123,17 @@ class StreamedGraph:
 
     def _block_product(self, vectors: np.ndarray, out: np.ndarray, block: int) -> None:
         start, stop = self._work.task.dimensions.rows(block)
-        key = self._stored.group.root, self._stored.group.path, "rows of W", block
-        rows = kept(key, functools.partial(self._rows, block)) if self._passes_again else self._rows(block)
-        normalized_product(rows, self._inverse_roots, start, vectors, out[start:stop])
+        normalized_product(self._rows(block), self._inverse_roots, start, vectors, out[start:stop])
 
     def _rows(self, block: int) -> Rows:
+        if block in self._known:
+            return self._known[block]
         as_large = self.workspace.as_large
         indptr, indices, values = self._stored.read_rows(block)
-        return as_large(indptr), as_large(indices), as_large(values)
+        rows = as_large(indptr), as_large(indices), as_large(values)
+        if self._passes_again:
+            self._known[block] = rows
+        return rows
 
 
 Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]

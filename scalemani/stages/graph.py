@@ -48,7 +48,7 @@ def arrays(params: Parameters, distance_dtype: np.dtype) -> list[RowArray]:
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run in input order."""
-    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read_kept()
+    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read_once()
     neighbors = StoredNeighbors(task.inputs["neighbors"])
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
     work_rows = np.empty(len(input_rows), dtype=np.int64)

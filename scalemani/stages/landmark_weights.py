@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
-from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
-from scalemani.memory.kept import kept
 from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights
 from scalemani.records.points import StoredWorkPoints
@@ -67,9 +66,8 @@ def block_errors(task: StageTask, block: int) -> tuple[float, float, np.ndarray]
 def landmark_weights_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of Z of one block."""
     points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
-    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read_kept()
-    prepared = kept((task.output.root, task.output.path, "prepared landmarks"), lambda: prepare_landmarks(landmarks))
-    indices, _ = nearest_landmarks(points, prepared, task.params.landmark_neighbors)
+    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read_once()
+    indices, _ = nearest_landmarks(points, task.once(prepared_landmarks), task.params.landmark_neighbors)
     values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)
     errors = reconstruction_errors(points, landmarks, indices, values)
     return {
@@ -77,3 +75,8 @@ def landmark_weights_block(task: StageTask, block: int) -> Arrays:
         StoredLandmarkWeights.VALUES: values,
         StoredLandmarkWeights.ERRORS: errors.astype(np.float32),
     }
+
+
+def prepared_landmarks(task: StageTask) -> PreparedLandmarks:
+    """Return the landmarks as the search for the nearest ones takes them."""
+    return prepare_landmarks(StoredLandmarks(task.inputs["landmarks"]).points.read_once())

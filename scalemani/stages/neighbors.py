@@ -27,7 +27,6 @@ from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
 from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
-from scalemani.memory.kept import kept, kept_latest
 from scalemani.memory.mapped import Table
 from scalemani.params import Parameters
 from scalemani.records.graph import StoredNeighbors, round_step
@@ -130,7 +129,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if method == "exact":
         write_last_round(task, 0)
         return {"method": method, "recall": 1.0, "rounds": 0}
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_kept())
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     n_visited = n_probes(task.dimensions, task.params) if method == "partition" else 1
     rounds, recalls = [Round(0, min(n_visited, n_cells))], [measured_recall(work, 0)]
     most = -(-task.dimensions.n_points // n_candidates(task.params.n_neighbors, 0))
@@ -166,7 +165,7 @@ def run_round(work: StageWork, number: int, function: Any) -> None:
 
 def near_cells_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block among the points of the cells nearest to each of its points."""
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_kept())
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     first = Round(0, min(n_probes(task.dimensions, task.params), n_cells))
     start, stop = task.dimensions.rows(block)
     return nearest_of_candidates(task, start, candidates_of_cells(task, start, stop, first), no_known(task, block))
@@ -187,10 +186,9 @@ def further_cells_block(asked: Round, number: int, task: StageTask, block: int) 
 def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
     """Return the work rows (n, c) int32, -1 for none, that are nearest by sketch to rows `start` to `stop`."""
     work_points = StoredWorkPoints(task.inputs["work_points"])
-    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_kept()
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_kept()
-    key = (task.output.root, task.output.path, "nearby", asked.last)
-    near = kept(key, functools.partial(nearby_cells, centroids, asked.last))
+    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    near = task.once(nearby_cells, asked.last)
     own = sketches[start:stop]
     probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, asked.last)
     probes = np.ascontiguousarray(probes[:, asked.first :])
@@ -206,8 +204,9 @@ def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, n
     return indices, distances, fresh
 
 
-def nearby_cells(centroids: np.ndarray, n_wanted: int) -> np.ndarray:
+def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:
     """Return the cells among which the `n_wanted` nearest to a point of each cell are looked for."""
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     return nearest_cells(centroids, centroids, max(NEARBY_CELLS, NEARBY_PER_PROBE * n_wanted))
 
 
@@ -216,10 +215,8 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
     indices, distances, fresh = round_block(task, number - 1, block)
-    slot = (task.output.root, task.output.path, "listed")
-    lists = kept_latest(slot, step, functools.partial(listed_edges, task, step))
-    key = (task.output.root, task.output.path, "short sketches")
-    sketches, unit = kept(key, functools.partial(short_sketches, task))
+    lists = task.latest(listed_edges, step)
+    sketches, unit = task.once(short_sketches)
     limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
     own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
     count = asked.candidates * n_candidates(task.params.n_neighbors, number)
@@ -234,8 +231,8 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
     """
     sketches = task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
     scale, output = StoredPartition(task.inputs["partition"]).basis.scale, StoredNeighbors(task.output)
-    step = rounding_step(sketches[output.query_rows.read_kept()])
-    close = float(np.quantile(output.query_limits.read_kept(), CLOSE_SHARE))
+    step = rounding_step(sketches[output.query_rows.read_once()])
+    close = float(np.quantile(output.query_limits.read_once(), CLOSE_SHARE))
     if not 0 < rounding_error(step, sketches.shape[1]) * scale <= ROUNDING_SHARE * close < np.inf:
         return sketches, scale
     rounded = task.table(sketches.shape, np.int8)
@@ -260,7 +257,7 @@ def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, k
     """Return the arrays of rows from `start` on: the nearest of what is known and the candidates, by exact distance."""
     stored, n_points = StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points
     fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
-    points: Table = stored.read_kept() if fits else stored.read_mapped()
+    points: Table = stored.read_once() if fits else stored.map_once()
     found, fresh = refine_by_tiles(points, start, candidates, known)
     return round_arrays(found, fresh)
 
@@ -322,20 +319,21 @@ def measured_recall(work: StageWork, number: int) -> float:
 def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     """Return the nearest of a block of points to the sampled queries."""
     output = StoredNeighbors(task.output)
-    rows = output.query_rows.read_kept()
-    # They lie in all blocks: gathered for every block anew, they would be read as often as there are blocks.
-    key = (task.output.root, task.output.path, "query points")
-    queries = kept(key, functools.partial(sketched_rows, task, rows))
+    rows = output.query_rows.read_once()
+    queries = task.once(sampled_queries)
     empty = no_neighbors(len(rows), task.params.n_neighbors)
-    return nearest_of_block(task, queries, rows, empty, output.query_limits.read_kept(), block)
+    return nearest_of_block(task, queries, rows, empty, output.query_limits.read_once(), block)
+
+
+def sampled_queries(task: StageTask) -> SketchedRows:
+    """Return the sampled queries. They lie in all blocks: gathered for every block, each would be read each time."""
+    return sketched_rows(task, StoredNeighbors(task.output).query_rows.read_once())
 
 
 def pynndescent_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block as pynndescent finds them, with distances computed anew."""
     start, stop = task.dimensions.rows(block)
-    found = kept((task.output.root, task.output.path, "pynndescent"), functools.partial(pynndescent_graph, task))[
-        start:stop
-    ]
+    found = task.once(pynndescent_graph)[start:stop]
     # pynndescent lists a point among its own neighbours, not always first.
     itself = np.arange(start, stop, dtype=np.int32)[:, np.newaxis]
     return nearest_of_candidates(task, start, np.where(found == itself, np.int32(-1), found), no_known(task, block))

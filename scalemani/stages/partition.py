@@ -71,4 +71,4 @@ def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest cell of every point of a block."""
     models = StoredPartition(task.output)
     sketches = sketch_points(StoredPoints(task.inputs["points"]).points.read_block(block), models.basis)
-    return {StoredPartition.CELLS: nearest_cells(sketches, models.centroids.read_kept(), 1)[:, 0]}
+    return {StoredPartition.CELLS: nearest_cells(sketches, models.centroids.read_once(), 1)[:, 0]}

@@ -7,7 +7,6 @@ from typing import Any
 
 from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.errors import StoreError
-from scalemani.memory.kept import kept
 from scalemani.params import Parameters
 from scalemani.records.points import StoredPoints
 from scalemani.sources import PointsSource
@@ -51,8 +50,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:
     """Read one block in a process that did not make the survey."""
-    key = (task.output.root, task.output.path, SURVEY)
-    return read_block(source, kept(key, lambda: surveyed_tiles(task)), task, block)
+    return read_block(source, task.once(surveyed_tiles), task, block)
 
 
 def surveyed_tiles(task: StageTask) -> list[str]:

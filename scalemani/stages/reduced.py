@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, laplacian_of, symmetric_part, weighted_product
-from scalemani.memory.kept import release
+from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.landmarks import StoredLandmarkWeights, StoredReduced, sparse_weights
@@ -62,7 +62,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute every block's part, sums of parts while there are many, and the sum of these."""
     task = work.task
     work.map_parts(reduced_part)
-    release()  # of Z, which is not needed any more
+    PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.
     batch = replace(work.batch, need=MemoryNeed(per_task=work.batch.need.total(1)))
     alone, level = replace(work, at_once=1, batch=batch), 0

@@ -52,7 +52,7 @@ def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
 
 def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run: one pass over all points in input order collects them."""
-    order = StoredWorkPoints(task.output).input_rows.read_kept()
+    order = StoredWorkPoints(task.output).input_rows.read_once()
     basis = StoredPartition(task.inputs["partition"]).basis
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
     points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)

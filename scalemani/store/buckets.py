@@ -5,8 +5,10 @@ are never given, kept or shown here.
 """
 
 import functools
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 from typing import Any, TypeVar
 
 from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, refuse_credentials
@@ -154,8 +156,13 @@ class BucketObjects(Objects):
         self.names()
 
     def free_bytes(self) -> int | None:
-        """Return None: a bucket has no end that it tells of."""
+        """Return None: object stores report no free space."""
         return None
+
+    @property
+    def scratch_folder(self) -> Path:
+        """Where temporary files of this machine go."""
+        return Path(tempfile.gettempdir())
 
     def sweep(self) -> None:
         """Do nothing: a put that was cut short leaves no object."""

@@ -135,6 +135,11 @@ class Objects(ABC):
     def free_bytes(self) -> int | None:
         """Return how many bytes can be written here, or None where nothing says."""
 
+    @property
+    @abstractmethod
+    def scratch_folder(self) -> Path:
+        """A folder of this machine for files without a name: here, or where temporary files go."""
+
     @abstractmethod
     def sweep(self) -> None:
         """Remove what writers that were killed have left half-written; called by the only writer there is."""
@@ -229,6 +234,11 @@ class LocalObjects(Objects):
     def free_bytes(self) -> int | None:
         """Return what is free on the disk of the folder, which need not be there yet."""
         return free_bytes(self.root)
+
+    @property
+    def scratch_folder(self) -> Path:
+        """The folder itself: its disk has room for what a run takes."""
+        return self.root
 
     def sweep(self) -> None:
         """Remove temporaries that were never renamed."""

@@ -1,30 +1,44 @@
 """BLAS at one thread while anything here computes: products then do not depend on the machine's cores."""
 
 import contextlib
+import sys
 import threading
 from collections.abc import Iterator
 
 from threadpoolctl import threadpool_limits
 
-_lock = threading.Lock()
-_limits = contextlib.ExitStack()
-_holders = 0
+
+class BlasThreads:
+    """The number of threads of the BLAS libraries, which belongs to the whole process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._limits = contextlib.ExitStack()
+        self._holders = 0
+        self._modules = 0
+
+    @contextlib.contextmanager
+    def hold_at_one(self) -> Iterator[None]:
+        """Hold the libraries at one thread until the last of all holders has left: fits may run side by side."""
+        with self._lock:
+            self._limits.enter_context(threadpool_limits(1, user_api="blas"))  # libraries may have been loaded since
+            self._holders += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holders -= 1
+                if self._holders == 0:
+                    self._limits.close()
+
+    def set_to_one(self) -> None:
+        """Set the libraries to one thread for good, in a process of ours.
+
+        To look for the libraries takes as long as a small task: it is done again only once more modules were imported.
+        """
+        if len(sys.modules) != self._modules:
+            threadpool_limits(1)
+            self._modules = len(sys.modules)
 
 
-@contextlib.contextmanager
-def blas_at_one_thread() -> Iterator[None]:
-    """Hold the BLAS libraries of this process at one thread until the last of all holders has left.
-
-    Their number of threads belongs to the whole process: a fit that ends must not give the others' back.
-    """
-    global _holders
-    with _lock:
-        _limits.enter_context(threadpool_limits(1, user_api="blas"))  # each time: more libraries may be loaded by now
-        _holders += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _holders -= 1
-            if _holders == 0:
-                _limits.close()
+BLAS = BlasThreads()

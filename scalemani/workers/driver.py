@@ -18,7 +18,7 @@ import cloudpickle
 from distributed import Client, Future, KilledWorker
 
 from scalemani.errors import ScalemaniError, SchedulerLostError, WorkersLostError
-from scalemani.memory.kept import enter
+from scalemani.memory.process import PROCESS
 from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.own_process import EndedApartError, poison_error, run_alone, run_apart, unlucky_error
 
@@ -278,5 +278,5 @@ class ClusterMap:
 
 def run_unit(content: bytes, cache: str, unit: Any) -> Any:
     """Run a task on a worker."""
-    enter(cache)
+    PROCESS.start_scope(cache)
     return run_alone(content, unit)

@@ -16,10 +16,9 @@ from dask.utils import format_bytes, parse_bytes
 from distributed import Client
 
 from scalemani.errors import ConfigError
-from scalemani.memory.kept import share_freed_memory
-from scalemani.memory.mapped import let_go_of_many
+from scalemani.memory.process import PROCESS
 from scalemani.progress import Progress, Silent
-from scalemani.workers.blas import blas_at_one_thread
+from scalemani.workers.blas import BLAS
 from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.connections import capacities, check_address, check_reach, connected, local_processes
 from scalemani.workers.driver import ClusterMap
@@ -72,10 +71,8 @@ class Executor:
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
-        """Start what the tasks need, and stop it again: BLAS at one thread, a local cluster where one is asked for."""
-        if self.memory is not None:
-            share_freed_memory(self.memory)
-        with blas_at_one_thread(), contextlib.ExitStack() as stack:
+        """Start what the tasks need, and stop it at the end: BLAS at one thread, a local cluster if asked for."""
+        with BLAS.hold_at_one(), contextlib.ExitStack() as stack:
             if self.scheduler == "processes":
                 self._client, self._restore = stack.enter_context(local_processes(self.workers))
             elif isinstance(self.scheduler, str) and self.scheduler != "threads":
@@ -184,7 +181,7 @@ def bytes_of(size: str | int) -> int:
 def done(function: Callable[[Any], Any], unit: Any) -> Any:
     """Return function(unit); of what it has touched of mapped files, little stays in memory."""
     result = function(unit)
-    let_go_of_many()
+    PROCESS.pages.release_excess()
     return result
 
 

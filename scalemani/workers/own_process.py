@@ -18,10 +18,10 @@ from typing import Any
 import cloudpickle
 import psutil
 from dask.utils import format_bytes
-from threadpoolctl import threadpool_limits
 
 from scalemani.errors import PoisonTaskError, WorkersLostError
-from scalemani.memory.kept import release
+from scalemani.memory.process import PROCESS
+from scalemani.workers.blas import BLAS
 
 PROGRAM = [sys.executable, "-c", "from scalemani.workers.own_process import serve; serve()"]
 LOOKS_APART_SECONDS = 0.05
@@ -33,9 +33,6 @@ class EndedApartError(Exception):
     """A process that had one unit to do ended before it was done; the message says how."""
 
 
-_modules = 0
-
-
 @functools.lru_cache(maxsize=4)
 def unpacked(content: bytes) -> Callable[[Any], Any]:
     """Return the function of a map, unpacked once a process."""
@@ -43,15 +40,9 @@ def unpacked(content: bytes) -> Callable[[Any], Any]:
 
 
 def run_alone(content: bytes, unit: Any) -> Any:
-    """Return function(unit), with BLAS at one thread for good: products do not depend on the machine's cores.
-
-    To look for the libraries takes as long as a small task: it is done again only once more modules were imported.
-    """
-    global _modules
+    """Return function(unit), with BLAS at one thread for good."""
     function = unpacked(content)
-    if len(sys.modules) != _modules:
-        threadpool_limits(1)
-        _modules = len(sys.modules)
+    BLAS.set_to_one()
     return function(unit)
 
 
@@ -61,7 +52,7 @@ def run_apart(content: bytes, unit: Any, memory: int | None) -> Any:
     What this process keeps at hand is dropped first, since the other one needs the same. Raises EndedApartError where
     that process ends, and what the function raises.
     """
-    release()
+    PROCESS.free()
     request = pickle.dumps((os.getpid(), sys.path, pickle.dumps((content, unit))))
     with subprocess.Popen(PROGRAM, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         guard = MemoryGuard(process.pid, memory)

@@ -17,7 +17,9 @@ from scalemani.chunked.work import Dimensions
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.memory import mapped
-from scalemani.memory.mapped import MAPPED_BYTES, ROWS_AT_ONCE, TOUCHED_BYTES, MappedRows, mapped_arrays, mapped_file
+from scalemani.memory.mapped import ROWS_AT_ONCE, TOUCHED_BYTES, MappedArrays, MappedRows, mapped_file
+from scalemani.memory.pages import MAPPED_BYTES, WATCHER, MappedPages, file_pages_bytes
+from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs import plan
 from scalemani.runs.resources import PROCESS_BYTES, fit
@@ -28,14 +30,21 @@ from scalemani.workers.budget import Budget, MemoryNeed
 from scalemani.workers.executor import Executor
 
 
-def test_they_hold_what_was_written_when_their_pages_were_let_go(tmp_path):
-    empty, rng = mapped_arrays(tmp_path), np.random.default_rng(0)
+class Unwatched(MappedPages):
+    """Pages as if the thread that watches them got no processor."""
+
+    def _watch(self):
+        pass
+
+
+def test_they_hold_what_was_written_when_their_pages_were_released(tmp_path):
+    empty, rng = MappedArrays(tmp_path).empty, np.random.default_rng(0)
     written = [rng.random((rows, 7)) for rows in (3, 5_000, 30_000, 400_000)]
     held = [empty(values.shape, values.dtype) for values in written]
     assert all(not array.any() for array in held)
     for array, values in zip(held, written, strict=True):
         array[...] = values
-    mapped.let_go()
+    PROCESS.pages.release()
     for array, values in zip(held, written, strict=True):
         np.testing.assert_array_equal(array, values)
     assert list(tmp_path.iterdir()) == []
@@ -59,19 +68,19 @@ def test_mapped_rows_are_those_of_an_array(seed, n_rows, columns):
 
 
 def test_rows_from_here_and_there_bring_few_pages_in_however_busy_the_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(mapped, "let_go_of_many", lambda: None)  # as if the thread that watches got no processor
+    monkeypatch.setattr(PROCESS, "pages", Unwatched())
     rows = MappedRows(tmp_path, (200_000, 1024), np.uint8)
     for start in range(0, len(rows), 20_000):
         rows[start : start + 20_000] = np.full((20_000, 1024), start // 20_000, np.uint8)
-    before = mapped.file_pages_bytes()
+    before = file_pages_bytes()
     for seed in range(20):
         chosen = np.sort(np.random.default_rng(seed).choice(len(rows), 5_000, replace=False))
         np.testing.assert_array_equal(rows[chosen][:, 0], chosen // 20_000)
-        assert mapped.file_pages_bytes() - before < ROWS_AT_ONCE * 2**16
+        assert file_pages_bytes() - before < ROWS_AT_ONCE * 2**16
 
 
 def test_the_process_holds_few_of_their_pages(tmp_path):
-    array = mapped_arrays(tmp_path)((16 * MAPPED_BYTES // 8,), np.float64)
+    array = MappedArrays(tmp_path).empty((16 * MAPPED_BYTES // 8,), np.float64)
     process, most, done = psutil.Process(), [0], threading.Event()
     before = process.memory_info().shared
 
@@ -94,14 +103,14 @@ def test_the_process_holds_few_of_their_pages(tmp_path):
 
 def test_their_space_is_given_back(tmp_path):
     files = len(os.listdir("/proc/self/fd"))
-    empty = mapped_arrays(tmp_path)
+    empty = MappedArrays(tmp_path).empty
     arrays = [empty((200_000,), np.float64) for _ in range(50)]
     assert len(os.listdir("/proc/self/fd")) - files < 10
     del empty, arrays
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= files
     for _ in range(200):  # nothing is watched when nothing is mapped
-        if not any(thread.name == "mapped pages" for thread in threading.enumerate()):
+        if not any(thread.name == WATCHER for thread in threading.enumerate()):
             return
         time.sleep(0.05)
     pytest.fail("pages of nothing are still watched")
@@ -109,7 +118,7 @@ def test_their_space_is_given_back(tmp_path):
 
 def test_a_folder_that_is_not_there_is_told_of(tmp_path):
     with pytest.raises(StoreError, match="cannot write"):
-        mapped_arrays(tmp_path / "no")((10**6,), np.float64)
+        MappedArrays(tmp_path / "no").empty((10**6,), np.float64)
 
 
 @pytest.mark.parametrize("residual", [1e-3, 1e-6])
@@ -119,7 +128,7 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
         "affinities": {"perplexity": 4},
         "landmarks": {"n_landmarks": 200},
         "partition": {"cell_points": 200, "sample_points": 2000},
-        "embedding": {"residual": residual},
+        "embedding": {"residual": residual, "solver": "lll+refine"},
     }
     params = Parameters().with_values(values)
     runs = [run(open_points(roll), tmp_path / "held", "laplacian-eigenmaps", params, Executor(), 1024)]
@@ -135,19 +144,18 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
 
 
 def test_work_that_ends_in_parts_leaves_few_pages_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr(mapped, "_watching", [True])  # as if a thread watched that gets no processor
-    array = mapped_arrays(tmp_path)((8 * MAPPED_BYTES // 8,), np.float64)
-    before, parts = mapped.file_pages_bytes(), np.array_split(np.arange(array.size), 32)
-    monkeypatch.setattr(mapped, "_others", [before])
+    monkeypatch.setattr(PROCESS, "pages", Unwatched())
+    array = MappedArrays(tmp_path).empty((8 * MAPPED_BYTES // 8,), np.float64)
+    before, parts = file_pages_bytes(), np.array_split(np.arange(array.size), 32)
     most = []
 
     def fill(part):
         array[part] = part
-        most.append(mapped.file_pages_bytes() - before)
+        most.append(file_pages_bytes() - before)
 
     Executor(workers=2).over(fill, parts)
     assert max(most) < 2 * MAPPED_BYTES
-    assert mapped.file_pages_bytes() - before <= MAPPED_BYTES
+    assert file_pages_bytes() - before <= MAPPED_BYTES
     np.testing.assert_array_equal(array, np.arange(array.size))
 
 

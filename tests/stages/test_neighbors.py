@@ -6,7 +6,7 @@ from scipy.spatial.distance import cdist
 
 from scalemani.chunked.work import Dimensions, StageTask
 from scalemani.kernels.neighbors.rounds import Round
-from scalemani.memory.kept import kept_latest, release
+from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
@@ -56,7 +56,7 @@ def test_points_gathered_mapped_and_in_memory_give_the_same_lists(finished, cach
                     stored = task.output.read_block(f"round_{number}/{described.name}", block)
                     np.testing.assert_array_equal(values, stored, err_msg=f"round {number}, {described.name}")
     finally:
-        release()
+        PROCESS.free()
 
 
 def test_rounds_bring_the_graph_nearer_and_the_last_recall_is_true(finished, points):
@@ -111,7 +111,7 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
         assert as_they_are.dtype == np.float32
         assert unit == float(groups["partition"].read("scale"))
     finally:
-        release()
+        PROCESS.free()
     recalls = [neighbors.recall_at_k(*pair) for pair in sampled_distances(apart)]
     assert recalls[-1] - recalls[0] > 0.02
 
@@ -122,23 +122,6 @@ def sampled_distances(finished):
     queries, truth = group.read("query_rows"), group.read("true_distances")
     for number in range(finished.certificates["neighbors"]["rounds"] + 1):
         yield group.read(f"round_{number}/distances")[queries], truth
-
-
-def test_the_latest_version_is_made_once_and_takes_the_place_of_the_one_before():
-    made = []
-
-    def make(version):
-        made.append(version)
-        return [version]
-
-    try:
-        first = kept_latest("slot", "a", lambda: make("a"))
-        assert kept_latest("slot", "a", lambda: make("a")) is first
-        assert kept_latest("slot", "b", lambda: make("b")) == ["b"]
-        assert kept_latest("slot", "a", lambda: make("a")) == ["a"]
-        assert made == ["a", "b", "a"]
-    finally:
-        release()
 
 
 def test_points_far_from_all_others_have_all_their_neighbours(tmp_path):

@@ -11,7 +11,7 @@ import pytest
 from scalemani import LaplacianEigenmaps
 from scalemani.errors import StoreError, UnsafeStoreError
 from scalemani.export import write_rows
-from scalemani.memory.mapped import mapped_arrays
+from scalemani.memory.mapped import MappedArrays
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
@@ -84,7 +84,7 @@ def test_scratch_has_a_folder_that_nobody_else_enters(roll, temporary, open_umas
 
 
 def test_mapped_files_have_no_name(temporary):
-    values = mapped_arrays(temporary)((1000, 1000), np.float64)
+    values = MappedArrays(temporary).empty((1000, 1000), np.float64)
     assert not list(temporary.iterdir())
     assert values.sum() == 0
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from scalemani.workers.blas import blas_at_one_thread
+from scalemani.workers.blas import BLAS
 
 
 def numbers_of_threads():
@@ -22,14 +22,14 @@ def test_the_limit_lasts_until_the_last_of_all_holders_has_left():
     entered, leave = threading.Event(), threading.Event()
 
     def hold():
-        with blas_at_one_thread():
+        with BLAS.hold_at_one():
             entered.set()
             leave.wait(10)
 
     first = threading.Thread(target=hold)
     first.start()
     entered.wait(10)
-    with blas_at_one_thread():
+    with BLAS.hold_at_one():
         leave.set()
         first.join()
         assert numbers_of_threads() == {1}
@@ -37,14 +37,14 @@ def test_the_limit_lasts_until_the_last_of_all_holders_has_left():
 
 
 def test_an_error_gives_the_threads_back():
-    with pytest.raises(ZeroDivisionError), blas_at_one_thread():
+    with pytest.raises(ZeroDivisionError), BLAS.hold_at_one():
         _ = 1 / 0
     assert numbers_of_threads() == {2}
 
 
 def test_holders_may_be_nested():
-    with blas_at_one_thread():
-        with blas_at_one_thread():
+    with BLAS.hold_at_one():
+        with BLAS.hold_at_one():
             pass
         assert numbers_of_threads() == {1}
     assert numbers_of_threads() == {2}

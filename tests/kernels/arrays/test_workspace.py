@@ -10,7 +10,7 @@ from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.spectral.coarsening import coarser
 from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
 from scalemani.kernels.spectral.refinement import RefinementProblem, initial_state, n_columns, n_start_columns, refined
-from scalemani.memory.mapped import mapped_arrays
+from scalemani.memory.mapped import MappedArrays
 
 N_POINTS = 12_000
 
@@ -65,7 +65,7 @@ def test_threads_and_lent_arrays_change_no_bit_of_what_spectral_kernels_return(g
 
 def test_mapped_files_change_no_bit_of_what_spectral_kernels_return(graph, expected, tmp_path):
     with ThreadPoolExecutor(2) as pool:
-        workspace = Workspace(pool.map, mapped_arrays(tmp_path))
+        workspace = Workspace(pool.map, MappedArrays(tmp_path).empty)
         found = eigenvectors(graph.w, graph.degrees, graph.apply, graph.trivial, workspace)
     for array, wanted in zip(found, expected, strict=True):
         np.testing.assert_array_equal(array, wanted)

@@ -1,0 +1,95 @@
+"""What one process holds in memory for the stage it works on, in one object: `PROCESS`.
+
+Tasks of a stage share whole small arrays, models and prepared tables. The first task makes each of them, the others
+wait for it. All of it goes when the stage ends.
+"""
+
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
+
+from scalemani.memory.block_cache import BlockCache
+from scalemani.memory.glibc import return_freed_memory
+from scalemani.memory.pages import MappedPages
+from scalemani.store.groups import StageGroup
+
+Made = TypeVar("Made")
+
+
+class Key(NamedTuple):
+    """What tells shared objects apart: the group of a store they belong to, the function that makes them, and its
+    arguments. Two of them are equal only if they are made in the same way, so that no label can be used twice.
+    """
+
+    group: tuple[str, str]
+    function: str
+    arguments: tuple[Hashable, ...]
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], arguments: tuple[Hashable, ...], group: StageGroup | None = None
+    ) -> "Key":
+        """Return the key of what `function` makes of a group of a store, or of nothing but its arguments.
+
+        Raises
+        ------
+        TypeError
+            For a lambda, a nested or a partial function: their names do not say what they are bound to.
+        """
+        name = getattr(function, "__qualname__", "<no name>")
+        if "<" in name:
+            raise TypeError(f"{function!r} has no name that tells it apart: give a function of a module")
+        place = ("", "") if group is None else (str(group.root), group.path)
+        return cls(place, f"{function.__module__}.{name}", arguments)
+
+
+class ProcessMemory:
+    """Objects made once, decoded blocks, and the pages of mapped files: all that a process shares between tasks."""
+
+    def __init__(self) -> None:
+        self.blocks = BlockCache()
+        self.pages = MappedPages()
+        self._lock = threading.Lock()
+        self._made: dict[Hashable, tuple[Hashable, Any]] = {}
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._scope = ""
+
+    def once(self, key: Key, make: Callable[[], Made]) -> Made:
+        """Return what `make` returns, called once for `key` until `free`."""
+        return self._version(key, (), make)
+
+    def latest(self, key: Key, make: Callable[[], Made]) -> Made:
+        """As `once`, for what is large: what was made with other arguments is dropped before."""
+        return self._version(key._replace(arguments=()), key.arguments, make)
+
+    def _version(self, slot: Key, version: tuple[Hashable, ...], make: Callable[[], Made]) -> Made:
+        with self._lock:
+            making = self._making.setdefault(slot, threading.Lock())
+        with making:
+            # Another run in this process may end a stage, and free everything, at any moment.
+            found = self._made.get(slot)
+            if found is not None and found[0] == version:
+                return found[1]
+            found = None
+            self._made.pop(slot, None)  # nothing refers to the version before while the next one is made
+            made = make()
+            self._made[slot] = version, made
+            return made
+
+    def start_scope(self, scope: str) -> None:
+        """Free everything when the first task of another scope starts: a worker is not told that a stage ended."""
+        with self._lock:
+            before, self._scope = self._scope, scope
+        if before not in ("", scope):
+            self.free()
+
+    def free(self) -> None:
+        """Drop shared objects and decoded blocks, and return their memory to the system."""
+        with self._lock:
+            self._made.clear()
+            self._making.clear()
+        self.blocks.clear()
+        return_freed_memory()
+
+
+PROCESS = ProcessMemory()
