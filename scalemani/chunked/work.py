@@ -197,7 +197,7 @@ class StageWork:
 
     def _missing(self, runs: Sequence[Sequence[int]], step: str = "") -> list[list[int]]:
         """Return the blocks of every run that are missing, and start the progress over these runs."""
-        missing = [[block for block in run if not self.task.output.done(block, step)] for run in runs]
+        missing = [[block for block in run if not self.task.output.committed(block_unit(block, step))] for run in runs]
         missing = [run for run in missing if run]
         self.executor.progress.start(self.task.stage, len(missing))
         return missing
@@ -215,7 +215,7 @@ def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range)
 def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute one block and commit it."""
     unit = block_unit(blocks[0], step)
-    if not task.output.marked(unit):
+    if not task.output.committed_by_now(unit):
         with timed(task.stage, f"{task.output.path}/{unit}"):
             task.output.write_block(blocks[0], function(task, blocks[0]), step)
 
@@ -223,7 +223,7 @@ def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Seque
 def write_part(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute the ragged arrays of one block and commit them."""
     unit = block_unit(blocks[0], step)
-    if not task.output.marked(unit):
+    if not task.output.committed_by_now(unit):
         with timed(task.stage, f"{task.output.path}/{unit}"):
             task.output.write_parts(blocks[0], function(task, blocks[0]), step)
 
@@ -242,7 +242,7 @@ def write_each(
     write: Callable[[int, Arrays], None], function: RunFunction, task: StageTask, blocks: Sequence[int]
 ) -> None:
     """Commit the blocks of a run one by one; the first one's seconds hold what was computed for all of them."""
-    missing = [block for block in blocks if not task.output.marked(block_unit(block))]
+    missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block))]
     computed = iter(function(task, missing) if missing else ())
     for block in missing:
         with timed(task.stage, f"{task.output.path}/{block_unit(block)}"):

@@ -117,7 +117,7 @@ class StoredComponents(StoredStage):
     @property
     def keeps_largest(self) -> bool:
         """Whether the largest component alone is embedded, and points are left out."""
-        return self.group.has(self.KEPT_UNIT)
+        return self.group.committed(self.KEPT_UNIT)
 
     @property
     def kept_rows(self) -> ArrayReader:

@@ -73,7 +73,7 @@ class StoredStage:
 
         Stores of format version 2 may lack it: the stage's certificates then say it.
         """
-        if self.group.has(described.name):
+        if self.group.committed(described.name):
             return int(self.reader(described).read_once())
         return self.group.certificate(certificate, int)
 

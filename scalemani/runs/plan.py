@@ -14,7 +14,7 @@ from scalemani.params import Parameters
 from scalemani.routes import Stage, route
 from scalemani.runs.resources import DiskUse, Fit, check_disk, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.stages.table import STAGES
-from scalemani.store.groups import StageGroup
+from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object, digest
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey, checked_block_rows
@@ -47,7 +47,7 @@ class PlannedStage:
         """Return what is left to do, for people."""
         if self.group.complete:
             return "complete"
-        done = sum(self.group.done(block) for block in range(n_blocks))
+        done = sum(self.group.committed(block_unit(block)) for block in range(n_blocks))
         return f"{n_blocks - done} of {n_blocks}" if self.stage.by_block else "all"
 
 

@@ -16,7 +16,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan
 from scalemani.sources import PointsSource
 from scalemani.stages.table import STAGES
-from scalemani.store.committed import parsed
+from scalemani.store.committed import intact_description
 from scalemani.store.locks import Held
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey, survey
@@ -148,7 +148,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     if unfinished:
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
     contents = {input_name: input_group.content_digest for input_name, input_group in inputs.items()}
-    if group.units and parsed(group.objects.get(INPUTS)) != contents:
+    if group.units and intact_description(group.objects.get(INPUTS)) != contents:
         executor.progress.note(f"{name}: its input changed or is not known any more, computed anew")
         group.forget(group.units)
     if group.complete:
@@ -161,7 +161,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     with PeakMemory() as peak:
         certificates = STAGES[name].run(work)
     PROCESS.free()
-    group.finish(
+    group.mark_complete(
         {
             "stage": name,
             "key": planned.key,

@@ -46,7 +46,7 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 def run(work: StageWork) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
     task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
-    if not task.output.has(StoredClustering.CENTERS_UNIT):
+    if not task.output.committed(StoredClustering.CENTERS_UNIT):
         rows = StoredLandmarks(task.inputs["landmarks"]).rows.read()
         landmarks = StoredEmbedding(task.inputs["embedding"]).embedding.gather(rows)
         centers = kmeans(unit_rows(landmarks), asked.n_clusters, task.params.seed, asked.n_restarts).centers

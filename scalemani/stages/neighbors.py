@@ -306,7 +306,7 @@ def measured_recall(work: StageWork, number: int) -> float:
         task.params.seed, "neighbors/queries", task.dimensions.n_points, task.params.neighbors.sampled_queries
     )
     found = output.distances(round_step(number)).gather(rows)
-    if not task.output.has("truth"):
+    if not task.output.committed("truth"):
         limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
         queries = {StoredNeighbors.QUERY_ROWS: rows, StoredNeighbors.QUERY_LIMITS: limits}
         task.output.write_whole(queries, "queries")

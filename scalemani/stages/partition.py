@@ -40,7 +40,7 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 def run(work: StageWork) -> dict[str, Any]:
     """Train the axes and the cells on a sample, then find the cell of every point."""
     task = work.task
-    if not task.output.has("whole"):
+    if not task.output.committed("whole"):
         work.executor.progress.start(task.stage, 1)
         task.output.write_whole(trained_models(task))
         work.executor.progress.advance()

@@ -34,7 +34,7 @@ def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
 def run(work: StageWork) -> dict[str, Any]:
     """Fix the order, then write points and sketches in it."""
     task, partition = work.task, StoredPartition(work.task.inputs["partition"])
-    if not task.output.has("whole"):
+    if not task.output.committed("whole"):
         order, offsets = group_by(partition.cells.read(), len(partition.centroids.read()))
         task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
     task.output.create(task.dimensions.n_points, arrays(task.dimensions, partition.basis.axes.shape[1]))

@@ -40,7 +40,7 @@ def marks_of(units: Any) -> dict[str, Digests] | None:
         return None
 
 
-def parsed(content: bytes | None) -> dict[str, Any] | None:
+def intact_description(content: bytes | None) -> dict[str, Any] | None:
     """Return a mark or record; a damaged one is none: its unit is computed anew."""
     try:
         return None if content is None else unsealed(content)

@@ -1,7 +1,9 @@
 """One group a stage: row arrays cut by the run's blocks, small whole arrays, ragged parts; written, then marked.
 
-Below a group, `arrays/` is an ordinary zarr v3 hierarchy, `marks/` holds one JSON object for each committed unit with
-the digests of what it wrote, and `complete.json` gathers them with the stage's certificates when all units are there.
+Two words say how far a group is. A *unit* (a block, a set of small arrays) is *committed* once its mark is stored: all
+that it wrote is there, with the digests in the mark. A *group* is *complete* once all units of the stage are committed
+and `complete.json` says so. Below a group, `arrays/` is an ordinary zarr v3 hierarchy and `marks/` holds the marks,
+which `complete.json` gathers with the stage's record. `FORMAT.md` specifies it all.
 """
 
 import threading
@@ -14,15 +16,15 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
-from scalemani.store.committed import check_size, marks_of, parsed, refuse_non_finite
+from scalemani.store.committed import check_size, intact_description, marks_of, refuse_non_finite
+from scalemani.store.marks import Marks
 from scalemani.store.objects import damaged_object, digest
 from scalemani.store.places import open_objects
-from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, create_array
-from scalemani.store.verified import Digests, VerifiedStore
+from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, create_array, whole_chunks
+from scalemani.store.verified import VerifiedStore
 
 SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
-WHOLE_CHUNK_BYTES = 2**23  # each chunk is copied and compressed in memory, several times over
 
 Certified = TypeVar("Certified")
 Described = Mapping[ArrayDescription, np.ndarray]
@@ -48,15 +50,15 @@ class StageGroup:
         self.objects = open_objects(root).below(path)
         self._lock = threading.Lock()
         self._arrays: dict[str, zarr.Array] = {}
-        self._marks: dict[str, Digests] = {}
+        self._marks = Marks()
         self._complete: dict[str, Any] | None = None
-        self._store = VerifiedStore(self.objects.below("arrays"), {}, {})
+        self._store = VerifiedStore(self.objects.below("arrays"), self._marks.objects, {})
         self.revision = ""
         self.refresh()
 
     def refresh(self) -> None:
         """Read the marks again: other processes may have committed blocks since. Marks that are known stay."""
-        complete = parsed(self.objects.get("complete.json"))
+        complete = intact_description(self.objects.get("complete.json"))
         gathered = None if complete is None else marks_of(complete.get("units"))
         self._complete = None if gathered is None else complete
         if gathered is not None:
@@ -67,13 +69,9 @@ class StageGroup:
             contents = self.objects.get_many([f"marks/{unit}.json" for unit in unknown])
             marks = {unit: self._marks[unit] for unit in names if unit in self._marks}
             for unit, content in zip(unknown, contents, strict=True):
-                marks |= marks_of({unit: parsed(content)}) or {}
-        with self._lock:
-            self._marks = marks
-            self.revision = uuid.uuid4().hex
-            self._store.expected.clear()
-            for mark in marks.values():
-                self._store.expected.update(mark)
+                marks |= marks_of({unit: intact_description(content)}) or {}
+        self._marks.replace(marks)
+        self.revision = uuid.uuid4().hex
 
     @property
     def stage(self) -> str:
@@ -98,7 +96,7 @@ class StageGroup:
         self._commit(unit, [f"{below(step, array.name)}/zarr.json" for array in arrays])
 
     def write_block(self, block: int, arrays: Described, step: str = "") -> None:
-        """Write one block of rows of every array given, then mark the block as done."""
+        """Write one block of rows of every array given, then commit the block."""
         start, keys = block * self.block_rows, []
         check_described(self.stage, step, "rows", arrays)
         for description, rows in arrays.items():
@@ -114,23 +112,23 @@ class StageGroup:
         self._commit(block_unit(block, step), keys)
 
     def write_whole(self, arrays: Described, unit: str = WHOLE_UNIT, folder: str = "") -> None:
-        """Write arrays of any length, in chunks of rows that memory always holds, then mark them as the unit `unit`."""
+        """Write arrays of any length, in chunks of rows that memory always holds, then commit them as a unit."""
         self._write_chunked(arrays, "whole", unit, folder)
 
     def write_parts(self, block: int, arrays: Described, step: str = "") -> None:
-        """Write the ragged arrays of one block (a part of a sparse matrix), then mark the block as done."""
+        """Write the ragged arrays of one block (a part of a sparse matrix), then commit the block."""
         self._write_chunked(arrays, "part", block_unit(block, step), block_unit(block, step))
 
-    def finish(self, record: Mapping[str, Any]) -> None:
-        """Mark the whole group as complete, with the stage's record: key, parameters, certificates, seconds, memory."""
-        self._complete = {**record, "units": {unit: self._marks[unit] for unit in sorted(self._marks)}}
+    def mark_complete(self, record: Mapping[str, Any]) -> None:
+        """Say that all units are committed, with the stage's record: key, parameters, certificates, seconds, memory."""
+        self._complete = {**record, "units": dict(self._marks.items())}
         self.objects.set_json("complete.json", self._complete)
 
     # Reading
 
     @property
     def complete(self) -> bool:
-        """Whether every unit of the stage was committed."""
+        """Whether all units of the stage are committed."""
         return self._complete is not None
 
     @property
@@ -141,7 +139,13 @@ class StageGroup:
         return {name: value for name, value in self._complete.items() if name != "units"}
 
     def certificate(self, name: str, kind: type[Certified]) -> Certified:
-        """Return one of the stage's certificates, on which it depends how the arrays are read."""
+        """Return one of the stage's certificates, which has to be of a type.
+
+        Raises
+        ------
+        CorruptChunkError
+            Where it is missing or of another type.
+        """
         certificates = self.record.get("certificates")
         found = certificates.get(name) if isinstance(certificates, dict) else None
         if not isinstance(found, kind):
@@ -151,36 +155,30 @@ class StageGroup:
     @property
     def content_digest(self) -> str:
         """One digest over everything committed in the group, independent of the order of the commits."""
-        lines = sorted(f"{key} {value[1]}" for mark in self._marks.values() for key, value in mark.items())
+        lines = sorted(f"{key} {value[1]}" for _, mark in self._marks.items() for key, value in mark.items())
         return digest("\n".join(lines).encode())
 
     @property
     def committed_bytes(self) -> int:
         """The bytes of all objects committed so far."""
-        return sum(length for mark in self._marks.values() for length, *_ in mark.values())
+        return sum(length for _, mark in self._marks.items() for length, *_ in mark.values())
 
     @property
     def units(self) -> list[str]:
-        """The units committed so far."""
-        return sorted(self._marks)
+        """The units that are committed, sorted."""
+        return list(self._marks)
 
-    def done(self, block: int, step: str = "") -> bool:
-        """Return whether a block was committed."""
-        return block_unit(block, step) in self._marks
+    def committed(self, unit: str) -> bool:
+        """Return whether a unit is committed, as far as the marks are known here."""
+        return unit in self._marks
 
-    def marked(self, unit: str) -> bool:
-        """Return whether the store has the mark of a unit by now, whoever committed it."""
-        found = marks_of({unit: parsed(self.objects.get(f"marks/{unit}.json"))})
+    def committed_by_now(self, unit: str) -> bool:
+        """As `committed`, after a look at the store: another process may have committed the unit."""
+        found = marks_of({unit: intact_description(self.objects.get(f"marks/{unit}.json"))})
         if found is None:
             return False
-        with self._lock:
-            self._marks |= found
-            self._store.expected.update(found[unit])
+        self._marks.add(unit, found[unit])
         return True
-
-    def has(self, unit: str) -> bool:
-        """Return whether a unit was committed."""
-        return unit in self._marks
 
     def array(self, name: str) -> zarr.Array:
         """Return a row array or whole array; every chunk read from it is checked against its digest."""
@@ -203,11 +201,12 @@ class StageGroup:
 
     def damaged_units(self, workers: int = 1) -> list[str]:
         """Return the units of which an object is gone or is not what was committed."""
-        damaged = self._store.objects.damaged(self._store.expected, workers) if self._store.expected else set()
-        return sorted(unit for unit, mark in self._marks.items() if not damaged.isdisjoint(mark))
+        committed = self._marks.objects
+        damaged = self._store.objects.damaged(committed, workers) if committed else set()
+        return [unit for unit, mark in self._marks.items() if not damaged.isdisjoint(mark)]
 
     def forget(self, units: Iterable[str]) -> None:
-        """Take back the marks of units, so that they count as missing."""
+        """Take back the marks of units: they are committed no more, and the group is not complete."""
         self.objects.delete("complete.json")
         self._complete, self.revision = None, uuid.uuid4().hex
         forgotten = set(units)
@@ -216,8 +215,7 @@ class StageGroup:
                 self.objects.set_json(f"marks/{unit}.json", mark)
         for unit in forgotten:
             self.objects.delete(f"marks/{unit}.json")
-            for key in self._marks.pop(unit, {}):
-                self._store.expected.pop(key, None)
+            for key in self._marks.remove(unit):
                 if key.endswith("zarr.json"):
                     self._arrays.pop(key.removesuffix("/zarr.json"), None)
                     self.objects.delete(f"arrays/{key}")
@@ -244,7 +242,7 @@ class StageGroup:
         # Metadata left by a run that was killed before the mark is written anew; chunks beside it stay.
         # What was committed there before is no longer expected: a unit may be written again.
         self.objects.delete(f"arrays/{name}/zarr.json")
-        self._store.expected.pop(f"{name}/zarr.json", None)
+        self._marks.disown(f"{name}/zarr.json")
         array = create_array(self._store, name, shape, dtype, chunks, attributes)
         with self._lock:
             self._arrays[name] = array
@@ -261,7 +259,7 @@ class StageGroup:
                 except Exception as error:  # zarr's own are of many kinds, and all mean the same here
                     raise damaged_object(f"{self.objects.root}/arrays/{name}/zarr.json", str(error)) from error
                 if self._complete is not None:
-                    lengths = [entry[0] for key, entry in self._store.expected.items() if key.startswith(f"{name}/c")]
+                    lengths = [entry[0] for key, entry in self._marks.objects.items() if key.startswith(f"{name}/c")]
                     check_size(array, lengths, f"{self.objects.root}/arrays/{name}/zarr.json")
                 self._arrays[name] = array.with_config({"write_empty_chunks": True})
             return self._arrays[name]
@@ -272,20 +270,10 @@ class StageGroup:
         with self._lock:
             mark = {key: written.pop(key) for key in list(written) if key in exact or key.startswith(folders)}
         self.objects.set_json(f"marks/{unit}.json", mark)
-        with self._lock:
-            self._marks[unit] = mark
-            self._store.expected.update(mark)
-            self.revision = uuid.uuid4().hex
+        self._marks.add(unit, mark)
+        self.revision = uuid.uuid4().hex
 
 
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:
     """Return a group that came from another process."""
     return StageGroup(root, path, block_rows)
-
-
-def whole_chunks(values: np.ndarray) -> tuple[int, ...]:
-    """Return the chunks of an array that is no row array: all columns of as many rows as WHOLE_CHUNK_BYTES hold."""
-    if values.ndim == 0:
-        return ()
-    rows = WHOLE_CHUNK_BYTES // max(values[:1].nbytes, 1)
-    return (max(1, min(rows, len(values))), *(max(length, 1) for length in values.shape[1:]))

@@ -149,7 +149,7 @@ def acquired(objects: BucketObjects, lease: dict[str, Any]) -> str:
         if content is None:
             condition = {"IfNoneMatch": "*"}
         else:
-            holder = parsed(content)
+            holder = holder_of(content)
             renewed = seen is not None and answer["ETag"] != seen
             if renewed:
                 raise already_locked(objects.root, shown(holder))
@@ -204,10 +204,10 @@ def unrenewed_seconds(answer: dict[str, Any]) -> float:
 
 def is_ours(objects: BucketObjects, lease: dict[str, Any]) -> bool:
     """Return whether the lock is this lease."""
-    return parsed(objects.get(LOCK)).get("lease") == lease["lease"]
+    return holder_of(objects.get(LOCK)).get("lease") == lease["lease"]
 
 
-def parsed(content: bytes | None) -> dict[str, Any]:
+def holder_of(content: bytes | None) -> dict[str, Any]:
     """Return the owner in a lock; one that cannot be read is of nobody."""
     with contextlib.suppress(ValueError):
         found = json.loads(content or b"")

@@ -19,6 +19,7 @@ FORMAT = "scalemani-run"
 FORMAT_VERSION = 2
 CODEC: Final = "lz4"
 CODEC_LEVEL = 5
+WHOLE_CHUNK_BYTES = 2**23  # each chunk is copied and compressed in memory, several times over
 NUMBER = "N"  # what stands for a number in the paths of descriptions
 
 # How an array lies in its group: cut along its rows by the blocks of the run; in one piece, however long; or as one
@@ -202,3 +203,11 @@ def create_array(
         attributes=attributes,
         config={"write_empty_chunks": True},
     )
+
+
+def whole_chunks(values: np.ndarray) -> tuple[int, ...]:
+    """Return the chunks of an array that is no row array: all columns of as many rows as WHOLE_CHUNK_BYTES hold."""
+    if values.ndim == 0:
+        return ()
+    rows = WHOLE_CHUNK_BYTES // max(values[:1].nbytes, 1)
+    return (max(1, min(rows, len(values))), *(max(length, 1) for length in values.shape[1:]))

@@ -136,7 +136,7 @@ def test_row_arrays_of_another_dtype_are_refused(tmp_path, dtype):
     group.create(1500, [StoredPartition.CELLS.sized()])
     with pytest.raises(StoreError, match="int32"):
         group.write_block(0, {StoredPartition.CELLS: np.zeros(1024, dtype)})
-    assert not group.has("block-000000")
+    assert not group.committed("block-000000")
 
 
 def test_a_dtype_that_follows_the_points_has_to_be_given_and_to_be_one_of_theirs(tmp_path):

@@ -130,4 +130,4 @@ def test_a_flipped_mark_of_an_unfinished_stage_is_no_mark(finished, tmp_path):
     for bit in rng.integers(8 * len(content), size=100):
         mark.write_bytes(flipped(content, int(bit)))
         found = open_run(folder).group("affinities")
-        assert not found.done(1) or found._marks["block-000001"] == group._marks["block-000001"]
+        assert not found.committed("block-000001") or found._marks["block-000001"] == group._marks["block-000001"]

@@ -88,7 +88,7 @@ def test_a_place_without_a_name_or_with_a_password_is_refused_without_repeating_
 
 def test_a_group_is_read_back_elsewhere_and_checked(bucket):
     group = written_group(f"{bucket}/run")
-    group.finish({"key": "key"})
+    group.mark_complete({"key": "key"})
     for reader in (StageGroup(group.root, group.path, BLOCK_ROWS), pickle.loads(pickle.dumps(group))):
         assert reader.complete
         assert reader.damaged_units() == []

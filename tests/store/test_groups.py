@@ -37,7 +37,7 @@ def chunk(group, block):
 
 def test_what_was_written_is_read_back_by_another_process(tmp_path):
     group = written_group(tmp_path)
-    group.finish({"key": "key"})
+    group.mark_complete({"key": "key"})
     for reader in (StageGroup(tmp_path, group.path, BLOCK_ROWS), pickle.loads(pickle.dumps(group))):
         assert reader.complete
         assert reader.record == {"key": "key"}
@@ -49,7 +49,7 @@ def test_what_was_written_is_read_back_by_another_process(tmp_path):
 def test_a_block_counts_as_done_only_once_it_is_marked(tmp_path):
     written_group(tmp_path, skip=(2,))
     reader = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
-    assert [reader.done(block) for block in range(4)] == [True, True, False, True]
+    assert [reader.committed(block_unit(block)) for block in range(4)] == [True, True, False, True]
     with pytest.raises(MissingChunkError, match="never committed"):
         reader.read_block("values", 2)
 
@@ -65,7 +65,7 @@ def test_a_block_of_zeros_is_stored_like_any_other(tmp_path):
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "lost", "swap"])
 def test_every_damage_is_found_and_only_that(tmp_path, damage):
     group = written_group(tmp_path)
-    group.finish({})
+    group.mark_complete({})
     content = bytearray(chunk(group, 2).read_bytes())
     if damage == "flip":
         content[len(content) // 2] ^= 1
@@ -87,13 +87,13 @@ def test_every_damage_is_found_and_only_that(tmp_path, damage):
 
 def test_damaged_units_are_forgotten_and_written_again(tmp_path):
     group = written_group(tmp_path)
-    group.finish({})
+    group.mark_complete({})
     before = group.content_digest
     chunk(group, 2).write_bytes(b"nonsense")
     reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
     reader.forget(reader.damaged_units())
     assert not reader.complete
-    assert [reader.done(block) for block in range(4)] == [True, True, False, True]
+    assert [reader.committed(block_unit(block)) for block in range(4)] == [True, True, False, True]
     reader.write_block(2, {VALUES: values()[2 * BLOCK_ROWS : 3 * BLOCK_ROWS]})
     assert reader.content_digest == before
     np.testing.assert_array_equal(reader.read("values"), values())
@@ -113,7 +113,7 @@ def test_damaged_metadata_is_found_and_written_again_with_the_blocks_kept(tmp_pa
 def test_a_damaged_mark_is_no_mark(tmp_path):
     group = written_group(tmp_path)
     (group.objects.root / "marks" / f"{block_unit(1)}.json").write_text('{"values/c/1')
-    assert not StageGroup(tmp_path, group.path, BLOCK_ROWS).done(1)
+    assert not StageGroup(tmp_path, group.path, BLOCK_ROWS).committed(block_unit(1))
 
 
 def test_ragged_parts_and_whole_arrays(tmp_path):
@@ -134,8 +134,8 @@ def test_steps_share_a_group_and_are_forgotten_apart(tmp_path):
         group.write_block(0, {COUNTS: np.full(BLOCK_ROWS, int(step[-1]), np.int32)}, step)
     group.forget([block_unit(0, "round_0")])
     reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
-    assert not reader.done(0, "round_0")
-    assert reader.done(0, "round_1")
+    assert not reader.committed(block_unit(0, "round_0"))
+    assert reader.committed(block_unit(0, "round_1"))
     assert reader.damaged_units() == []
     assert (reader.read_block("round_1/counts", 0) == 1).all()
 
@@ -147,7 +147,7 @@ def test_no_value_that_is_not_finite_is_ever_stored(tmp_path, bad):
     rows[5, 1] = bad
     with pytest.raises(StoreError, match="1 values are not finite"):
         group.write_block(0, {VALUES: rows})
-    assert not group.done(0)
+    assert not group.committed(block_unit(0))
 
 
 def test_a_block_of_another_shape_is_refused(tmp_path):
