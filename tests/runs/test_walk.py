@@ -24,6 +24,7 @@ VALUES = {
     "affinities": {"perplexity": 4},
     "landmarks": {"n_landmarks": 200},
     "partition": {"cell_points": 200, "sample_points": 2000},
+    "embedding": {"solver": "lll+refine"},  # the one that runs all stages of the route
 }
 SLACK = 64e6  # of the allocator, and of kernels compiled on the way
 BIT_EQUAL = {
@@ -163,7 +164,14 @@ def test_a_budget_that_cannot_hold_is_refused_with_one_that_can(roll, tmp_path):
             {"landmarks": {"n_landmarks": 4}, "landmark_weights": {"n_neighbors": 5}},
             "must be at most landmarks.n_landmarks=4",
         ),
-        ({"landmarks": {"n_landmarks": 20}, "landmark_embedding": {"n_components": 20}}, "must be at least 21"),
+        (
+            {
+                "landmarks": {"n_landmarks": 20},
+                "landmark_embedding": {"n_components": 20},
+                "embedding": {"solver": "lll+refine"},
+            },
+            "must be at least 21",
+        ),
     ],
 )
 def test_parameters_that_the_data_cannot_serve_are_refused_at_the_door(roll, tmp_path, values, message):
