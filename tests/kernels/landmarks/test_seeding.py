@@ -76,3 +76,13 @@ def test_seeds_of_more_points_than_a_partial_sum_are_those_of_the_plain_algorith
     points = drawn(2500, 3, np.float64)
     uniforms = generator(3, "landmarks/kmeans++").random(10)
     assert kmeans_plus_plus(points, 10, 3).tolist() == oracle_kmeans_plus_plus(points, 10, uniforms)
+
+
+def test_partial_sums_of_any_size_are_drawn_from():
+    """The first 1,024 points add a sum of exactly one, the next of four, and the last of nothing."""
+    points = np.zeros((3000, 1))
+    points[5], points[1500] = 1.0, 2.0
+    pairs = np.array([kmeans_plus_plus(points, 2, seed) for seed in range(500)])
+    after_zero = pairs[points[pairs[:, 0], 0] == 0, 1]
+    assert set(after_zero.tolist()) == {5, 1500}
+    assert abs(np.mean(after_zero == 5) - 0.2) < 0.06
