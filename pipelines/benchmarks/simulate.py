@@ -26,6 +26,8 @@ from digits import million_digits
 from ledger import Task, read_ledger, spans
 from measuring import show
 
+from scalemani.chunked.needs import memory_need
+from scalemani.chunked.sizes import Sizes
 from scalemani.runs.opened import Run, open_run
 from scalemani.stages.table import STAGES
 
@@ -82,7 +84,7 @@ class Stage:
     def gigabytes(self, n_points: int) -> float:
         """Return the projected memory of a process with one task of the stage."""
         dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=ROWS_PER_BLOCK)
-        need = STAGES[self.name].memory(dimensions, self.run.params)
+        need = memory_need(STAGES[self.name].memory(Sizes(dimensions, self.run.params)))
         return float(need.fixed + need.per_task) / 1e9
 
     def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:

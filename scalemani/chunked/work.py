@@ -46,24 +46,15 @@ class Dimensions:
         """The bytes of one point."""
         return self.n_features * np.dtype(self.dtype).itemsize
 
+    @property
+    def distance_dtype(self) -> np.dtype:
+        """The type of stored distances: as exact as the points are."""
+        return np.dtype(np.float64 if self.dtype == "float64" else np.float32)
+
     def rows(self, block: int) -> tuple[int, int]:
         """Return the first row of a block and the one after its last."""
         start = block * self.block_rows
         return start, min(start + self.block_rows, self.n_points)
-
-
-@dataclass(frozen=True)
-class DiskNeed:
-    """Bytes a stage writes, at most: what stays, and what goes when it ends, checkpoints say.
-
-    `points` are rows of the points that it stores as they are, which the plan knows the encoded size of; `uncached`,
-    bytes of its input that each process maps where its cache has no room for them.
-    """
-
-    stored: int
-    passing: int = 0
-    points: int = 0
-    uncached: int = 0
 
 
 @dataclass(frozen=True)

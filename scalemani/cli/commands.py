@@ -92,9 +92,13 @@ def compute(options: Options, only: str | None = None) -> None:
 
 @app.command()
 @taking_options
-def plan(options: Options) -> None:
+def plan(
+    options: Options,
+    explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
+) -> None:
     """Show stages, keys, missing blocks, projected memory and time; run nothing."""
     params = options.parameters()  # before the imports that take a second
+    from scalemani.cli.needs import show_needs
     from scalemani.cli.summaries import earlier_seconds, show_plan
     from scalemani.progress import Silent
     from scalemani.runs.walk import plan_run
@@ -103,7 +107,11 @@ def plan(options: Options) -> None:
     source, executor = options.source(), options.executor(Silent())
     there = RunStore(options.run).objects.get(MARKER) is not None
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
-    show_plan(plan_run(source, options.run, options.method, params, executor, options.block_rows), seconds)
+    planned = plan_run(source, options.run, options.method, params, executor, options.block_rows)
+    if explain is not None:
+        show_needs(planned, explain)
+    else:
+        show_plan(planned, seconds)
 
 
 @app.command()

@@ -152,6 +152,8 @@ def taking_options(command: Callable[..., None]) -> Callable[..., None]:
         options = Options(**{parameter.name: values.pop(parameter.name) for parameter in shared})
         command(options=options, **values)
 
-    spelled_out.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    # What has a default stands last, as Python asks of a signature.
+    ordered = sorted([*own, *shared], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    spelled_out.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     spelled_out.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
     return spelled_out

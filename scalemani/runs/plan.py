@@ -2,26 +2,29 @@
 
 import dataclasses
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scalemani.chunked.needs import Held, Written, disk_need, memory_need
+from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import DIMENSIONS, Dimensions
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.routes import Stage, route
-from scalemani.runs.resources import DiskUse, Fit, check_disk, disk_use, fit, mapped_bytes, total_bytes
+from scalemani.runs.resources import DiskUse, Fit, check_disk, check_memory, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object, digest
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey, checked_block_rows
-from scalemani.workers.budget import Batch
+from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.executor import Executor
 
 KEY_CHARACTERS = 16
+GRAPH_MATRIX = "symmetric_affinities"  # whose nonzeros decide what later stages need
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 
 
@@ -33,10 +36,25 @@ class PlannedStage:
     key: str
     params: dict[str, Any]
     group: StageGroup
-    memory: int
-    disk: DiskUse
+    held: tuple[Held, ...]
+    written: tuple[Written, ...]
     fit: Fit
-    batch: Batch
+    disk: DiskUse
+
+    @property
+    def tasks_in_one_process(self) -> int:
+        """How many tasks run at the same moment in one process."""
+        return min(self.fit.in_one_process, self.fit.at_once)
+
+    @property
+    def memory(self) -> int:
+        """The bytes of a process while the stage runs."""
+        return self.fit.need.total(self.tasks_in_one_process)
+
+    @property
+    def batch(self) -> Batch:
+        """What executors are told of the stage's tasks."""
+        return Batch(self.stage.name, self.group.path, self.fit.need)
 
     @property
     def at_once(self) -> int:
@@ -56,12 +74,23 @@ class Plan:
     """The stages of a method on given points, in order; `within` says where points come from that are a component."""
 
     method: str
-    params: Parameters
-    dimensions: Dimensions
+    sizes: Sizes
+    processes: tuple[Budget, ...]
+    stored_row_bytes: float
     stages: tuple[PlannedStage, ...]
     place: object
     free_bytes: int | None
     within: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def params(self) -> Parameters:
+        """The parameters, those left open decided."""
+        return self.sizes.params
+
+    @property
+    def dimensions(self) -> Dimensions:
+        """The shape of the points, and their blocks."""
+        return self.sizes.dimensions
 
     def planned(self, name: str) -> PlannedStage:
         """Return one stage of the plan by its name."""
@@ -77,10 +106,15 @@ class Plan:
         """How many bytes the stages have yet to write, at most."""
         return total_bytes(planned.disk for planned in self.stages)
 
-    def check_disk(self, only: str | None = None) -> None:
-        """Raise DiskSpaceError where the stages, or one, have more to write than is free."""
-        uses = {planned.stage.name: planned.disk for planned in self.stages if only in (None, planned.stage.name)}
-        check_disk(self.place, self.free_bytes, uses)
+    def check(self, only: str | None = None) -> None:
+        """Refuse a run whose stages, or one of them, need more memory than the budget or more disk than is free.
+
+        Raises MemoryBudgetError or DiskSpaceError; stages that are complete need neither.
+        """
+        to_do = [found for found in self.stages if only in (None, found.stage.name) and not found.group.complete]
+        fits = {planned.stage.name: planned.fit for planned in to_do}
+        check_memory(fits, self.processes, self.dimensions.block_rows)
+        check_disk(self.place, self.free_bytes, {planned.stage.name: planned.disk for planned in to_do})
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the store keeps of the plan."""
@@ -101,7 +135,7 @@ def make_plan(
     executor: Executor,
     within: tuple[dict[str, Any], ...] = (),
 ) -> Plan:
-    """Return the plan of a run, after checking that its parameters fit the data and its stages fit the memory."""
+    """Return the plan of a run, after checking that its parameters fit the data."""
     stages = route(method, params.embedding.solver)
     params = params.resolved(method, found.distinct_points)
     check_against_data(params, found.dimensions, {stage.name for stage in stages})
@@ -112,21 +146,46 @@ def make_plan(
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
     dimensions = with_stored_blocks(store, keys["points"], found.dimensions)
-    planned, processes = [], executor.processes
-    for stage in stages:
-        need = STAGES[stage.name].memory(dimensions, params)
-        used = fit(stage.name, need, processes, dimensions)
-        total = used.need.total(min(used.in_one_process, used.at_once))
-        group = store.group(stage.name, keys[stage.name], dimensions.block_rows)
-        disk = DiskUse()
-        if not group.complete:
-            writes = STAGES[stage.name].disk(dimensions, params)
-            mapped = mapped_bytes(need, writes.uncached, used, len(processes))
-            disk = disk_use(writes, found.stored_row_bytes, dimensions, group.committed_bytes, mapped)
-        batch = Batch(stage.name, group.path, used.need)
-        values = stage_params(stage, params)
-        planned.append(PlannedStage(stage, keys[stage.name], values, group, total, disk, used, batch))
-    return Plan(method, params, dimensions, tuple(planned), store.root, store.objects.free_bytes(), within)
+    groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in stages}
+    sizes, processes = Sizes(dimensions, params, counted_nonzeros(groups)), tuple(executor.processes)
+    planned = tuple(
+        planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, found.stored_row_bytes)
+        for stage in stages
+    )
+    free = store.objects.free_bytes()
+    return Plan(method, sizes, processes, found.stored_row_bytes, planned, store.root, free, within)
+
+
+def planned_stage(
+    stage: Stage, key: str, group: StageGroup, sizes: Sizes, processes: Sequence[Budget], stored_row_bytes: float
+) -> PlannedStage:
+    """Return what a stage may use and has to do."""
+    code, dimensions = STAGES[stage.name], sizes.dimensions
+    held, written, disk = tuple(code.memory(sizes)), tuple(code.disk(sizes)), DiskUse()
+    need, writes = memory_need(held), disk_need(written)
+    used = fit(need, processes, dimensions.n_blocks)
+    if not group.complete:
+        mapped = mapped_bytes(need, writes.uncached, used, len(processes))
+        disk = disk_use(writes, stored_row_bytes, dimensions, group.committed_bytes, mapped)
+    return PlannedStage(stage, key, stage_params(stage, sizes.params), group, held, written, used, disk)
+
+
+def counted_nonzeros(groups: Mapping[str, StageGroup]) -> int | None:
+    """Return the nonzeros of W once it is there."""
+    group = groups.get(GRAPH_MATRIX)
+    return group.certificate("nonzeros", int) if group is not None and group.complete else None
+
+
+def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
+    """Return a stage as planned by what was counted since the plan was made; refuse it where it fits no more."""
+    counted = counted_nonzeros({found.stage.name: found.group for found in plan.stages})
+    if counted == plan.sizes.counted_nonzeros:
+        return planned
+    sizes, stage, group = dataclasses.replace(plan.sizes, counted_nonzeros=counted), planned.stage, planned.group
+    found = planned_stage(stage, planned.key, group, sizes, plan.processes, plan.stored_row_bytes)
+    check_memory({stage.name: found.fit}, plan.processes, plan.dimensions.block_rows)
+    check_disk(plan.place, group.objects.free_bytes(), {stage.name: found.disk})
+    return found
 
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:

@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from dask.utils import format_bytes
 
-from scalemani.chunked.work import Dimensions, DiskNeed
+from scalemani.chunked.needs import DiskNeed
+from scalemani.chunked.work import Dimensions
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.workers.budget import Budget, MemoryNeed
 
@@ -29,12 +31,12 @@ class Fit(NamedTuple):
     in_memory: bool
 
 
-def fit(name: str, need: MemoryNeed, processes: Sequence[Budget], dimensions: Dimensions) -> Fit:
-    """Return how many tasks of a stage run at once and the bytes of its cache, or refuse the budget.
+def fit(need: MemoryNeed, processes: Sequence[Budget], n_blocks: int) -> Fit:
+    """Return how many tasks of a stage run at once, none where no process can hold one, and the bytes of its cache.
 
     The cache is what the smallest process that can hold a task has to spare.
     """
-    blocks = max(dimensions.n_blocks, 1)
+    blocks = max(n_blocks, 1)
     held = replace(need, fixed=PROCESS_BYTES + need.fixed, cache=0)
     in_memory = need.growing <= TOUCHED_BYTES or all(
         process.fit(held) >= min(process.threads, blocks) for process in processes
@@ -43,26 +45,37 @@ def fit(name: str, need: MemoryNeed, processes: Sequence[Budget], dimensions: Di
         held = replace(held, fixed=held.fixed + TOUCHED_BYTES, growing=0)
     tasks = [(min(process.fit(held), blocks), process.memory) for process in processes]
     able = [(at_once, memory) for at_once, memory in tasks if at_once]
-    if not able:
-        raise MemoryBudgetError(too_little(name, held, processes, dimensions))
     cache = min([need.cache, *(memory - held.total(at_once) for at_once, memory in able if memory)])
     at_once = min(sum(count for count, _ in able), blocks)
-    return Fit(at_once, max(count for count, _ in able), replace(held, cache=cache), in_memory)
+    most = max((count for count, _ in able), default=0)
+    return Fit(at_once, most, replace(held, cache=cache if able else 0), in_memory)
 
 
-def too_little(name: str, held: MemoryNeed, processes: Sequence[Budget], dimensions: Dimensions) -> str:
-    """Return what to say of a budget that cannot hold one task of a stage."""
-    least, largest = held.total(1), max(memory or 0 for _, memory in processes)
-    several = len(processes) > 1
-    return (
-        f"stage {name} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
-        f"process, {format_bytes(held.shared - PROCESS_BYTES)} for what all tasks share, "
-        f"{format_bytes(held.per_task)} for a block of {dimensions.block_rows} rows), the budget"
+def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_rows: int) -> None:
+    """Refuse a budget that cannot hold one task of every stage, by what the stage needs that needs most.
+
+    Parameters: `fits`, by stage; `processes`, those that run tasks; `block_rows`, of the points.
+    """
+    short = sorted((name for name in fits if not fits[name].at_once), key=lambda name: -fits[name].need.total(1))
+    if not short:
+        return
+    need, several = fits[short[0]].need, len(processes) > 1
+    least, largest = need.total(1), max(process.memory or 0 for process in processes)
+    others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
+    smaller = ", or start a new run with smaller blocks (--block-rows)" if block_rows > TILE_ROWS else ""
+    raise MemoryBudgetError(
+        f"stage {short[0]} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
+        f"process, {format_bytes(need.shared - PROCESS_BYTES)} for what all tasks share, "
+        f"{format_bytes(need.per_task)} for a block of {block_rows} rows){others}; the budget"
         f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
-        f"{format_bytes(least * (1 + several * len(processes)))}"
-        f"{', or the memory of the workers of a cluster' if several else ''}, or start a new run with smaller "
-        "blocks (--block-rows)"
+        f"{least_budget(least * (1 + several * len(processes)))}, which does for all stages"
+        f"{', or the memory of the workers of a cluster' if several else ''}{smaller}"
     )
+
+
+def least_budget(n_bytes: int) -> str:
+    """Return a size that --memory takes, not below so many bytes."""
+    return f"{-(-n_bytes // 10**6)}MB"
 
 
 class DiskUse(NamedTuple):
@@ -78,9 +91,13 @@ def disk_use(need: DiskNeed, point_bytes: float, dimensions: Dimensions, committ
     Parameters: `point_bytes`, what a point takes as stored; `committed`, what the stage has written before; `mapped`,
     the bytes of `mapped_bytes`.
     """
-    overhead = STAGE_OVERHEAD_BYTES + BLOCK_OVERHEAD_BYTES * dimensions.n_blocks
-    stored = need.stored + int(need.points * point_bytes) + overhead
+    stored = need.stored + int(need.points * point_bytes) + overhead_bytes(dimensions.n_blocks)
     return DiskUse(max(0, stored - committed), need.passing + mapped)
+
+
+def overhead_bytes(n_blocks: int) -> int:
+    """Return the bytes of marks and descriptions of a stage, with what rounding to the disk's own blocks takes."""
+    return STAGE_OVERHEAD_BYTES + BLOCK_OVERHEAD_BYTES * n_blocks
 
 
 def mapped_bytes(need: MemoryNeed, uncached: int, used: Fit, n_processes: int) -> int:

@@ -13,7 +13,7 @@ from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs.largest_component import STAGE, Component, largest_component, within
 from scalemani.runs.opened import Run
-from scalemani.runs.plan import Plan, PlannedStage, make_plan
+from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource
 from scalemani.stages.table import STAGES
 from scalemani.store.committed import intact_description
@@ -80,7 +80,7 @@ def run_component(walk: Walk, plan: Plan, component: Component) -> None:
     """Run the stages of the plan of a component."""
     found = survey(component, walk.executor)
     smaller = plan_component(walk.store, plan, component, found, walk.executor)
-    smaller.check_disk(walk.only)
+    smaller.check(walk.only)
     take_back_damage(smaller, walk.executor)
     run_stages(walk, smaller, component, found)
 
@@ -107,7 +107,7 @@ def plan_run(
     plan = make_plan(store, method, params, survey(source, executor, block_rows), executor)
     while (component := largest_component(plan)) is not None:
         plan = plan_component(store, plan, component, survey(component, executor), executor)
-    plan.check_disk()
+    plan.check()
     return plan
 
 
@@ -119,7 +119,7 @@ def prepared(
     first = make_plan(RunStore(root), method, params, found, executor)
     if only is not None:
         first.planned(only)
-    first.check_disk(only)
+    first.check(only)
     store = RunStore.create(root)
     with store.locked(executor.wait, executor.progress.note) as held:
         store.objects.sweep()
@@ -153,6 +153,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
         group.forget(group.units)
     if group.complete:
         return
+    planned = with_counts(plan, planned)
     group.objects.set_json(INPUTS, contents)
     task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.need.cache, planned.fit.in_memory)
     points = PointsInput(source, found.tile_digests, found.constant_features)

@@ -5,27 +5,40 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_TASK, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.records.graph import StoredNeighbors
 from scalemani.store.schema import RowArray
-from scalemani.workers.budget import MemoryNeed
 
-BYTES_PER_EDGE = 90  # distances as read and squared, affinities in float64 and as stored, and all in encoded form
-
-
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes that a block of edges takes."""
-    return MemoryNeed(0, BYTES_PER_EDGE * dimensions.block_rows * params.n_neighbors)
+COPIES_OF_STORED = 3  # to be stored, looked at for what is not finite, and encoded
+COLUMNS_BESIDE_EDGES = 6  # three of 8 bytes, as they are found and as they are stored
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes that are stored."""
-    row = sum(np.dtype(array.dtype).itemsize * math.prod(array.columns) for array in arrays(params))
-    return DiskNeed(dimensions.n_points * row)
+def memory(sizes: Sizes) -> list[Held]:
+    """List what a block of edges takes."""
+    rows, k = sizes.dimensions.block_rows, sizes.params.n_neighbors
+    return [
+        Held("neighbours of a block", EACH_TASK, rows, k, "int32"),
+        Held("distances of a block", EACH_TASK, rows, k, sizes.dimensions.distance_dtype),
+        Held("squared distances", EACH_TASK, rows, k, "float64"),
+        Held("affinities while they are found", EACH_TASK, rows, k, "float64"),
+        Held("affinities of a block", EACH_TASK, rows, k, "float32", COPIES_OF_STORED),
+        Held("bandwidths, steps and residuals", EACH_TASK, rows, COLUMNS_BESIDE_EDGES),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored."""
+    n_points = sizes.dimensions.n_points
+    return [
+        Written(array.description.meaning, STORED, n_points, math.prod(array.columns), array.dtype)
+        for array in arrays(sizes.params)
+    ]
 
 
 def arrays(params: Parameters) -> list[RowArray]:

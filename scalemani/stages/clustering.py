@@ -9,38 +9,45 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
-from scalemani.params import Parameters
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarks
-from scalemani.workers.budget import MemoryNeed
 from scalemani.workers.folds import runs_of
 
 MOST_PASSES = 100
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
 SETTLED = 1e-6  # movement of a centre, among rows of unit length
-BYTES_PER_VALUE = 8
 COPIES_OF_BLOCK = 4  # as stored, its squares, at unit length, and a chunk on its way
 COPIES_OF_LANDMARKS = 4  # gathered, at unit length, centred by k-means, and a column at work
-BYTES_PER_DISTANCE = 4 + 8 + 8  # a label, the distance to its centre, a column that is summed
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the landmarks' coordinates in k-means, and of a block of the embedding."""
-    row = BYTES_PER_VALUE * params.n_components
-    block = dimensions.block_rows * (COPIES_OF_BLOCK * row + BYTES_PER_DISTANCE)
-    n_landmarks, n_clusters = params.n_landmarks, params.clustering.n_clusters
-    distances = BYTES_PER_VALUE * min(n_landmarks, dimensions.n_points) * n_clusters
-    return MemoryNeed(COPIES_OF_LANDMARKS * n_landmarks * row + distances, block)
+def memory(sizes: Sizes) -> list[Held]:
+    """List the landmarks in k-means, and what a block of the embedding takes."""
+    params, rows, width = sizes.params, sizes.dimensions.block_rows, sizes.params.n_components
+    n_landmarks = min(params.n_landmarks, sizes.dimensions.n_points)
+    return [
+        Held("coordinates of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", COPIES_OF_LANDMARKS),
+        Held("distances of the landmarks to the centres", EACH_PROCESS, n_landmarks, params.clustering.n_clusters),
+        Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK),
+        Held("distances to the centres, and a column that is summed", EACH_TASK, rows, 2),
+        Held("labels of a block", EACH_TASK, rows, 1, "int32"),
+    ]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the labels, and of the centres of every pass."""
-    centers = BYTES_PER_VALUE * params.clustering.n_clusters * params.n_components
-    return DiskNeed(4 * dimensions.n_points + (MOST_PASSES + 1) * (FILES_OF_PASS_BYTES + centers))
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the labels, and the centres of every pass."""
+    params = sizes.params
+    n_clusters, width = params.clustering.n_clusters, params.n_components
+    return [
+        Written("cluster of each point", STORED, sizes.dimensions.n_points, 1, "int32"),
+        Written("centres of all passes", STORED, n_clusters, width, "float64", MOST_PASSES + 1),
+        Written("files of a pass", STORED, FILES_OF_PASS_BYTES, 1, "uint8", MOST_PASSES + 1),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:

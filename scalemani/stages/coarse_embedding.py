@@ -2,31 +2,33 @@
 
 from typing import Any
 
-from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
-from scalemani.kernels.spectral.multilevel import NODES_PER_POINT, Multilevel, hierarchy_bytes
+from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes, coarse_graphs_held
+from scalemani.chunked.work import StageWork
+from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_start_columns
-from scalemani.params import Parameters
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
-from scalemani.workers.budget import MemoryNeed
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
 
-KEPT_BYTES_PER_POINT = 24  # always in memory: what transfers between graphs and degrees take while they are made
+COLUMNS_OF_TRANSFER = 6  # of 8 bytes, always in memory: scales, members, an order, and row numbers
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the coarse graphs and of the vectors on the first of them."""
-    width = n_start_columns(params.n_components, dimensions.n_points)
-    vectors = COPIES_OF_VECTORS * 4 * int(NODES_PER_POINT * dimensions.n_points) * width
-    least = hierarchy_bytes(0, params.n_neighbors) + KEPT_BYTES_PER_POINT * dimensions.n_points
-    growing = hierarchy_bytes(dimensions.n_points, params.n_neighbors) + vectors - least
-    return MemoryNeed(least, 0, growing=growing)
+def memory(sizes: Sizes) -> list[Held]:
+    """List the coarse graphs, and the vectors on the first of them."""
+    width = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points)
+    nodes = sizes.first_coarse_nodes
+    return [
+        *coarse_graphs_held(sizes),
+        Held("degrees and transfers while they are made", EACH_PROCESS, nodes, COLUMNS_OF_TRANSFER),
+        Held("vectors on the first coarse graph", GROWING, nodes, width, "float32", COPIES_OF_VECTORS),
+    ]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the vectors on the first coarse graph."""
-    width = n_start_columns(params.n_components, dimensions.n_points)
-    return DiskNeed(4 * int(NODES_PER_POINT * dimensions.n_points) * width)
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the vectors on the first coarse graph."""
+    width = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points)
+    return [Written("vectors on the first coarse graph", STORED, sizes.first_coarse_nodes, width, "float32")]
 
 
 def run(work: StageWork) -> dict[str, Any]:

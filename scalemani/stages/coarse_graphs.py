@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
     Rows,
@@ -17,31 +19,45 @@ from scalemani.kernels.spectral.coarsening import (
     joined,
     no_aggregates,
 )
-from scalemani.kernels.spectral.multilevel import hierarchy_bytes
-from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
-from scalemani.workers.budget import MemoryNeed
 
-EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
-BYTES_PER_SUM = 12  # float64 and int32
-COPIES_OF_SUMS = 2.5  # parts, the same joined, and what becomes of them
-BYTES_PER_POINT = 80
-KEPT_BYTES_PER_POINT = 64  # of these, always in memory: labels and sizes while a block is added, room for row sums
-
-
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the sums of rows on their way to the first coarse graph, the largest, and of a block of W."""
-    edges = EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_SUM
-    kept = dimensions.n_points * KEPT_BYTES_PER_POINT
-    growing = int(dimensions.n_points * (COPIES_OF_SUMS * edges + BYTES_PER_POINT)) - kept
-    return MemoryNeed(kept, int(3 * dimensions.block_rows * edges), growing=growing)
+LEAST_SHARE_OF_PARTS = (
+    0.2  # of the nonzeros of W, left when those of a tile were summed; edges that go one way all stay
+)
+COPIES_OF_AGGREGATES = 2  # with those before a block is added
+COPIES_OF_ROOM = 3  # by two tasks side by side, and while the parts are ordered
+COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
+COPIES_OF_FIRST = 5  # by node, ordered, joined, rounded to float32, and coarsened again
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the coarse graphs, and of the aggregate of each point."""
-    graphs = hierarchy_bytes(dimensions.n_points, params.n_neighbors) - hierarchy_bytes(0, params.n_neighbors)
-    return DiskNeed(4 * dimensions.n_points + graphs)
+def memory(sizes: Sizes) -> list[Held]:
+    """List the sums of rows on their way to the first coarse graph, the largest, and what is known of each point."""
+    n_points = sizes.dimensions.n_points
+    share = LEAST_SHARE_OF_PARTS + (1 - LEAST_SHARE_OF_PARTS) * sizes.one_way_share
+    sums = share * sizes.nonzeros
+    return [
+        Held("aggregate of each point and its size", EACH_PROCESS, n_points, 2, "int32", COPIES_OF_AGGREGATES),
+        Held("room for the sums of a row", EACH_PROCESS, sizes.first_coarse_nodes, 2, "float64", COPIES_OF_ROOM),
+        Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK, "parts"),
+        Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
+        Held("degrees", GROWING, n_points, 1, "float64"),
+        Held("values of summed rows, by block and together", GROWING, sums, 1, "float64", 2),
+        Held("columns of summed rows", GROWING, sums, 1, "int32", 2),
+        Held("values of the first coarse graph", GROWING, sums, 1, "float64", COPIES_OF_FIRST, "first graph"),
+        Held("columns of the first coarse graph", GROWING, sums, 1, "int32", COPIES_OF_FIRST, "first graph"),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the coarse graphs, and the aggregate of each point."""
+    return [
+        Written("aggregate of each point", STORED, sizes.dimensions.n_points, 1, "int32"),
+        Written("columns of the coarse graphs", STORED, sizes.coarse_nonzeros, 1, "int32"),
+        Written("values of the coarse graphs", STORED, sizes.coarse_nonzeros, 1, "float32"),
+        Written("row pointers and degrees", STORED, sizes.coarse_nodes, 2),
+        Written("aggregate of each node", STORED, sizes.coarse_nodes, 1, "int32"),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -5,10 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.union_find import separate_items
 from scalemani.kernels.graph.components import (
+    QUERIES_AT_ONCE,
     Components,
     boruvka_round,
     bridge_queries,
@@ -17,34 +21,52 @@ from scalemani.kernels.graph.components import (
     nearer,
     nearest_outside,
 )
-from scalemani.params import Parameters
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.workers.budget import MemoryNeed
 
 MOST_QUERIES = 8192  # with many components, fewer of their points look for a bridge
 QUERIES_PER_COMPONENT = 64
 LEAST_BRIDGE_WEIGHT = 1e-3  # of a point's mean affinity: a bridge must hold in float32
-BYTES_PER_POINT = 24  # parents, their copy while a block is added, labels and their order
-BYTES_PER_KEPT_POINT = 25  # its row in work order and in input order, sorted, and whether it is one
+COPIES_OF_LABELS = 4  # parents, the same with a block's edges, labels, and those of what bridges have joined
+COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
+COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
 REPORTED_SIZES = 10
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the union-find and of a block of queries against a tile of points."""
-    sketch = 4 * min(dimensions.n_features, params.partition.sketch_dimensions)
-    block = dimensions.block_rows * (2 * sketch + 8 * params.n_neighbors)
-    kept = BYTES_PER_KEPT_POINT if params.components.disconnected == "largest" else 0
-    return MemoryNeed(
-        (BYTES_PER_POINT + kept) * dimensions.n_points + 4 * MOST_QUERIES * sketch, block + MOST_QUERIES * 1024 * 16
-    )
+def memory(sizes: Sizes) -> list[Held]:
+    """List the union-find, and what the search for bridges takes of a block."""
+    dimensions, width = sizes.dimensions, sizes.sketch_width
+    n_points, rows = dimensions.n_points, dimensions.block_rows
+    held = [
+        Held("parents and labels", EACH_PROCESS, n_points, 1, "int32", COPIES_OF_LABELS),
+        Held("order of the points by component", EACH_PROCESS, n_points, 1, "int64"),
+        Held(
+            "sketches of the points that look for a bridge", EACH_PROCESS, MOST_QUERIES, width, "float64", 2, "bridges"
+        ),
+        Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
+        Held(
+            "distances to a tile of points",
+            EACH_TASK,
+            QUERIES_AT_ONCE,
+            TILE_ROWS,
+            copies=COPIES_OF_SCORES,
+            step="bridges",
+        ),
+        Held("neighbours of a block", EACH_PROCESS, rows, sizes.params.n_neighbors, "int32", step="components"),
+        Held("affinities of a block", EACH_PROCESS, rows, sizes.params.n_neighbors, "float32", step="components"),
+    ]
+    if sizes.params.components.disconnected == "largest":
+        held.append(Held("rows of the largest component", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_KEPT))
+    return held
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the labels, and of the rows of the largest component; bridges are few beside them."""
-    kept = 8 if params.components.disconnected == "largest" else 0
-    return DiskNeed((4 + kept) * dimensions.n_points)
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: labels, and the rows of the largest component; bridges are few beside them."""
+    written = [Written("component of each point", STORED, sizes.dimensions.n_points, 1, "int32")]
+    if sizes.params.components.disconnected == "largest":
+        written.append(Written("rows of the largest component", STORED, sizes.dimensions.n_points, 1, "int64"))
+    return written
 
 
 def run(work: StageWork) -> dict[str, Any]:

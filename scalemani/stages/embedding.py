@@ -13,13 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.checkpoints import Checkpoints
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
 from scalemani.chunked.output import write_embedding
-from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.sizes import Sizes, coarse_graphs_held
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer, hierarchy_bytes
+from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
     RefinementState,
@@ -35,16 +37,16 @@ from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights
-from scalemani.workers.budget import MemoryNeed
 
 CHECKPOINT_SECONDS = 10.0
 FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64
-EDGES_PER_NEIGHBOR = 1.6  # nonzeros of W for every edge of the graph
-BYTES_PER_EDGE = 8
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
-COPIES_AT_START = 2  # start vectors and their products, beside the first vectors and what comes to lie beside them
-BYTES_PER_POINT = 48  # degrees, their roots, the trivial vector, damping, and row numbers
-KEPT_BYTES_PER_POINT, KEPT_COPIES = 32, 3  # always in memory: one of these on its way, and the vectors wanted
+COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
+COPIES_OF_WANTED = 3  # as refined, scaled, and with their signs
+COPIES_OF_BLOCK = 3  # as read, decoded, and where they lie from then on
+COLUMNS_OF_POINT, COLUMNS_ON_THE_WAY = 6, 4
+COPIES_OF_MATRIX = 4  # W by blocks and whole, scaled from the left, and from both sides
+FEWEST_LANCZOS_VECTORS, COPIES_OF_LANCZOS = 20, 3  # of ARPACK: the basis, what it works in, and the answer
 
 
 def vector_dtype(params: Parameters) -> type:
@@ -53,36 +55,49 @@ def vector_dtype(params: Parameters) -> type:
     return np.float32 if refined_roughly else np.float64
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the vectors, of W where it is passed over again and again, and of a block of it."""
-    n_points, width = dimensions.n_points, params.n_components
-    edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE)
-    vectors = 24 * width * n_points
+def memory(sizes: Sizes) -> list[Held]:
+    """List W where it is passed over again and again, the vectors, and what a block takes."""
+    params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
+    dtype = vector_dtype(params)
+    in_files = EACH_PROCESS if params.embedding.solver == "exact" else GROWING  # its matrices are in memory in any case
+    held = [
+        Held("degrees, their roots, the trivial vector, damping", in_files, n_points, COLUMNS_OF_POINT),
+        Held("one of these on its way, and an order", EACH_PROCESS, n_points, COLUMNS_ON_THE_WAY),
+        Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK),
+        Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK),
+        Held("embedding in work and in input order", in_files, n_points, width, "float64", 2, "writing"),
+    ]
+    if params.embedding.solver == "exact":
+        held.append(
+            Held("values of W and its scaled copies", EACH_PROCESS, sizes.nonzeros, 1, "float64", COPIES_OF_MATRIX)
+        )
+        held.append(
+            Held("columns of W and its scaled copies", EACH_PROCESS, sizes.nonzeros, 1, "int32", COPIES_OF_MATRIX)
+        )
+        basis = 2 * width + FEWEST_LANCZOS_VECTORS
+        held.append(Held("Lanczos vectors", EACH_PROCESS, n_points, basis, copies=COPIES_OF_LANCZOS, step="solving"))
     if params.embedding.by_passes:
         columns, starting = n_columns(width, n_points), n_start_columns(width, n_points) + width
-        held = max(COPIES_OF_VECTORS * columns, COPIES_AT_START * starting + 4 * columns)
-        refining = (
-            hierarchy_bytes(n_points, params.n_neighbors) + n_points * held * np.dtype(vector_dtype(params)).itemsize
+        held.append(Held("values of W", GROWING, sizes.nonzeros, 1, "float32"))
+        held.append(Held("columns of W", GROWING, sizes.nonzeros, 1, "int32"))
+        held.append(Held("vectors wanted", EACH_PROCESS, n_points, width, dtype, COPIES_OF_WANTED))
+        held += coarse_graphs_held(sizes)
+        held.append(Held("start vectors and their products", GROWING, n_points, starting, dtype, 2, "start"))
+        held.append(Held("first vectors and directions", GROWING, n_points, columns, dtype, 4, "start"))
+        held.append(
+            Held("vectors while they are refined", GROWING, n_points, columns, dtype, COPIES_OF_VECTORS, "passes")
         )
-        # the vectors in input order are made when those that were refined are gone
-        vectors = max(vectors, refining) + n_points * edges
-    elif params.embedding.solver == "exact":
-        vectors += n_points * (4 * edges + 8 * 3 * (2 * width + 20))
-    vectors += BYTES_PER_POINT * n_points
-    block = 3 * dimensions.block_rows * edges
-    if params.embedding.solver == "exact":
-        return MemoryNeed(vectors, block)  # its matrices are in memory whatever there is of it
-    least = n_points * (KEPT_BYTES_PER_POINT + KEPT_COPIES * np.dtype(vector_dtype(params)).itemsize * width)
-    least += hierarchy_bytes(0, params.n_neighbors) if params.embedding.by_passes else 0
-    return MemoryNeed(least, block, growing=max(0, vectors - least))
+    return held
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the embedding, and of two checkpoints of a refinement."""
-    n_points, width = dimensions.n_points, params.n_components
-    state = 4 * n_columns(width, n_points) * np.dtype(vector_dtype(params)).itemsize
-    refined = params.embedding.by_passes
-    return DiskNeed(8 * width * n_points, 2 * state * n_points if refined else 0)
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the embedding; and the checkpoints of a refinement."""
+    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
+    written = [Written("embedding", STORED, n_points, width, "float64")]
+    if sizes.params.embedding.by_passes:
+        columns, dtype = COPIES_IN_CHECKPOINT * n_columns(width, n_points), vector_dtype(sizes.params)
+        written.append(Written("vectors of two checkpoints", PASSING, n_points, columns, dtype, 2))
+    return written
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -5,30 +5,41 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, STORED, Held, Span, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.params import Parameters
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.points import StoredWorkPoints
 from scalemani.store.schema import RowArray
-from scalemani.workers.budget import MemoryNeed
 
-COPIES_AT_WORK = 3  # rows gathered, numbers translated, and a source block
-
-
-def bytes_per_block(dimensions: Dimensions, params: Parameters) -> int:
-    """Return the bytes of one block of the graph."""
-    return dimensions.block_rows * params.n_neighbors * (4 + 8)
+COPIES_OF_NUMBERS, COPIES_OF_DISTANCES = 2.5, 2  # of a source block, gathered, and translated
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the row numbers, of a run of one block, and of a run over all."""
-    block = COPIES_AT_WORK * bytes_per_block(dimensions, params)
-    return MemoryNeed(2 * 8 * dimensions.n_points, block, dimensions.n_blocks * block)
+def memory(sizes: Sizes) -> list[Held]:
+    """List the row numbers, a run of one block, and what a run over all blocks would take."""
+    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    return [
+        Held("row numbers by work and by input order", EACH_PROCESS, dimensions.n_points, 2, "int64"),
+        *rows_of_graph(dimensions.block_rows, k, EACH_TASK),
+        *rows_of_graph(dimensions.n_blocks * dimensions.block_rows, k, CACHE),
+    ]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the graph with 64-bit row numbers."""
-    return DiskNeed(dimensions.n_points * params.n_neighbors * (8 + 8))
+def rows_of_graph(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
+    """List what so many rows of the graph take at work."""
+    return [
+        Held("neighbours by work and by input order", span, n_rows, n_neighbors, "int64", COPIES_OF_NUMBERS),
+        Held("distances", span, n_rows, n_neighbors, "float64", COPIES_OF_DISTANCES),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the graph with 64-bit row numbers."""
+    return [
+        Written("neighbours in input order", STORED, sizes.n_edges, 1, "int64"),
+        Written("distances", STORED, sizes.n_edges, 1, sizes.dimensions.distance_dtype),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -36,7 +47,8 @@ def run(work: StageWork) -> dict[str, Any]:
     task, neighbors = work.task, StoredNeighbors(work.task.inputs["neighbors"])
     distances = neighbors.distances(neighbors.final_step).zarr()
     task.output.create(task.dimensions.n_points, arrays(task.params, distances.dtype))
-    work.map_runs(graph_blocks, work.run_blocks(COPIES_AT_WORK * bytes_per_block(task.dimensions, task.params)))
+    of_block = rows_of_graph(task.dimensions.block_rows, task.params.n_neighbors, CACHE)
+    work.map_runs(graph_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     return {"recall": neighbors.group.certificate("recall", float)}
 
 

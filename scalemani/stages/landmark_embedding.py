@@ -2,24 +2,32 @@
 
 from typing import Any
 
-from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
+from scalemani.chunked.needs import EACH_PROCESS, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.eigenproblem import solve_reduced
-from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredReduced
-from scalemani.workers.budget import MemoryNeed
 
-FACTOR_BYTES_PER_ENTRY = 8
-DENSE_COPIES = 3  # A~, B~ and the factor, where the problem is solved dense or fills in
+DENSE_COPIES = 4  # A~, B~, the factor and what LAPACK works in, where the problem is solved dense or fills in
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the problem when its factor fills in completely: the worst case."""
-    return MemoryNeed(0, DENSE_COPIES * FACTOR_BYTES_PER_ENTRY * params.n_landmarks**2)
+def memory(sizes: Sizes) -> list[Held]:
+    """List the problem where its matrices are full: the worst case."""
+    n_landmarks = sizes.params.n_landmarks
+    return [
+        Held("values of A~ and B~", EACH_PROCESS, n_landmarks, n_landmarks, "float64", 2),
+        Held("columns of A~ and B~", EACH_PROCESS, n_landmarks, n_landmarks, "int32", 2),
+        Held("dense matrices and their factor", EACH_PROCESS, n_landmarks, n_landmarks, "float64", DENSE_COPIES),
+    ]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the landmarks' coordinates."""
-    return DiskNeed(8 * params.n_components * (params.n_landmarks + 1))
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the landmarks' coordinates and the eigenvalues."""
+    width = sizes.params.n_components
+    return [
+        Written("coordinates of the landmarks", STORED, sizes.params.n_landmarks, width),
+        Written("eigenvalues", STORED, width),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:

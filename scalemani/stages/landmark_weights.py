@@ -4,30 +4,62 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.landmarks.nearest import (
+    SKETCH_DIMENSIONS,
+    TILE,
+    PreparedLandmarks,
+    nearest_landmarks,
+    prepare_landmarks,
+)
 from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
+from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights
 from scalemani.records.points import StoredWorkPoints
 from scalemani.store.schema import RowArray
-from scalemani.workers.budget import MemoryNeed
 
-SKETCH_BYTES_PER_LANDMARK = 4 * 65 + 8 * 64
-ROWS_OF_BOUNDS = 64
-
-
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the landmarks and their sketches, and of a block with its distances and weights."""
-    n_landmarks, n_neighbors = params.n_landmarks, params.landmark_neighbors
-    landmarks = n_landmarks * (dimensions.n_features * 8 + dimensions.row_bytes + SKETCH_BYTES_PER_LANDMARK)
-    block = dimensions.block_rows * (3 * dimensions.row_bytes + 40 * n_neighbors)
-    return MemoryNeed(0, landmarks + block + ROWS_OF_BOUNDS * n_landmarks * 4)
+COPIES_OF_LANDMARKS = 2  # as read, and those of them that fix the sketches
+COPIES_OF_AXES = 2  # as the eigenvectors span them, and orthonormal
+COPIES_OF_BLOCK = 1.5  # as read, and what decoding takes
+COPIES_OF_WEIGHTS = 5  # with squared distances and numbers, of 8 bytes each, and as they are stored
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of Z and of the reconstruction errors."""
-    return DiskNeed(dimensions.n_points * ((4 + 8) * params.landmark_neighbors + 4))
+def memory(sizes: Sizes) -> list[Held]:
+    """List the landmarks with their sketches, and what a block takes."""
+    dimensions, params = sizes.dimensions, sizes.params
+    features, dtype, n_landmarks = dimensions.n_features, dimensions.dtype, params.n_landmarks
+    order, width = min(n_landmarks, MOST_SAMPLE_ROWS), min(features, SKETCH_DIMENSIONS)
+    return [
+        Held("landmarks", EACH_PROCESS, n_landmarks, features, dtype, COPIES_OF_LANDMARKS),
+        Held("landmarks, centred", EACH_PROCESS, n_landmarks, features, "float64"),
+        Held("axes of their sketches", EACH_PROCESS, features, width, "float64", COPIES_OF_AXES),
+        Held("Gram matrix and its eigenvectors", EACH_PROCESS, min(order, features), min(order, features), copies=2),
+        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, features, dtype, COPIES_OF_BLOCK),
+        Held("a tile of points, centred", EACH_TASK, TILE, features, "float64", 2),
+        Held("bounds of a tile", EACH_TASK, TILE, n_landmarks, "float32"),
+        Held(
+            "weights of a block",
+            EACH_TASK,
+            dimensions.block_rows,
+            params.landmark_neighbors,
+            "float64",
+            COPIES_OF_WEIGHTS,
+        ),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: Z and the reconstruction errors."""
+    n_points, width = sizes.dimensions.n_points, sizes.params.landmark_neighbors
+    return [
+        Written("landmarks of each point", STORED, n_points, width, "int32"),
+        Written("weights of these landmarks", STORED, n_points, width, "float64"),
+        Written("reconstruction errors", STORED, n_points, 1, "float32"),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:

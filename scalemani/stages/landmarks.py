@@ -4,30 +4,51 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_PROCESS, ENCODED, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageTask, StageWork
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.selection import selected_rows
-from scalemani.params import Parameters
+from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
+from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
-from scalemani.workers.budget import MemoryNeed
 
-COPIES_OF_SAMPLE = 3  # the points as stored, in float32 while they are compared, and a block on its way
-
-
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the sample from which landmarks are chosen, and of the landmarks."""
-    n_landmarks = params.n_landmarks
-    drawn = 2 * n_landmarks if params.landmarks.method in ("random", "spread") else params.landmarks.sample_points
-    sample = min(dimensions.n_points, drawn)
-    return MemoryNeed(
-        COPIES_OF_SAMPLE * (sample + n_landmarks) * max(dimensions.row_bytes, 4 * dimensions.n_features),
-        dimensions.block_rows * dimensions.row_bytes,
-    )
+COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the landmarks and their rows."""
-    return DiskNeed(8 * params.n_landmarks, points=params.n_landmarks)
+def memory(sizes: Sizes) -> list[Held]:
+    """List the points that landmarks are chosen from, as the method compares them, and the landmarks."""
+    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+    n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
+    held = [
+        Held("landmarks", EACH_PROCESS, n_landmarks, features, dtype),
+        Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dtype),
+    ]
+    if asked.method in ("random", "spread"):
+        n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
+        held.append(Held("points drawn, as read and in the order drawn", EACH_PROCESS, n_drawn, features, dtype, 2))
+    else:
+        n_sampled = min(n_points, max(asked.sample_points, n_landmarks))
+        held.append(Held("sample of the points", EACH_PROCESS, n_sampled, features, dtype))
+    if asked.method != "random":
+        n_basis = min(MOST_SAMPLE_ROWS, n_points)
+        held.append(Held("points that fix the sketches, centred", EACH_PROCESS, n_basis, features, "float64"))
+    if asked.method in ("kmeans", "kmeans++"):
+        held.append(
+            Held("centroids and their sums", EACH_PROCESS, n_landmarks, features, "float64", COPIES_OF_CENTROIDS)
+        )
+        held.append(Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2))
+    return held
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the landmarks and their rows."""
+    dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
+    return [
+        Written("rows of the landmarks", STORED, n_landmarks, 1, "int64"),
+        Written("landmarks", ENCODED, n_landmarks, dimensions.n_features, dimensions.dtype),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:

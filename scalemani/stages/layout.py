@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.checkpoints import Checkpoints
+from scalemani.chunked.needs import EACH_PROCESS, PASSING, STORED, Held, Written
 from scalemani.chunked.output import in_input_order, write_embedding
-from scalemani.chunked.work import Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import LEARNT_PAIRS, descend
 from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
@@ -24,23 +26,28 @@ from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredEmbedding, StoredLayout
 from scalemani.records.points import StoredWorkPoints
-from scalemani.workers.budget import MemoryNeed
 
-EDGES_PER_NEIGHBOR = 1.9  # nonzeros of W for every edge of the graph
-BYTES_PER_EDGE = 8
 COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
-MESH_BYTES = 300 * 10**6  # of the particle mesh of a map of the largest extent that is met
+MESH_VALUES = 37_500_000  # of 8 bytes: charges, their transforms and the fields of all threads
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
 JITTER = 1e-4  # of the start's deviation: points that start at one place would otherwise stay together
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of W, of the positions and what a direction remembers, and of the mesh."""
-    edges = int(EDGES_PER_NEIGHBOR * params.n_neighbors * BYTES_PER_EDGE) + 8
-    copies = COPIES_OF_POSITIONS + 4 * learnt_pairs(params)  # steps and changes, once more in a checkpoint
-    positions = 8 * params.n_components * copies
-    return MemoryNeed(dimensions.n_points * (edges + positions) + MESH_BYTES, 0)
+def memory(sizes: Sizes) -> list[Held]:
+    """List W, the positions with what a direction remembers, and the mesh."""
+    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
+    pairs = 2 * learnt_pairs(sizes.params)  # a step and a change of the gradient each, once more in a checkpoint
+    return [
+        Held("values of W", EACH_PROCESS, sizes.nonzeros, 1, "float32"),
+        Held("columns of W", EACH_PROCESS, sizes.nonzeros, 1, "int32"),
+        Held("where rows of W begin", EACH_PROCESS, n_points, 1, "int64"),
+        Held(
+            "positions, gradients and what is like them", EACH_PROCESS, n_points, width, "float64", COPIES_OF_POSITIONS
+        ),
+        Held("steps that the direction remembers", EACH_PROCESS, n_points, width, "float64", 2 * pairs),
+        Held("mesh of a map of the largest extent that is met", EACH_PROCESS, MESH_VALUES),
+    ]
 
 
 def learnt_pairs(params: Parameters) -> int:
@@ -49,12 +56,16 @@ def learnt_pairs(params: Parameters) -> int:
     return known.get(direction_of(params.layout), 0)
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the embedding and its snapshots, and of two checkpoints of the descent."""
-    asked, positions = params.layout, 8 * params.n_components * dimensions.n_points
-    snapshots = asked.max_iterations // asked.snapshots if asked.snapshots else 0
-    state = COPIES_IN_CHECKPOINT + 2 * learnt_pairs(params)
-    return DiskNeed((1 + snapshots) * positions, 2 * state * positions)
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the embedding and its snapshots; and the checkpoints of the descent."""
+    asked, n_points, width = sizes.params.layout, sizes.dimensions.n_points, sizes.params.n_components
+    n_snapshots = asked.max_iterations // asked.snapshots if asked.snapshots else 0
+    state = COPIES_IN_CHECKPOINT + 2 * learnt_pairs(sizes.params)
+    return [
+        Written("embedding", STORED, n_points, width),
+        Written("snapshots", STORED, n_points, width, "float64", n_snapshots),
+        Written("positions and what is remembered, in two checkpoints", PASSING, n_points, width, "float64", 2 * state),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, MAPPED, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.tiled_search import (
     NUMBER_BYTES,
     PROPOSED_BYTES,
@@ -17,7 +19,7 @@ from scalemani.chunked.tiled_search import (
     propose_by_tiles,
     refine_by_tiles,
 )
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
@@ -32,7 +34,6 @@ from scalemani.params import Parameters
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.store.schema import RowArray
-from scalemani.workers.budget import MemoryNeed
 
 EXACT_BELOW = 20_000  # points; up to here looking at every pair is quicker than anything that has to be trained
 # Chosen on 70,000 and on 1,020,000 digits by seconds to a recall of 0.95; the measured recall decides the rounds.
@@ -47,7 +48,13 @@ MOST_VISITED, MOST_LISTED = 30, 45  # neighbours whose lists are looked at, and 
 # Sketches are rounded to bytes where that moves a distance by at most so much of what the closest tenth of points have
 # to their last neighbour: far less than what a sketch leaves out.
 ROUNDING_SHARE, CLOSE_SHARE = 0.08, 0.1
-EDGE_BYTES = 5  # a neighbour and whether it is fresh
+BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
+BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
+COPIES_OF_LISTS = 4  # those before, those found, the same encoded, and what a block is merged with
+BYTES_BY_DESCENT = 60  # of pynndescent: lists with their distances, new and old candidates
+SPARE_CANDIDATES, COPIES_OF_CANDIDATES = 144, 4  # of a pool; pools of a block, in order, and numbered anew
+COPIES_OF_BLOCK = 2  # decoded, and put together
+COPIES_OF_SKETCHES = 4  # of two blocks, as read and in panels
 
 
 def method_of(dimensions: Dimensions, params: Parameters) -> str:
@@ -74,29 +81,82 @@ def n_listed(n_neighbors: int) -> int:
     return min(MOST_LISTED, n_neighbors)
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of a block and its candidates, of a cache of all points, and of all sketches and lists."""
-    width = min(params.partition.sketch_dimensions, dimensions.n_features)
-    k, rows, n_points = params.n_neighbors, dimensions.block_rows, dimensions.n_points
-    everything = n_points * dimensions.row_bytes
-    if method_of(dimensions, params) == "pynndescent":
-        return MemoryNeed(n_points * (4 * dimensions.n_features + 60 * k) + everything, rows * k * 30)
-    pools = rows * (8 * (3 * n_candidates(k, 0) + 144) + 60 * k)
-    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(k, 1) * dimensions.row_bytes)
-    per_task = pools + min(gathered, n_points * (dimensions.row_bytes + 4 * width + NUMBER_BYTES))
-    queries = min(params.neighbors.sampled_queries, n_points) * (dimensions.row_bytes + 4 * width)
-    nearby = 4 * NEARBY_CELLS * n_points // params.partition.cell_points
-    return MemoryNeed(queries + nearby, per_task, everything, growing=(5 * width + EDGE_BYTES * n_listed(k)) * n_points)
+def memory(sizes: Sizes) -> list[Held]:
+    """List what the method holds, and the lists of a block."""
+    k, rows = sizes.params.n_neighbors, sizes.dimensions.block_rows
+    lists = Held("lists of a block", EACH_TASK, rows, k * BYTES_OF_NEIGHBOR, "uint8", COPIES_OF_LISTS)
+    by_method = {"exact": exact_held, "partition": partition_held, "pynndescent": descent_held}
+    return [lists, *by_method[method_of(sizes.dimensions, sizes.params)](sizes)]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the rounds and the sampled queries, and of all points where they are mapped."""
-    method, k = method_of(dimensions, params), params.n_neighbors
-    rounds = 1 if method == "exact" else 1 + params.neighbors.max_rounds
-    row = k * (4 + np.dtype(np.float64 if dimensions.dtype == "float64" else np.float32).itemsize + 1)
-    queries = params.neighbors.sampled_queries * (2 * 8 + 8 * k)
-    uncached = 0 if method == "exact" else dimensions.n_points * dimensions.row_bytes
-    return DiskNeed(rounds * row * dimensions.n_points + queries, uncached=uncached)
+def exact_held(sizes: Sizes) -> list[Held]:
+    """List what a block takes that is compared with all others."""
+    dimensions, width = sizes.dimensions, sizes.sketch_width
+    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    return [
+        Held("sketches of all points", GROWING, dimensions.n_points, width, "float32"),
+        Held("points of a block and of the one it is compared with", EACH_TASK, rows, features, dtype, 2),
+        Held("block that points are in while they are gathered", EACH_TASK, rows, features, dtype),
+        Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
+    ]
+
+
+def partition_held(sizes: Sizes) -> list[Held]:
+    """List sketches and lists of all points, and what a block takes of them."""
+    dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
+    k, n_points, row_bytes = params.n_neighbors, dimensions.n_points, dimensions.row_bytes
+    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    n_queries = min(params.neighbors.sampled_queries, n_points)
+    n_cells = n_points // params.partition.cell_points + 1
+    pools = n_candidates(k, 0) + SPARE_CANDIDATES
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(k, 1) * row_bytes)
+    everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)
+    return [
+        Held("sketches of all points", GROWING, n_points, width, "float32"),
+        Held("sketches of all points in bytes", GROWING, n_points, width, "int8"),
+        Held("heads of all lists", GROWING, n_points, n_listed(k) * BYTES_OF_EDGE, "uint8"),
+        Held("points of all blocks", CACHE, n_points, features, dtype),
+        Held("sampled queries", EACH_PROCESS, n_queries, features, dtype),
+        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, NEARBY_CELLS), "int32"),
+        Held(
+            "points of a block that queries are compared with",
+            EACH_TASK,
+            rows,
+            features,
+            dtype,
+            COPIES_OF_BLOCK,
+            "recall",
+        ),
+        Held("candidates of a block", EACH_TASK, rows, pools, "int32", COPIES_OF_CANDIDATES, "rounds"),
+        Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
+    ]
+
+
+def descent_held(sizes: Sizes) -> list[Held]:
+    """List the points, and what pynndescent keeps of them."""
+    n_points, features = sizes.dimensions.n_points, sizes.dimensions.n_features
+    return [
+        Held("points", EACH_PROCESS, n_points, features, sizes.dimensions.dtype),
+        Held("points in float32", EACH_PROCESS, n_points, features, "float32"),
+        Held("lists of pynndescent", EACH_PROCESS, n_points, sizes.params.n_neighbors * BYTES_BY_DESCENT, "uint8"),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: rounds, the sampled queries; and all points where they are mapped."""
+    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    exact = method_of(dimensions, sizes.params) == "exact"
+    rounds = 1 if exact else 1 + sizes.params.neighbors.max_rounds
+    queries = sizes.params.neighbors.sampled_queries
+    written = [
+        Written("neighbours, in every round", STORED, sizes.n_edges, 1, "int32", rounds),
+        Written("distances, in every round", STORED, sizes.n_edges, 1, sizes.dimensions.distance_dtype, rounds),
+        Written("whether they are new, in every round", STORED, sizes.n_edges, 1, "uint8", rounds),
+        Written("rows and reaches of the sampled queries", STORED, queries, 2),
+        Written("distances of their true neighbours", STORED, queries, k),
+    ]
+    points = Written("points in work order", MAPPED, dimensions.n_points, dimensions.n_features, dimensions.dtype)
+    return written if exact else [*written, points]
 
 
 def arrays(task: StageTask) -> list[RowArray]:
@@ -104,21 +164,16 @@ def arrays(task: StageTask) -> list[RowArray]:
     width = task.params.n_neighbors
     return [
         StoredNeighbors.INDICES.sized(width),
-        StoredNeighbors.DISTANCES.sized(width, dtype=distance_dtype(task)),
+        StoredNeighbors.DISTANCES.sized(width, dtype=task.dimensions.distance_dtype),
         StoredNeighbors.FRESH.sized(width),
     ]
-
-
-def distance_dtype(task: StageTask) -> np.dtype:
-    """Return the type of stored distances: as exact as the points are."""
-    return np.dtype(np.float64 if task.dimensions.dtype == "float64" else np.float32)
 
 
 def no_known(task: StageTask, block: int) -> Neighbors:
     """Return the lists of a block before anything is known."""
     start, stop = task.dimensions.rows(block)
     empty = no_neighbors(stop - start, task.params.n_neighbors)
-    return Neighbors(empty.indices, empty.distances.astype(distance_dtype(task)))
+    return Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,15 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes, sketched_tile
+from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cells import nearest_cells, train_cells
-from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
+from scalemani.kernels.rows.sketches import fit_sketch, gram_rows, sketch_points
 from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition, StoredPoints
-from scalemani.workers.budget import MemoryNeed
 
 MOST_BASIS_ROWS = 10_000  # more would not move the axes by anything that matters for choosing candidates
+SKETCHED_BYTES = 2**25  # of sampled points, read together to be sketched
+COPIES_OF_AXES = 4  # what the Gram matrix spans, the same orthonormal, with its signs, and as it is stored
+COPIES_OF_GRAM = 4  # the matrix, its eigenvectors, and what LAPACK works in
+COPIES_OF_CENTROIDS = 3  # as read, centred, and in panels
 
 
 def n_cells(dimensions: Dimensions, params: Parameters) -> int:
@@ -20,21 +26,57 @@ def n_cells(dimensions: Dimensions, params: Parameters) -> int:
     return max(1, round(dimensions.n_points / params.partition.cell_points))
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the sample on which the models are trained, and of a block with its sketch."""
-    sample = min(params.partition.sample_points, dimensions.n_points)
-    width = params.partition.sketch_dimensions
-    basis = min(sample, MOST_BASIS_ROWS) * dimensions.n_features * 8 * 2 + 8 * dimensions.n_features**2 * 4
-    fixed = sample * (2 * dimensions.row_bytes + 8 * width) + basis + 8 * dimensions.n_points
-    centroids = 4 * n_cells(dimensions, params) * (width + 1024)
-    return MemoryNeed(fixed, dimensions.block_rows * (2 * dimensions.row_bytes + 12 * width) + centroids)
+def memory(sizes: Sizes) -> list[Held]:
+    """List what training the models on a sample holds, and what finding the cells of a block does."""
+    dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
+    features, dtype = dimensions.n_features, dimensions.dtype
+    n_sampled = min(params.partition.sample_points, dimensions.n_points)
+    n_basis = len(rows_of_basis(n_sampled, features))
+    order, cells = min(n_basis, features), n_cells(dimensions, params)
+    return [
+        Held("mean and axes", EACH_PROCESS, features, width + 1, copies=COPIES_OF_AXES),
+        Held("sample of points for the axes", EACH_PROCESS, n_basis, features, dtype, step="axes"),
+        Held("the same, centred", EACH_PROCESS, n_basis, features, "float64", step="axes"),
+        Held("its Gram matrix and eigenvectors", EACH_PROCESS, order, order, copies=COPIES_OF_GRAM, step="axes"),
+        Held("block that sampled points are in", EACH_PROCESS, dimensions.block_rows, features, dtype, step="axes"),
+        Held(
+            "sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, step="centroids"
+        ),
+        Held(
+            "sampled points to be sketched",
+            EACH_PROCESS,
+            sketched_together(dimensions),
+            features,
+            dtype,
+            step="centroids",
+        ),
+        Held("block that they are in", EACH_PROCESS, dimensions.block_rows, features, dtype, step="centroids"),
+        *sketched_tile(sizes, EACH_PROCESS, "centroids"),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, features, dtype, step="cells"),
+        *sketched_tile(sizes, EACH_TASK, "cells"),
+        Held("sketches of a block", EACH_TASK, dimensions.block_rows, width, "float32", step="cells"),
+        Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),
+        Held(
+            "cell of every point, while they are counted",
+            EACH_PROCESS,
+            dimensions.n_points,
+            1,
+            "int32",
+            3,
+            step="sizes",
+        ),
+    ]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the cell of every point, of the axes and of the centroids."""
-    width = params.partition.sketch_dimensions
-    models = 8 * dimensions.n_features * (width + 1) + 4 * n_cells(dimensions, params) * width
-    return DiskNeed(4 * dimensions.n_points + models)
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the models, and the cell of every point."""
+    dimensions, width = sizes.dimensions, sizes.sketch_width
+    return [
+        Written("cell of every point", STORED, dimensions.n_points, 1, "int32"),
+        Written("mean of the points", STORED, dimensions.n_features, 1, "float64"),
+        Written("axes of the sketches", STORED, dimensions.n_features, width, "float32"),
+        Written("centroids of the cells", STORED, n_cells(dimensions, sizes.params), width, "float32"),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -51,14 +93,26 @@ def run(work: StageWork) -> dict[str, Any]:
     return {"cells": len(sizes), "largest_cell": int(sizes.max()), "empty_cells": int(np.count_nonzero(sizes == 0))}
 
 
+def rows_of_basis(n_sampled: int, n_features: int) -> np.ndarray:
+    """Return which rows of the sample fix the axes: evenly spread, and fewer of many features."""
+    spread = np.arange(0, n_sampled, -(-n_sampled // MOST_BASIS_ROWS))
+    return spread[gram_rows(len(spread), n_features)]
+
+
+def sketched_together(dimensions: Dimensions) -> int:
+    """Return how many sampled points are read at a time: whole tiles, so that their sketches have the same bits."""
+    return max(1, SKETCHED_BYTES // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
+
+
 def trained_models(task: StageTask) -> Arrays:
     """Return the mean, the axes and the centroids that a sample of the points gives."""
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
-    sample = StoredPoints(task.inputs["points"]).points.gather(rows)
-    basis = fit_sketch(sample[:: -(-len(sample) // MOST_BASIS_ROWS)], asked.sketch_dimensions)
+    points, step = StoredPoints(task.inputs["points"]).points, sketched_together(dimensions)
+    basis = fit_sketch(points.gather(rows[rows_of_basis(len(rows), dimensions.n_features)]), asked.sketch_dimensions)
+    sketches = [sketch_points(points.gather(rows[part]), basis) for part in slices(len(rows), step)]
     draws = generator(task.params.seed, "partition/cells")
-    centroids = train_cells(sketch_points(sample, basis), n_cells(dimensions, task.params), draws)
+    centroids = train_cells(np.concatenate(sketches), n_cells(dimensions, task.params), draws)
     return {
         StoredPartition.MEAN: basis.mean,
         StoredPartition.AXES: basis.axes,

@@ -5,27 +5,38 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_TASK, ENCODED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, StageTask, StageWork
 from scalemani.errors import StoreError
-from scalemani.params import Parameters
 from scalemani.records.points import StoredPoints
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
 from scalemani.survey import reachable, unchanged
-from scalemani.workers.budget import MemoryNeed
 
 SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
-COPIES_AT_WORK = 4  # the block read, its encoded form, and the codec's and the reader's buffers
+COPIES_AT_WORK = 2  # the block as read, and encoded where nothing compresses
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes that ingesting takes."""
-    return MemoryNeed(0, COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
+def memory(sizes: Sizes) -> list[Held]:
+    """List what ingesting holds."""
+    dimensions = sizes.dimensions
+    return [
+        Held(
+            "points of a block",
+            EACH_TASK,
+            dimensions.block_rows,
+            dimensions.n_features,
+            dimensions.dtype,
+            COPIES_AT_WORK,
+        )
+    ]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the rows of the points that are stored: all."""
-    return DiskNeed(0, points=dimensions.n_points)
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the rows of all points."""
+    dimensions = sizes.dimensions
+    return [Written("points in input order", ENCODED, dimensions.n_points, dimensions.n_features, dimensions.dtype)]
 
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:

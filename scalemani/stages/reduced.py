@@ -8,54 +8,84 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
-from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, laplacian_of, symmetric_part, weighted_product
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Span, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.spectral.reduced import (
+    ROWS_PER_PRODUCT,
+    TreeSum,
+    diagonal_product,
+    laplacian_of,
+    symmetric_part,
+    weighted_product,
+)
 from scalemani.memory.process import PROCESS
-from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.landmarks import StoredLandmarkWeights, StoredReduced, sparse_weights
 from scalemani.records.reading import MatrixDescription
 from scalemani.workers.budget import MemoryNeed
 
-BYTES_PER_ENTRY = 12  # float64 and int32
+# Of the products of a row of W with Z, so many fall on entries of their own: 0.04 on surfaces, 0.23 on digits and on
+# counts of words, 0.42 without any structure.
+DISTINCT_OF_ROW = 0.9  # for each neighbour of a point and landmark of it, of which W has up to two
+# Landmarks that points of a landmark are near to, with all their neighbours: 24 on a surface of two dimensions.
+LANDMARKS_MET_A_FEATURE, MOST_FEATURES_THAT_BOUND = 6, 20
+COPIES_OF_W, COPIES_OF_Z, COPIES_OF_PRODUCT, COPIES_OF_PART = 2, 3, 1.5, 2  # as scipy makes products of them
 PARTS = (StoredReduced.AFFINITY_PART, StoredReduced.MASS_PART)
 SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other
 DISTINCT = 1.2  # of the products by the root of how many points use a landmark, the share on entries of their own
 REPEATED = 1.5  # by the root of the number of blocks, how many of these meet the same entry
 WITH_SUMS = 1.7  # of the entries of parts, with those of their sum
-ROWS_REACHED = 3  # rows of Z that the neighbours of a block are, for each row of the block
+ROWS_REACHED = 8  # rows of Z that the neighbours of a block are, for each row of the block, without any structure
 
 
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the sums where they exceed those of a block's products, of these, and of Z."""
-    width, n_landmarks = params.landmark_neighbors, params.n_landmarks
-    full = n_landmarks * n_landmarks
-    total = min(full, dimensions.n_points * width * width)
-    spread = min(n_landmarks, 2 * params.n_neighbors * width)
-    block = (
-        2 * dimensions.block_rows * params.n_neighbors
-        + 3 * min(dimensions.n_points, ROWS_REACHED * dimensions.block_rows) * width
-        + 2 * 8192 * spread
-        + 3 * min(full, dimensions.block_rows * width * spread)
-    )
-    # Sums are taken one at a time when all products were made.
-    sums, products = PARTS_IN_MEMORY * total * BYTES_PER_ENTRY // 2, block * BYTES_PER_ENTRY
-    return MemoryNeed(max(0, sums - products), products, growing=dimensions.n_points * width * BYTES_PER_ENTRY)
+def memory(sizes: Sizes) -> list[Held]:
+    """List Z, the products of a block, and then the sums of all blocks."""
+    dimensions, params, width = sizes.dimensions, sizes.params, sizes.params.landmark_neighbors
+    rows, reached = dimensions.block_rows, min(dimensions.n_points, ROWS_REACHED * dimensions.block_rows)
+    spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.n_neighbors * width))
+    part = min(most_entries(sizes), rows * width * spread)
+    return [
+        *entries("Z", GROWING, dimensions.n_points * width),
+        *entries("rows of W in a block", EACH_TASK, sizes.block_nonzeros, COPIES_OF_W, "products"),
+        *entries("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),
+        *entries("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),
+        *entries("part of the sums", EACH_TASK, part, COPIES_OF_PART, "products"),
+        *entries("sums on the way up the tree", EACH_PROCESS, most_entries(sizes), PARTS_IN_MEMORY / 2, "sums"),
+    ]
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of all parts and of their sums.
+def entries(name: str, span: Span, count: float, copies: float = 1, step: str = "") -> list[Held]:
+    """List the values and the columns of a sparse matrix."""
+    return [
+        Held(f"values of {name}", span, count, 1, "float64", copies, step),
+        Held(f"columns of {name}", span, count, 1, "int32", copies, step),
+    ]
+
+
+def most_entries(sizes: Sizes) -> int:
+    """Return how many entries A~ has, at most."""
+    n_landmarks, width = sizes.params.n_landmarks, sizes.params.landmark_neighbors
+    met = LANDMARKS_MET_A_FEATURE ** min(sizes.dimensions.n_features, MOST_FEATURES_THAT_BOUND)
+    return min(n_landmarks * min(n_landmarks, met), 2 * sizes.n_edges * width**2)
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List the parts of all blocks and the sums of these.
 
     How many of the products of two rows of Z fall on the same entry, and in how many blocks an entry is met, goes by
-    what was seen of 20,000 to 1,020,000 digits: at most 0.62 and 0.8 of what is taken here.
+    what was seen of 20,000 to 1,020,000 digits and of points without any structure.
     """
-    width, n_landmarks = params.landmark_neighbors, params.n_landmarks
-    uses = dimensions.n_points * width / n_landmarks
-    products = 2 * params.n_neighbors * dimensions.n_points * width**2
-    full = REPEATED * math.sqrt(dimensions.n_blocks) * n_landmarks**2
-    entries = min(products * min(1.0, DISTINCT / math.sqrt(uses)), full) + dimensions.n_points * width**2 / 2
-    return DiskNeed(int(WITH_SUMS * entries * BYTES_PER_ENTRY))
+    width, n_points = sizes.params.landmark_neighbors, sizes.dimensions.n_points
+    uses = n_points * width / sizes.params.n_landmarks
+    distinct = min(1.0, DISTINCT / math.sqrt(uses))
+    met = REPEATED * math.sqrt(sizes.dimensions.n_blocks) * most_entries(sizes)
+    written = []
+    for name, products in (("Z' W Z", 2 * sizes.n_edges * width**2 * distinct), ("Z' D Z", n_points * width**2 / 2)):
+        written.append(Written(f"values of {name}, of blocks and in sum", STORED, min(products, met), copies=WITH_SUMS))
+        written.append(Written(f"columns of {name}", STORED, min(products, met), 1, "int32", WITH_SUMS))
+    return written
 
 
 def run(work: StageWork) -> dict[str, Any]:

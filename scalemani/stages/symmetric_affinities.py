@@ -5,38 +5,62 @@ and streams the whole graph past them; how many blocks a run has is a matter of 
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import CACHE, EACH_TASK, STORED, Held, Span, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
-from scalemani.params import Parameters
 from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
-from scalemani.workers.budget import MemoryNeed
 
-BYTES_PER_INCOMING_EDGE = 24  # target, source and value, held twice while the parts are joined
-BYTES_PER_ROW_EDGE = 60  # a block of the graph as read, and its rows of W before and after they are cut to size
-
-
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of a run of one block, and of one run over all blocks."""
-    edges = dimensions.block_rows * params.n_neighbors
-    per_block = BYTES_PER_INCOMING_EDGE * edges
-    return MemoryNeed(0, 2 * per_block + BYTES_PER_ROW_EDGE * edges, dimensions.n_blocks * per_block)
+COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
+COPIES_OF_ROWS = 2  # before and after they are cut to size
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of W where no edge goes both ways: indices, values, degrees and where rows begin."""
-    return DiskNeed(dimensions.n_points * (2 * params.n_neighbors * (4 + 4) + 8 + 8))
+def memory(sizes: Sizes) -> list[Held]:
+    """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
+    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    rows = dimensions.block_rows
+    return [
+        *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(dimensions.block_rows, k, EACH_TASK)),
+        Held("neighbours of a block", EACH_TASK, rows, k, "int32"),
+        Held("distances of a block", EACH_TASK, rows, k, sizes.dimensions.distance_dtype),
+        Held("affinities of a block", EACH_TASK, rows, k, "float32"),
+        Held("order of the incoming edges", EACH_TASK, rows, k, "int64"),
+        Held("columns of W in a block", EACH_TASK, rows, 2 * k, "int32", COPIES_OF_ROWS),
+        Held("values of W in a block", EACH_TASK, rows, 2 * k, "float32", COPIES_OF_ROWS),
+        *incoming(dimensions.n_blocks * rows, k, CACHE),
+    ]
+
+
+def incoming(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
+    """List the edges of the graph that end in so many rows, as many as start there."""
+    return [
+        Held("ends of incoming edges", span, n_rows, 2 * n_neighbors, "int32"),
+        Held("affinities of incoming edges", span, n_rows, n_neighbors, "float32"),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored of W where no edge goes both ways."""
+    n_points = sizes.dimensions.n_points
+    return [
+        Written("columns of W", STORED, sizes.most_nonzeros, 1, "int32"),
+        Written("values of W", STORED, sizes.most_nonzeros, 1, "float32"),
+        Written("where rows of W begin", STORED, n_points, 1, "int64"),
+        Written("degrees", STORED, n_points, 1, "float64"),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
-    per_block = BYTES_PER_INCOMING_EDGE * task.dimensions.block_rows * task.params.n_neighbors
-    work.map_run_parts(symmetric_blocks, work.run_blocks(per_block))
+    of_block = incoming(task.dimensions.block_rows, task.params.n_neighbors, CACHE)
+    work.map_run_parts(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     nonzeros, least, largest = work.fold_blocks(
         block_extremes, lambda one, other: (one[0] + other[0], min(one[1], other[1]), max(one[2], other[2]))
     )

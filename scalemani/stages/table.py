@@ -2,8 +2,9 @@
 
 from typing import Any, Protocol
 
-from scalemani.chunked.work import Dimensions, DiskNeed, StageWork
-from scalemani.params import Parameters
+from scalemani.chunked.needs import Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageWork
 from scalemani.stages import (
     affinities,
     clustering,
@@ -23,17 +24,16 @@ from scalemani.stages import (
     symmetric_affinities,
     work_points,
 )
-from scalemani.workers.budget import MemoryNeed
 
 
 class StageCode(Protocol):
     """The three functions of a stage's module."""
 
-    def memory(self, dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-        """Return the bytes the stage holds: once a process, for each task, and what grows with the points."""
+    def memory(self, sizes: Sizes) -> list[Held]:
+        """List what the stage holds in memory."""
 
-    def disk(self, dimensions: Dimensions, params: Parameters) -> DiskNeed:
-        """Return the bytes the stage writes, at most."""
+    def disk(self, sizes: Sizes) -> list[Written]:
+        """List what the stage writes, at most."""
 
     def run(self, work: StageWork) -> dict[str, Any]:
         """Compute what is missing of the stage's group; return its certificates."""

@@ -3,32 +3,42 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scalemani.chunked.work import Arrays, Dimensions, DiskNeed, StageTask, StageWork
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, ENCODED, GROWING, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes, sketched_tile
+from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.rows.sketches import sketch_points
-from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.store.schema import RowArray
-from scalemani.workers.budget import MemoryNeed
 
-BYTES_PER_ROW_NUMBER = 16  # the order and what sorting it takes
-
-
-def memory(dimensions: Dimensions, params: Parameters) -> MemoryNeed:
-    """Return the bytes of the order, of a block with a source block, and of all points that runs collect."""
-    width = min(params.partition.sketch_dimensions, dimensions.n_features)
-    rows = dimensions.block_rows * dimensions.row_bytes
-    return MemoryNeed(
-        2 * BYTES_PER_ROW_NUMBER * dimensions.n_points,
-        5 * rows + 12 * width * dimensions.block_rows,
-        growing=dimensions.n_blocks * rows,
-    )
+COPIES_OF_ORDER = 4  # the order, that of a run, sorted, and the blocks its rows are in
+COPIES_OF_BLOCK = 3  # that points come from, as they leave the run, and encoded
+COPIES_OF_SKETCHES = 3  # found, looked at for what is not finite, and encoded
 
 
-def disk(dimensions: Dimensions, params: Parameters) -> DiskNeed:
-    """Return the bytes of the order and the sketches, and the rows of the points that are stored: all."""
-    width = min(params.partition.sketch_dimensions, dimensions.n_features)
-    return DiskNeed((8 + 4 * width) * dimensions.n_points, points=dimensions.n_points)
+def memory(sizes: Sizes) -> list[Held]:
+    """List the order, what a block takes with the block that its points come from, and all points that runs collect."""
+    dimensions, width = sizes.dimensions, sizes.sketch_width
+    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    return [
+        Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64", COPIES_OF_ORDER),
+        Held("mean and axes of the sketches", EACH_PROCESS, features, width + 1),
+        Held("points of a block", EACH_TASK, rows, features, dtype, COPIES_OF_BLOCK),
+        *sketched_tile(sizes, EACH_TASK),
+        Held("sketches of a block", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
+        Held("points of the runs at work", GROWING, dimensions.n_blocks * rows, features, dtype),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the order, the rows of all points, and their sketches."""
+    dimensions = sizes.dimensions
+    n_points = dimensions.n_points
+    return [
+        Written("input row of each work row", STORED, n_points, 1, "int64"),
+        Written("points in work order", ENCODED, n_points, dimensions.n_features, dimensions.dtype),
+        Written("sketches", STORED, n_points, sizes.sketch_width, "float32"),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -37,7 +37,10 @@ class Budget(NamedTuple):
         """Return how many tasks run side by side."""
         if not self.memory:
             return self.threads
-        return max(0, min(self.threads, (self.memory - need.shared) // max(need.per_task, 1)))
+        room = self.memory - need.shared
+        if need.per_task == 0:
+            return self.threads if room >= 0 else 0
+        return max(0, min(self.threads, room // need.per_task))
 
 
 @dataclass(frozen=True)

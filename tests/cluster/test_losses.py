@@ -244,6 +244,7 @@ def test_as_many_tasks_run_side_by_side_as_fit_into_a_worker():
     assert Budget(4, None).fit(MemoryNeed(fixed=100, per_task=50)) == 4
     assert Budget(4, 250).fit(MemoryNeed(fixed=100, per_task=50)) == 3
     assert Budget(4, 120).fit(MemoryNeed(fixed=100, per_task=50)) == 0
+    assert [Budget(4, n_bytes).fit(MemoryNeed(fixed=100)) for n_bytes in (99, 100)] == [0, 4]
 
 
 def test_workers_that_die_while_they_start_are_started_anew(mapped):

@@ -22,7 +22,7 @@ from scalemani.memory.pages import MAPPED_BYTES, WATCHER, MappedPages, file_page
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs import plan
-from scalemani.runs.resources import PROCESS_BYTES, fit
+from scalemani.runs.resources import PROCESS_BYTES, check_memory, fit
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.survey import BLOCKS_IN_MEMORY, default_block_rows
@@ -164,12 +164,13 @@ def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_w
     dimensions = Dimensions(10**6, 100, "uint8", 1024)
     totals = []
     for budget in (1_000_000_000, 2_500_000_000, 4_000_000_000):
-        chosen = fit("neighbors", need, [Budget(2, budget)], dimensions)
+        chosen = fit(need, [Budget(2, budget)], dimensions.n_blocks)
         assert chosen.in_memory == (budget == 4_000_000_000)
         totals.append(chosen.need.total(chosen.at_once))
         assert budget - need.per_task < totals[-1] <= budget
+    short = [Budget(2, PROCESS_BYTES + need.fixed + need.per_task)]
     with pytest.raises(MemoryBudgetError, match="with one task at a time"):
-        fit("neighbors", need, [Budget(2, PROCESS_BYTES + need.fixed + need.per_task)], dimensions)
+        check_memory({"neighbors": fit(need, short, dimensions.n_blocks)}, short, dimensions.block_rows)
 
 
 @given(st.integers(1, 10**7), st.integers(1, 4096), st.integers(4 * 10**8, 10**10))

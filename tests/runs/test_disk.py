@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scalemani.chunked.needs import disk_need
+from scalemani.chunked.sizes import Sizes
 from scalemani.errors import DiskSpaceError
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
@@ -60,7 +62,7 @@ def test_stages_write_no_more_than_they_say_and_not_much_less(tmp_path, method):
     written = {stage: on_disk(finished.group(stage).objects.root) for stage in finished.keys}
     said = {
         stage: disk_use(
-            STAGES[stage].disk(finished.dimensions, finished.params),
+            disk_need(STAGES[stage].disk(Sizes(finished.dimensions, finished.params))),
             found.stored_row_bytes,
             finished.dimensions,
             0,

@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.union_find import find_root, separate_items, unite
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
 QUERIES_PER_COMPONENT = 64
+QUERIES_AT_ONCE = 1024  # against a tile of points: 24 MB
 
 
 class Components(NamedTuple):
@@ -155,15 +156,18 @@ def nearest_outside(
     centre = queries.mean(axis=0, dtype=np.float64)
     centred_queries = (queries - centre).astype(np.float32)
     query_norms = np.einsum("ij,ij->i", centred_queries, centred_queries, dtype=np.float64)
+    longest = np.sqrt(query_norms.max(initial=0.0))
     unit = np.finfo(np.float32).eps * (queries.shape[1] + 8)
     for first in range(0, len(points), TILE_ROWS):
         tile = points[first : first + TILE_ROWS]
         centred = (tile - centre).astype(np.float32)
         norms = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
-        scores = query_norms[:, None] + norms - 2.0 * (centred_queries @ centred.T)
-        error = unit * (np.sqrt(query_norms.max(initial=0.0)) + np.sqrt(norms)) ** 2
+        error = unit * (longest + np.sqrt(norms)) ** 2
         labels = point_labels[first : first + TILE_ROWS]
-        _screen(scores, error, queries, query_labels, tile, labels, (rows, squared), start + first)
+        for few in slices(len(queries), QUERIES_AT_ONCE):
+            scores = query_norms[few, None] + norms - 2.0 * (centred_queries[few] @ centred.T)
+            best = rows[few], squared[few]
+            _screen(scores, error, queries[few], query_labels[few], tile, labels, best, start + first)
     return rows, np.sqrt(squared)
 
 

@@ -41,13 +41,12 @@ def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
     -------
     SketchBasis with axes in descending variance and a power of two for its scale
     """
-    n_rows, n_features = sample.shape
-    if n_features > MOST_SAMPLE_ROWS and n_rows > MOST_SAMPLE_ROWS:
-        sample = sample[_spread_rows(n_rows)]
-    points = sample.astype(np.float64)
+    n_features = sample.shape[1]
+    chosen = gram_rows(*sample.shape)
+    points = (sample if len(chosen) == len(sample) else sample[chosen]).astype(np.float64)
     mean = points.mean(axis=0)
     points -= mean
-    scale = _power_of_two(float(np.abs(points).max()))
+    scale = _power_of_two(max(float(points.max()), -float(points.min())))
     points /= scale
     n_dims = min(n_dims, n_features)
     if n_features <= points.shape[0]:
@@ -55,11 +54,25 @@ def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
     else:
         # a QR factorisation completes the directions that the rows span to as many as are asked for
         vectors = np.linalg.eigh(points @ points.T)[1][:, ::-1]
-        spanned = (points.T @ vectors)[:, :n_dims]
+        spanned = points.T @ vectors[:, :n_dims]
         missing = np.eye(n_features, max(n_dims - spanned.shape[1], 0))
         axes = np.linalg.qr(np.hstack([spanned, missing]))[0]
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
     return SketchBasis(mean, np.ascontiguousarray(np.where(largest < 0, -axes, axes), dtype=np.float32), scale)
+
+
+def gram_rows(n_rows: int, n_features: int) -> np.ndarray:
+    """Return the rows of a sample that `fit_sketch` looks at.
+
+    Parameters
+    ----------
+    n_rows, n_features : n and D of the sample
+
+    Returns
+    -------
+    (m,) int64 row numbers, ascending: all, or 2,048 evenly spread ones of more than 2,048 features
+    """
+    return np.arange(n_rows) if n_features <= MOST_SAMPLE_ROWS else _spread_rows(n_rows)
 
 
 def pruning_basis(points: np.ndarray, n_dims: int) -> SketchBasis:

@@ -27,16 +27,6 @@ STEPS_PER_LEVEL, MOST_STEPS = 2, 8  # of refinement on a level of STEPS_NODES; s
 STEPS_NODES = 2**18
 STEPS_FROM_RANDOM = 60  # where coarsening ended early there is no start
 LEAST_RESIDUAL = 1e-5  # of the vectors of a level, which float32 reaches: prolongation adds far more
-NODES_PER_POINT = 0.5  # at most: aggregates have two to eight members
-ENTRIES_PER_NEIGHBOR = 2.2  # nonzeros of all coarse graphs for every edge of the neighbour graph
-BYTES_PER_ENTRY, BYTES_PER_NODE = 8, 40
-DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
-
-
-def hierarchy_bytes(n_points: int, n_neighbors: int) -> int:
-    """Return the bytes of the coarse graphs of N points, with the eigenvectors of the coarsest."""
-    per_point = ENTRIES_PER_NEIGHBOR * n_neighbors * BYTES_PER_ENTRY + NODES_PER_POINT * BYTES_PER_NODE
-    return int(n_points * per_point) + DENSE_COPIES * 8 * DENSE_NODES**2
 
 
 @compiled_sums

@@ -1,0 +1,109 @@
+"""What the needs of a stage depend on, and how large the graphs of a run become: the one place that says it of W.
+
+N points of k neighbours have k N edges. W = (P + P^T) / 2 has k N nonzeros where every edge goes both ways, 2 k N
+where none does, and two for each bridge between components. Until they are counted they are expected by the number of
+features: the fewer these are, the more edges go both ways.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scalemani.chunked.needs import EACH_PROCESS, GROWING, Held, Span
+from scalemani.chunked.work import Dimensions
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
+from scalemani.kernels.spectral.coarsening import DENSE_NODES
+from scalemani.params import Parameters
+
+# Of all edges, D / (D + 6) go one way, up to a limit. Of points by Student's t with two degrees of freedom the share is
+# 0.08, 0.23, 0.57, 0.71 for D = 1, 3, 10, 20; of digits 0.48 and of counts of words 0.71, whatever D. Points of many
+# features without any structure have more: 0.89 for normal ones of 50.
+HALF_ONE_WAY_FEATURES, MOST_ONE_WAY = 6, 0.75
+# Neighbourhoods that points have in common merge in the first coarse graphs: so much of W is left in all of them. What
+# stays on every level is the square of the share of edges that go one way, which lead out of a neighbourhood.
+MERGED_SHARE = 0.35
+FIRST_NODES_PER_POINT = 0.5  # of the first coarse graph: aggregates have two to eight members
+NODES_PER_NODE = 0.35  # of each following one
+NODES_PER_POINT = 0.8  # of all coarse graphs
+DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The shape of the points, the parameters, and the nonzeros of W once they were counted."""
+
+    dimensions: Dimensions
+    params: Parameters
+    counted_nonzeros: int | None = None
+
+    @property
+    def n_edges(self) -> int:
+        """The edges of the neighbour graph."""
+        return self.dimensions.n_points * self.params.n_neighbors
+
+    @property
+    def most_nonzeros(self) -> int:
+        """What W cannot exceed, whatever the points."""
+        return 2 * self.n_edges + 2 * (self.dimensions.n_points // (self.params.n_neighbors + 1))
+
+    @property
+    def one_way_share(self) -> float:
+        """The share of edges that go one way."""
+        if self.counted_nonzeros is not None:
+            return max(0.0, self.counted_nonzeros / self.n_edges - 1)
+        n_features = self.dimensions.n_features
+        return min(MOST_ONE_WAY, n_features / (n_features + HALF_ONE_WAY_FEATURES))
+
+    @property
+    def nonzeros(self) -> int:
+        """The nonzeros of W, as counted or expected."""
+        return int((1 + self.one_way_share) * self.n_edges)
+
+    @property
+    def block_nonzeros(self) -> int:
+        """The nonzeros of a block of rows of W where they are spread evenly."""
+        return -(-self.nonzeros * self.dimensions.block_rows // self.dimensions.n_points)
+
+    @property
+    def coarse_nonzeros(self) -> int:
+        """The nonzeros of all coarse graphs, as expected."""
+        nodes, unmerged = FIRST_NODES_PER_POINT * self.dimensions.n_points, 0.0
+        while nodes > DENSE_NODES:
+            unmerged += min(self.nonzeros, nodes**2)
+            nodes *= NODES_PER_NODE
+        return int(MERGED_SHARE * self.nonzeros + self.one_way_share**2 * (unmerged + nodes**2))
+
+    @property
+    def coarse_nodes(self) -> int:
+        """The nodes of all coarse graphs."""
+        return int(NODES_PER_POINT * self.dimensions.n_points)
+
+    @property
+    def first_coarse_nodes(self) -> int:
+        """The nodes of the first coarse graph, the largest."""
+        return int(FIRST_NODES_PER_POINT * self.dimensions.n_points)
+
+    @property
+    def sketch_width(self) -> int:
+        """The columns of a sketch."""
+        return min(self.params.partition.sketch_dimensions, self.dimensions.n_features)
+
+
+def sketched_tile(sizes: Sizes, span: Span, step: str = "") -> list[Held]:
+    """Return what sketching takes: a tile of centred points, in float64 too unless points are small integers."""
+    features, exact = sizes.dimensions.n_features, np.dtype(sizes.dimensions.dtype) in EXACT_IN_FLOAT32
+    centred = Held("a tile of points, centred", span, TILE_ROWS, features, "float32", step=step)
+    return [centred] if exact else [centred, replace(centred, name="the same in float64", dtype="float64")]
+
+
+def coarse_graphs_held(sizes: Sizes) -> list[Held]:
+    """Return what the coarse graphs take in memory, with the eigenvectors of the coarsest."""
+    nonzeros, nodes = sizes.coarse_nonzeros, sizes.coarse_nodes
+    return [
+        Held("coarsest graph, dense", EACH_PROCESS, DENSE_NODES, DENSE_NODES, copies=DENSE_COPIES),
+        Held("columns of the coarse graphs", GROWING, nonzeros, 1, "int32"),
+        Held("values of the coarse graphs", GROWING, nonzeros, 1, "float32"),
+        Held("degrees, scales and row pointers of the coarse graphs", GROWING, nodes, 4, "float64"),
+        Held("aggregates of the nodes and their members", GROWING, nodes, 2, "int32"),
+    ]

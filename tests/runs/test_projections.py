@@ -1,0 +1,57 @@
+"""Memory and disk as projected, beside what real runs on narrow and wide points take."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scalemani.params import Parameters
+from scalemani.runs.resources import PROCESS_BYTES, overhead_bytes
+from scalemani.runs.walk import plan_run, run
+from scalemani.sources import open_points
+from scalemani.workers.executor import Executor
+
+# Stages also load kernels and libraries that those before did not need; the bytes of a process are planned for them.
+LOADED = 150 * 10**6
+LEAST_TOLD_APART = 60 * 10**6  # smaller needs drown in what is loaded
+MOST_OF_WHAT_IS_MEASURED = 3.0  # of memory, where kernels of which little was loaded before make a need larger
+MOST_OF_WHAT_IS_WRITTEN = 2.7  # of the disk, all stages: rounds of neighbours and edges that all go one way are at most
+VALUES = {
+    "neighbors": {"n_neighbors": 15, "method": "partition", "recall": 0.5, "max_rounds": 1},
+    "affinities": {"perplexity": 5},
+    "landmarks": {"n_landmarks": 200},
+    "embedding": {"solver": "lll+refine", "residual": 0.01},
+}
+
+
+def points_of(n_features):
+    """Return a surface of two dimensions among many features, and of a type that wide points often have."""
+    rng = np.random.default_rng(n_features)
+    surface = rng.random((40_000 if n_features < 100 else 4096, 2))
+    points = np.sin(surface @ rng.normal(size=(2, n_features)) * 2)
+    return points.astype(np.float32) if n_features < 1000 else np.round(100 + 100 * points).astype(np.int32)
+
+
+def on_disk(folder: Path) -> int:
+    """Return the bytes that a folder takes of its disk."""
+    return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
+
+
+@pytest.mark.parametrize("n_features", [3, 50, 784, 9000])
+def test_no_stage_takes_more_memory_or_disk_than_projected_nor_much_less(tmp_path, n_features):
+    np.save(tmp_path / "points.npy", points_of(n_features))
+    points, params = open_points(str(tmp_path / "points.npy")), Parameters().with_values(VALUES)
+    executor = Executor(workers=2)
+    plan = plan_run(points, tmp_path / "run", "laplacian-eigenmaps", params, executor)
+    finished = run(points, tmp_path / "run", "laplacian-eigenmaps", params, executor)
+    written, said, overhead = {}, {}, overhead_bytes(plan.dimensions.n_blocks)
+    for stage in plan.stages:
+        name, record = stage.stage.name, finished.group(stage.stage.name).record
+        projected = record["projected_memory"] - PROCESS_BYTES
+        measured = record["peak_memory"] - record["memory_before"]
+        assert measured <= projected + LOADED, name
+        if projected > LEAST_TOLD_APART:
+            assert projected <= MOST_OF_WHAT_IS_MEASURED * max(measured, LEAST_TOLD_APART), (name, measured)
+        written[name], said[name] = on_disk(Path(finished.group(name).objects.root)), stage.disk.stored
+        assert written[name] <= said[name], name
+    assert sum(said.values()) - len(said) * overhead <= MOST_OF_WHAT_IS_WRITTEN * sum(written.values())
