@@ -141,6 +141,7 @@ def test_the_dags_are_the_routes_and_load_nothing_heavy(airflow, tmp_path):
     assert found["seconds"] < IMPORT_SECONDS
     assert [name for name in found["loaded"] if name.startswith("scalemani.")] == [
         "scalemani.errors",
+        "scalemani.objectives",
         "scalemani.routes",
     ]
     assert not {"numpy", "dask", "zarr", "pydantic"} & set(found["loaded"])
