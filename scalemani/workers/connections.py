@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
 
 import dask
 from distributed import Client, LocalCluster
@@ -18,11 +17,12 @@ from distributed.security import Security
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.store.run_store import RunStore
 from scalemani.workers.budget import Budget
+from scalemani.workers.dask_calls import run_on_workers
 from scalemani.workers.tls import certificate_paths
 
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
-LOOKS_APART_SECONDS = 1.0
+POLL_SECONDS = 1.0
 REACH_SECONDS = 60.0
 ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
 # The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
@@ -97,7 +97,7 @@ def populate(cluster: LocalCluster, client: Client, count: int) -> None:
     while time.monotonic() < end:
         restore(cluster, count)
         with contextlib.suppress(TimeoutError):
-            client.wait_for_workers(count, timeout=LOOKS_APART_SECONDS)
+            client.wait_for_workers(count, timeout=POLL_SECONDS)
             return
     if not client.nthreads():
         raise WorkersLostError(f"no worker process has started within {REACH_SECONDS:.0f} s: use --scheduler threads")
@@ -170,8 +170,7 @@ def capacities(client: Client) -> list[Budget]:
 def check_reach(client: Client, root: str | Path) -> None:
     """Refuse a cluster with a worker that does not see the store, or does not have this library."""
     try:
-        asked: dict[str, Any] = {"on_error": "return", "callback_timeout": ANSWER_SECONDS}
-        answers: dict[str, Any] = client.sync(client._run, sees, str(root), **asked)
+        answers = run_on_workers(client, open_on_worker, str(root), seconds=ANSWER_SECONDS)
     except (OSError, TimeoutError) as error:
         raise SchedulerLostError("the cluster does not answer: start one and run the same command again") from error
     for worker, answer in answers.items():
@@ -182,6 +181,6 @@ def check_reach(client: Client, root: str | Path) -> None:
             ) from answer
 
 
-def sees(root: str) -> None:
+def open_on_worker(root: str) -> None:
     """Open a run on a worker."""
     RunStore.open(root)

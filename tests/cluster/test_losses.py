@@ -18,7 +18,7 @@ from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, Wo
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.workers import driver as cluster_module
+from scalemani.workers import attempts, roster
 from scalemani.workers.budget import Budget, MemoryNeed
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
@@ -175,12 +175,12 @@ def test_a_block_whose_workers_are_killed_each_time_is_not_at_fault(tmp_path, ma
 
 
 def test_workers_that_never_last_are_an_error_that_blames_no_block(tmp_path, monkeypatch, mapped):
-    monkeypatch.setattr(cluster_module, "MOST_LOST", 3)
+    monkeypatch.setattr(attempts, "MOST_LOST", 3)
     executor = Executor(scheduler="processes", workers=1)
     with (
         executor.started(),
         workers_killed_as_they_begin(tmp_path, 100),
-        pytest.raises(WorkersLostError, match="block 7: 3 workers went while they had it"),
+        pytest.raises(WorkersLostError, match="block 7: 3 workers were lost while they had it"),
     ):
         mapped(executor, functools.partial(noted_square, str(tmp_path)), [7])
 
@@ -209,7 +209,7 @@ def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster,
             for process in [nanny, *cluster.worker_processes()]:
                 process.send_signal(signal.SIGKILL)
 
-        monkeypatch.setattr(cluster_module, "WORKERS_LOST_SECONDS", 2.0)
+        monkeypatch.setattr(roster, "WORKERS_LOST_SECONDS", 2.0)
         threading.Timer(0.5, end_all).start()
         started = time.monotonic()
         with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there") as lost:
@@ -217,12 +217,12 @@ def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster,
         assert time.monotonic() - started < 30
         assert lost.value.exit_status == 1
         threading.Timer(0.5, cluster.add_workers, [1]).start()
-        monkeypatch.setattr(cluster_module, "WORKERS_LOST_SECONDS", 60.0)
+        monkeypatch.setattr(roster, "WORKERS_LOST_SECONDS", 60.0)
         assert mapped(executor, slow_square, range(3)) == [0, 1, 4]
 
 
 def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch, mapped):
-    monkeypatch.setattr(cluster_module, "SCHEDULER_LOST_SECONDS", 2.0)
+    monkeypatch.setattr(roster, "SCHEDULER_LOST_SECONDS", 2.0)
     cluster = start_cluster(1)
     executor = Executor(scheduler=cluster.address)
     started = time.monotonic()

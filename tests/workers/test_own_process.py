@@ -12,18 +12,18 @@ import numpy as np
 import psutil
 import pytest
 
-from scalemani.workers.own_process import EndedApartError, run_apart
+from scalemani.workers.own_process import OwnProcessEndedError, run_in_own_process
 
 MEMORY = 400 * 2**20
 PARENT = """
 import pickle, sys
-from scalemani.workers.own_process import run_apart
-run_apart(pickle.loads(bytes.fromhex(sys.argv[1])), sys.argv[2], None)
+from scalemani.workers.own_process import run_in_own_process
+run_in_own_process(pickle.loads(bytes.fromhex(sys.argv[1])), sys.argv[2], None)
 """
 
 
-def apart(function, unit, memory=None):
-    return run_apart(cloudpickle.dumps(function), unit, memory)
+def in_own_process(function, unit, memory=None):
+    return run_in_own_process(cloudpickle.dumps(function), unit, memory)
 
 
 def noisy_pid(unit):
@@ -57,14 +57,14 @@ def sleeps(path):
 
 
 def test_a_unit_is_done_in_another_process_and_prints_what_it_likes():
-    unit, process = apart(noisy_pid, 7)
+    unit, process = in_own_process(noisy_pid, 7)
     assert unit == 7
     assert process != os.getpid()
 
 
 def test_what_the_function_raises_is_raised():
     with pytest.raises(ZeroDivisionError):
-        apart(divided, 7)
+        in_own_process(divided, 7)
 
 
 @pytest.mark.parametrize(
@@ -72,8 +72,8 @@ def test_what_the_function_raises_is_raised():
 )
 def test_how_a_process_ended_is_told(function, said):
     own = psutil.Process().memory_info().rss
-    with pytest.raises(EndedApartError, match=said) as ended:
-        apart(function, 7, own + MEMORY if function is grows else None)
+    with pytest.raises(OwnProcessEndedError, match=said) as ended:
+        in_own_process(function, 7, own + MEMORY if function is grows else None)
     assert pickle.loads(pickle.dumps(ended.value)).args == ended.value.args
 
 

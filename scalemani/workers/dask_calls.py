@@ -1,0 +1,36 @@
+"""What the driver asks of Dask's `distributed` with a limit of time.
+
+Its public calls wait for as long as a cluster is silent. The private coroutines `Client._gather` and `Client._run`, and
+operations of the scheduler, take a limit. They are called here and nowhere else, and tests hold them to what is said
+below.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from distributed import Client, Future
+
+
+def ask_scheduler(client: Client, operation: str, seconds: float, **arguments: Any) -> Any:
+    """Return the answer of the scheduler to one of its operations, such as `ncores`.
+
+    Raises OSError or TimeoutError where there is none in time.
+    """
+    return client.sync(getattr(client.scheduler, operation), callback_timeout=seconds, **arguments)
+
+
+def gather_results(client: Client, futures: Sequence[Future], seconds: float) -> list[Any]:
+    """Return the results of futures, in their order.
+
+    Raises OSError or TimeoutError where one does not come in time, and what a task has raised.
+    """
+    return list(client.sync(client._gather, list(futures), callback_timeout=seconds))
+
+
+def run_on_workers(client: Client, function: Callable[..., Any], *arguments: Any, seconds: float) -> dict[str, Any]:
+    """Return what function(*arguments) returns on each worker, by its address; what it raises is returned as well.
+
+    Raises OSError or TimeoutError where a worker does not answer in time.
+    """
+    asked: dict[str, Any] = {"on_error": "return", "callback_timeout": seconds}
+    return dict(client.sync(client._run, function, *arguments, **asked))

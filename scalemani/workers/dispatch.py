@@ -1,0 +1,160 @@
+"""The units of a map on their way through a cluster: waiting, running on a worker, finished."""
+
+import collections
+import queue
+import uuid
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import cloudpickle
+from distributed import Client, Future, KilledWorker
+
+from scalemani.workers.attempts import Attempts
+from scalemani.workers.budget import Batch
+from scalemani.workers.dask_calls import gather_results
+from scalemani.workers.own_process import run_in_own_process
+from scalemani.workers.roster import ANSWER_SECONDS, Roster
+from scalemani.workers.tasks import run_unit
+
+
+class Running(NamedTuple):
+    """A task that was given to a worker: the number of its unit, the worker's address, the future of its result."""
+
+    unit: int
+    address: str
+    future: Future
+
+
+class Dispatch:
+    """Gives units to the workers of a roster and takes them back.
+
+    Parameters
+    ----------
+    client : Client
+        The cluster.
+    function : callable
+        What is done with each unit. It travels once, as bytes.
+    units : sequence
+        Small and picklable; they are known by their numbers.
+    batch : Batch
+        The stage, and the scope of what its tasks share.
+    roster : Roster
+        The workers.
+    """
+
+    def __init__(
+        self, client: Client, function: Callable[[Any], Any], units: Sequence[Any], batch: Batch, roster: Roster
+    ) -> None:
+        self._client, self._units, self._batch, self._roster = client, units, batch, roster
+        self._content = cloudpickle.dumps(function)
+        self._name = f"{batch.stage}-{uuid.uuid4().hex[:12]}"
+        self._attempts = Attempts(batch.stage, units)
+        self._waiting = collections.deque(range(len(units)))
+        self._retries: set[int] = set()  # units whose workers were lost
+        self._running: dict[str, Running] = {}
+        self._finished: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._n_submitted = 0
+
+    def requeue_lost(self, units: set[int]) -> None:
+        """Count the worker that was lost with some units against each of them, and have them tried again."""
+        for key in [key for key, running in self._running.items() if running.unit in units]:
+            self._running.pop(key).future.release()
+        self._retries |= units
+        for unit in sorted(units):
+            self._attempts.note_lost_worker(unit)
+
+    def submit(self) -> None:
+        """Give waiting units to the workers that have least to do; those of lost workers first."""
+        if self._client.status != "running" or not self._submit_retries():
+            return
+        # With as few left as there are threads, nothing waits behind another task.
+        queued = len(self._waiting) > self._roster.capacity
+        while self._waiting:
+            address = self._roster.least_busy(queued)
+            if address is None:
+                return
+            self._send(self._waiting.popleft(), address)
+
+    def collect(self, seconds: float, fetch: bool) -> list[tuple[int, Any]]:
+        """Wait for tasks to end, `seconds` at most; return the numbers of finished units and their results.
+
+        The results are None unless they are to be fetched. Tasks that failed are tried again, or their error is raised.
+        """
+        done = []
+        for key in self._ended_tasks(seconds) & self._running.keys():
+            future = self._running[key].future
+            if future.status == "finished":
+                done.append(key)
+            elif future.status == "error":
+                error = future.exception(timeout=ANSWER_SECONDS)
+                self._retry_failed(self._take(key), error)
+            elif future.status in ("cancelled", "lost"):  # with the connection to the scheduler
+                self._requeue(self._take(key))
+        if not fetch or not done:
+            return [(self._take(key), None) for key in done]
+        try:
+            results = gather_results(self._client, [self._running[key].future for key in done], ANSWER_SECONDS)
+        except (OSError, TimeoutError):  # a worker that died with a result is seen when the roster is refreshed
+            for key in done:
+                self._finished.put(key)
+            return []
+        return [(self._take(key), result) for key, result in zip(done, results, strict=True)]
+
+    def cancel(self) -> None:
+        """Cancel what is running."""
+        if self._client.status == "running":
+            for running in self._running.values():
+                running.future.cancel()
+
+    def _submit_retries(self) -> bool:
+        """Give units of lost workers to others; return False where one waits for a worker without other units."""
+        for unit in sorted(self._retries):
+            isolate = self._attempts.needs_own_process(unit)
+            address = self._roster.for_retry(isolate)
+            if address is not None:
+                self._retries.remove(unit)
+                self._send(unit, address)
+            elif isolate:
+                return False
+        return True
+
+    def _send(self, unit: int, address: str) -> None:
+        self._n_submitted += 1
+        key, isolate = f"{self._name}-{self._n_submitted}", self._attempts.needs_own_process(unit)
+        call: tuple[Any, ...]
+        if isolate:
+            call = run_in_own_process, self._content, self._units[unit], self._roster[address].memory
+        else:
+            call = run_unit, self._content, self._batch.cache, self._units[unit]
+        future = self._client.submit(*call, key=key, workers=[address], pure=False)
+        self._roster.assign(address, unit, isolate)
+        self._running[key] = Running(unit, address, future)
+        future.add_done_callback(lambda ended: self._finished.put(ended.key))
+
+    def _ended_tasks(self, seconds: float) -> set[str]:
+        keys = set()
+        try:
+            keys.add(self._finished.get(timeout=max(0.0, seconds)))
+            while True:
+                keys.add(self._finished.get_nowait())
+        except queue.Empty:
+            return keys
+
+    def _take(self, key: str) -> int:
+        unit, address, future = self._running.pop(key)
+        self._roster.unassign(address, unit)
+        future.release()
+        return unit
+
+    def _requeue(self, unit: int) -> None:
+        if self._attempts.was_lost(unit):
+            self._retries.add(unit)
+        else:
+            self._waiting.appendleft(unit)
+
+    def _retry_failed(self, unit: int, error: BaseException) -> None:
+        if isinstance(error, KilledWorker):  # counted by a scheduler that was started with a limit of its own
+            self.requeue_lost({unit})
+            return
+        self._attempts.note_failure(unit, error)
+        self._requeue(unit)
