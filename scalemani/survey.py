@@ -11,7 +11,7 @@ from scalemani.chunked.work import Dimensions
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
-from scalemani.params import DEFAULT_LANDMARKS
+from scalemani.params import LANDMARKS
 from scalemani.sources import PointsSource
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
@@ -101,7 +101,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
-    few = n_points <= DEFAULT_LANDMARKS
+    few = n_points <= LANDMARKS
     distinct = len(first_of_equal_rows(source.read(0, n_points))) if few else n_points
     return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct)
 

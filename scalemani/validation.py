@@ -42,7 +42,7 @@ def check_seed(random_state: Any) -> int:
         For negative and larger integers and everything else.
     """
     if random_state is None:
-        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        return int(np.random.default_rng().integers(2**63))
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
     if isinstance(random_state, np.random.Generator):

@@ -23,8 +23,8 @@ from measuring import scalemani, settings, show
 import scalemani as sm
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import descend
-from scalemani.embeddings.recipes import phases_of, start_deviation
-from scalemani.params import LayoutParams
+from scalemani.embeddings.recipes import phases_of
+from scalemani.params import Parameters
 
 JUDGED_EVERY, PRESERVED = 25, 5000
 PEER_DEVIATION = 1e-4
@@ -64,9 +64,9 @@ def peer(folder, python, graph, points, n_threads):
 
 def ours(graph, judge, wanted, over):
     """Return figures and seconds of our first map that is as good as `wanted`, and of the last."""
-    asked = LayoutParams(objective="t-sne")
+    asked = Parameters().resolved("t-sne").layout
     problem = problem_of(graph.rows, "t-sne", over)
-    state, seconds, reached = State(graph.start(start_deviation(asked))), 0.0, None
+    state, seconds, reached = State(graph.start(asked.start_deviation)), 0.0, None
     states = descend(problem, phases_of(asked, graph.rows.n_points), "grid", state)
     while True:
         started = time.perf_counter()

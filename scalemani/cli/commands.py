@@ -131,11 +131,11 @@ def info(
         typer.echo(json.dumps({**summary, **sizes}, indent=1))
         return
     typer.echo(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
-    params = opened.params.as_dict()
-    typer.echo(f"seed {params['seed']}")
+    typer.echo(f"seed {opened.params.seed}")
     for name in opened.keys:
-        if params.get(name):
-            typer.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in params[name].items()))
+        values = opened.params.of_stage(name)
+        if values:
+            typer.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items()))
     show_records(opened)
 
 

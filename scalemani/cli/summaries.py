@@ -65,6 +65,8 @@ def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     """Print the stages of a plan: keys, what is missing, projected memory and time."""
     dimensions = plan.dimensions
+    for note in plan.notes:
+        typer.echo(note)
     typer.echo(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
         f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"

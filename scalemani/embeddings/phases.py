@@ -21,9 +21,7 @@ from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError
 from scalemani.kernels.descent.curvature import PairCurvature
 from scalemani.kernels.repulsion.pair_sums import PairSums
-
-LEARNT_PAIRS = 10  # of L-BFGS where the spectral direction is its first guess
-COARSEST = 0.1  # the error of the repulsion that an accuracy schedule starts from
+from scalemani.params.defaults import PAIRS
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,8 @@ class Phase:
 
     Ends after `most_iterations`, or when the objective has fallen by less than a share `converged` over the last
     `window` iterations (0: never). `length` is the fixed step, or for "momentum" the learning rate; None backtracks.
-    `schedule` iterations at the start tighten the error of the repulsion from 0.1 to `tolerance`.
+    The first `schedule` iterations, of which phases before have made `scheduled`, tighten the error of the repulsion
+    from `coarsest` to `tolerance`.
     """
 
     direction: str
@@ -41,18 +40,21 @@ class Phase:
     strength: float = 1.0
     length: float | None = None
     momentum: float = 0.8
-    pairs: int = 100
+    pairs: int = PAIRS
     kappa: int = 7
     converged: float = 0.0
     window: int = 10
     tolerance: float = 1e-3
     schedule: int = 0
+    scheduled: int = 0
+    coarsest: float = 0.1
 
     def tolerance_at(self, iteration: int) -> float:
         """Return the error allowed for the repulsion in an iteration of the phase."""
-        if iteration >= self.schedule:
+        made = self.scheduled + iteration
+        if made >= self.schedule:
             return self.tolerance
-        return float(COARSEST * (self.tolerance / COARSEST) ** (iteration / self.schedule))
+        return float(self.coarsest * (self.tolerance / self.coarsest) ** (made / self.schedule))
 
 
 def line_search_of(phase: Phase) -> LineSearch:
@@ -78,7 +80,7 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
     if name == "spectral":
         return Preconditioned(spectral_operator(problem.rows, phase.kappa, factor, over))
     if name == "spectral+l-bfgs":
-        return LimitedMemory(LEARNT_PAIRS, spectral_operator(problem.rows, phase.kappa, factor, over))
+        return LimitedMemory(phase.pairs, spectral_operator(problem.rows, phase.kappa, factor, over))
     kappa = phase.kappa if name == "spectral-minus" else problem.rows.n_points
     laplacian = shifted_laplacian(problem.rows, kappa, factor, over)
     if name == "l-bfgs":

@@ -14,13 +14,15 @@ from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
 from scalemani.kernels.repulsion.pair_sums import KERNELS, PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
+from scalemani.params.tuned import LayoutTuning
 
 METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
-EXACT_UP_TO = 2000  # points; beyond it the mesh is quicker at every tolerance it meets
 SAMPLED_TARGETS = 1000
 
 
-def chosen_method(method: str, kernel: str, n_points: int, n_dims: int) -> str:
+def chosen_method(
+    method: str, kernel: str, n_points: int, n_dims: int, exact_up_to: int = LayoutTuning().exact_up_to
+) -> str:
     """Return a method by its name; "auto" is exact sums for few points and where nothing else serves, then the mesh.
 
     Raises
@@ -34,7 +36,7 @@ def chosen_method(method: str, kernel: str, n_points: int, n_dims: int) -> str:
         raise ConfigError(f"unknown repulsion {method!r}: {nearest_name(method, METHODS)}")
     served = kernel != "epanechnikov" and n_dims in (2, 3)
     if method == "auto":
-        return "grid" if served and n_points > EXACT_UP_TO else "exact"
+        return "grid" if served and n_points > exact_up_to else "exact"
     if method != "exact" and not served:
         raise ConfigError(
             f"repulsion {method!r} sums Gaussian and Student kernels in 2 or 3 dimensions, "

@@ -1,21 +1,22 @@
 """Spectral clustering as a scikit-learn estimator."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClusterMixin
 
-from scalemani.estimators.fitting import TakesSparse, fitted, placed
+from scalemani.estimators.fitting import Embedder, fitted, placed
+from scalemani.estimators.parameters import keep_parameters
 from scalemani.kernels.landmarks.kmeans import assign
-from scalemani.new_points import Placement
 from scalemani.records.embeddings import StoredClustering
 from scalemani.stages.clustering import unit_rows
 
 NO_CLUSTER = -1  # of points of components that are left out, as scikit-learn says of noise
 
 
-class SpectralClustering(ClusterMixin, TakesSparse):
+class SpectralClustering(ClusterMixin, Embedder):
     """Spectral clustering of millions of points: K eigenvectors by landmarks, k-means warm-started from the landmarks.
 
     The eigenvectors are those of `LaplacianEigenmaps`, the constant one left out, and rows are taken at unit length.
@@ -23,9 +24,12 @@ class SpectralClustering(ClusterMixin, TakesSparse):
 
     Parameters
     ----------
-    n_clusters : clusters, K
-    n_restarts : runs of k-means on the landmarks
-    n_components : eigenvectors; None: as many as clusters, or one less than landmarks where these are no more than K
+    n_clusters : int, default 10
+        Clusters, K.
+    n_restarts : int, default 20
+        Runs of k-means on the landmarks.
+    n_components : int or None
+        Eigenvectors. None: as many as clusters, or one less than landmarks where these are no more than K.
 
     The others are those of `LaplacianEigenmaps`.
 
@@ -47,12 +51,11 @@ class SpectralClustering(ClusterMixin, TakesSparse):
     True
     """
 
+    _method = "spectral-clustering"
+
     labels_: np.ndarray
-    _centers: np.ndarray
-    embedding_: np.ndarray
     eigenvalues_: np.ndarray
-    certificates_: dict[str, dict[str, Any]]
-    _placement: Placement
+    _centers: np.ndarray
 
     def __init__(
         self,
@@ -70,39 +73,33 @@ class SpectralClustering(ClusterMixin, TakesSparse):
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",
-        residual: float = 1e-3,
+        residual: float | None = None,
+        max_passes: int = 200,
         disconnected: str = "connect",
+        bandwidth_neighbor: int = 7,
+        affinity_solver: str = "halley",
+        affinity_order: str = "density",
+        affinity_tolerance: float = 1e-10,
+        n_probes: int | None = None,
+        max_rounds: int = 6,
+        sampled_queries: int = 1000,
+        sketch_dimensions: int = 64,
+        cell_points: int = 600,
+        cell_sample: int = 50_000,
+        landmark_sample: int = 100_000,
+        regularization: float | None = None,
+        tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
     ) -> None:
-        self.n_clusters = n_clusters
-        self.n_restarts = n_restarts
-        self.n_components = n_components
-        self.n_landmarks = n_landmarks
-        self.perplexity = perplexity
-        self.n_neighbors = n_neighbors
-        self.landmarks = landmarks
-        self.landmark_neighbors = landmark_neighbors
-        self.affinity = affinity
-        self.sigma = sigma
-        self.neighbors_method = neighbors_method
-        self.recall = recall
-        self.solver = solver
-        self.residual = residual
-        self.disconnected = disconnected
-        self.random_state = random_state
-        self.scheduler = scheduler
-        self.store = store
-        self.workers = workers
-        self.memory = memory
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> "SpectralClustering":
         """Cluster points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        values = {"clustering": {"n_clusters": self.n_clusters, "n_restarts": self.n_restarts}}
-        with fitted(self, X, "spectral-clustering", values) as finished:
+        with fitted(self, X) as finished:
             self.eigenvalues_ = finished.eigenvalues
             self.labels_ = finished.of_input(np.asarray(finished.labels[...]), NO_CLUSTER)
             self._centers = StoredClustering(finished.group(StoredClustering.STAGE)).centers.read()

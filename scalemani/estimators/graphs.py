@@ -2,6 +2,7 @@
 
 import contextlib
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,8 @@ import numpy as np
 import zarr
 from dask.array import Array as DaskArray
 
-from scalemani.estimators.running import executor_for, seed_of, store_or_temporary
-from scalemani.params import Parameters
+from scalemani.estimators.parameters import parameters_of
+from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.records.graph import StoredGraph
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_points
@@ -34,11 +35,18 @@ class KnnGraph:
 
 def knn_graph(
     points: Any,
-    n_neighbors: int = 90,
+    n_neighbors: int | None = None,
     method: str = "auto",
     recall: float = 0.95,
     random_state: Any = 0,
     *,
+    n_probes: int | None = None,
+    max_rounds: int = 6,
+    sampled_queries: int = 1000,
+    sketch_dimensions: int = 64,
+    cell_points: int = 600,
+    cell_sample: int = 50_000,
+    tuning: Mapping[str, Any] | None = None,
     scheduler: Any = None,
     store: str | Path | None = None,
     workers: int | None = None,
@@ -48,25 +56,33 @@ def knn_graph(
 
     Parameters
     ----------
-    points : array (N, D) of NumPy, Dask or zarr, or a path; see `scalemani.sources.open_points`
-    n_neighbors : k, below N
-    method : "auto", "exact", "pynndescent" (in memory) or "partition" (out of core)
-    recall : the measured share of true neighbours at which refinement stops
-    random_state : seed of every random draw; the same seed gives the same graph on any machine layout
-    scheduler : None for local threads, a Dask client, or the address of one
-    store : folder of the run, kept and resumed from; None for a temporary one, which lives as long as one of the arrays
-    workers, memory : tasks at the same moment, and a budget such as "4GB"
+    points : array (N, D) of NumPy, Dask or zarr, or a path
+        See `scalemani.sources.open_points`.
+    n_neighbors : int or None
+        k, below N. None: 90, or all other points if fewer.
+    method : {"auto", "exact", "pynndescent", "partition"}
+        Exact for small data; pynndescent in memory; partition out of core.
+    recall : float, default 0.95
+        The measured share of true neighbours at which refinement stops.
+    random_state : int, generator or None, default 0
+        Seed of every random draw; the same seed gives the same graph on any machine layout.
+    n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
+        As in `LaplacianEigenmaps`.
+    scheduler : None, "processes", a Dask client, or the address of a scheduler
+        Where tasks run; None for local threads.
+    store : path, URL or None
+        Folder of the run, kept and resumed from. None for a temporary one, which lives as long as one of the arrays.
+    workers, memory : int or None, str or int or None
+        Tasks at the same moment, and a budget such as "4GB".
 
     Raises
     ------
     ConfigError, DataError, MemoryBudgetError
         Before any work, saying what came, what is allowed and what to do.
     """
-    values = {
-        "seed": seed_of(random_state),
-        "neighbors": {"n_neighbors": n_neighbors, "method": method, "recall": recall},
-    }
-    params, executor = Parameters().with_values(values), executor_for(scheduler, workers, memory)
+    asked = {name: value for name, value in locals().items() if name not in ("points", "method")}
+    params = parameters_of({**asked, "neighbors_method": method})
+    executor = executor_for(scheduler, workers, memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(store_or_temporary(store))
         finished = run(open_points(points), folder, "knn-graph", params, executor)

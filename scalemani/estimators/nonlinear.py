@@ -1,43 +1,57 @@
 """Nonlinear embeddings as scikit-learn estimators, a class for each row of the table of objectives."""
 
 import functools
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from scalemani.estimators.fitting import TakesSparse, fitted, placed
-from scalemani.new_points import Placement
+from scalemani.estimators.fitting import Embedder, fitted, placed
+from scalemani.estimators.parameters import keep_parameters
 from scalemani.objectives import OBJECTIVES
 
 
-class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
+class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder):
     """A descent from the spectral embedding of the same affinities.
 
     Parameters
     ----------
-    n_components : dimensions of the embedding, d; in 2 and 3 the repulsion is summed by a particle mesh, else exactly
-    perplexity : effective number of neighbours, K; None: 30, or a third of the neighbours where these are fewer than 90
-    n_neighbors : neighbours a point in the graph, k; None: three times the perplexity, or all other points if fewer
-    strength : weight of the repulsion; None: 1, and 1e-4 for the elastic embedding
-    direction : "auto", "momentum" (with `learning_rate`, as t-SNE is usually run), "spectral", "spectral+l-bfgs",
-        "l-bfgs", "fixed-point", "conjugate-gradients", "gradient-descent", and, for thousands of points,
-        "spectral-minus" and "diagonal-hessian"
-    learning_rate : of momentum, None: N / exaggeration; a fixed step for other directions, None: a line search
-    exaggeration, exaggerated_iterations : how much stronger the attraction is at first, and for how long
-    homotopy : number of strengths, growing to the one asked for, at each of which a minimum is sought
-    max_iter : iterations at most; the descent ends before when it has converged
-    converged : relative fall of the objective over some iterations below which it has; None: the direction's default
-    repulsion, tolerance : "auto", "exact", "barnes-hut", "fgt" or "grid", and the relative error of the forces
-    neighbors_method, recall : how the graph is built, and the measured recall at which it is good enough
-    disconnected : "connect" pieces of the graph through their closest pairs, embed the "largest" alone (rows of the
-        others are NaN in `embedding_`), or "error"
-    random_state : seed of every random draw: an integer, or None or a generator to draw one
-    scheduler : None for local threads, "processes", a Dask client, or the address of a scheduler
-    store : folder of the run, kept and resumed from; None for a temporary one: the training points are then held in
-        memory for `transform`
-    workers, memory : tasks at the same moment, and a budget such as "4GB"
+    n_components : int, default 2
+        Dimensions of the embedding, d; in 2 and 3 the repulsion is summed by a particle mesh, else exactly.
+    strength : float or None
+        Weight of the repulsion. None: 1, and 1e-4 where the objective is not normalised.
+    direction : {"auto", "momentum", "spectral", "spectral+l-bfgs", "l-bfgs", "fixed-point", "conjugate-gradients", \
+            "gradient-descent", "spectral-minus", "diagonal-hessian"}
+        Search direction: momentum as t-SNE is usually run; the last two are for thousands of points. "auto": momentum
+        for t-SNE, "spectral+l-bfgs" for the others.
+    learning_rate : float or None
+        Of momentum (None: N / exaggeration); a fixed step for other directions (None: a line search).
+    momentum, exaggerated_momentum : float or None
+        Of the direction of that name. None: 0.9, and 0.8 while the attraction is exaggerated.
+    exaggeration, exaggerated_iterations : float or None, int or None
+        How much stronger the attraction is at first, and for how long. None: 12 for 75 in t-SNE with momentum.
+    start_deviation : float or None
+        Standard deviation of the start, the spectral embedding. None: 1, and 1e-2 with momentum.
+    homotopy : int, default 1
+        Number of strengths, growing to the one asked for, at each of which a minimum is sought.
+    max_iter : int, default 1000
+        Iterations at most; the descent ends before when it has converged.
+    converged, window : float or None, int or None
+        Relative fall of the objective over so many iterations below which it has. None: 1e-4 over 10, 1e-2 over 50 with
+        momentum, 1e-6 over 1 for each strength of a homotopy. `converged` 0: it never has.
+    repulsion, tolerance, schedule : {"auto", "exact", "barnes-hut", "fgt", "grid"}, float, int
+        How the repulsion is summed, the relative error of its forces, and the number of iterations over which that is
+        tightened from a tenth.
+    kappa : int, default 7
+        Strongest neighbours that make the spectral direction.
+    pairs : int or None
+        Pairs that L-BFGS keeps. None: 100, and 10 beside the spectral direction.
+    snapshots : int, default 0
+        The positions are kept in `store` every so many iterations. 0: never.
+
+    The others are those of `LaplacianEigenmaps`, whose embedding is the start; its `residual` None is 1e-2 here.
 
     Attributes
     ----------
@@ -48,85 +62,68 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
     n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
-    _method: ClassVar[str]
-
-    # Of the spectral embedding that the descent starts from.
-    n_landmarks: ClassVar[None] = None
-    landmarks: ClassVar[str] = "random"
-    landmark_neighbors: ClassVar[None] = None
-    affinity: ClassVar[str] = "entropic"
-    sigma: ClassVar[float] = 1.0
-    solver: ClassVar[str] = "refine"
-    residual: ClassVar[float] = 1e-2
-
-    embedding_: np.ndarray
     objective_: float
     n_iter_: int
-    certificates_: dict[str, dict[str, Any]]
-    _placement: Placement
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        perplexity: float | None = None,
-        n_neighbors: int | None = None,
         strength: float | None = None,
         direction: str = "auto",
         learning_rate: float | None = None,
+        momentum: float | None = None,
+        exaggerated_momentum: float | None = None,
         exaggeration: float | None = None,
         exaggerated_iterations: int | None = None,
+        start_deviation: float | None = None,
         homotopy: int = 1,
         max_iter: int = 1000,
         converged: float | None = None,
+        window: int | None = None,
         repulsion: str = "auto",
         tolerance: float = 1e-3,
+        schedule: int = 0,
+        kappa: int = 7,
+        pairs: int | None = None,
+        snapshots: int = 0,
+        n_landmarks: int | None = None,
+        perplexity: float | None = None,
+        n_neighbors: int | None = None,
+        landmarks: str = "random",
+        landmark_neighbors: int | None = None,
+        affinity: str = "entropic",
+        sigma: float = 1.0,
         neighbors_method: str = "auto",
         recall: float = 0.95,
+        solver: str = "refine",
+        residual: float | None = None,
+        max_passes: int = 200,
         disconnected: str = "connect",
+        bandwidth_neighbor: int = 7,
+        affinity_solver: str = "halley",
+        affinity_order: str = "density",
+        affinity_tolerance: float = 1e-10,
+        n_probes: int | None = None,
+        max_rounds: int = 6,
+        sampled_queries: int = 1000,
+        sketch_dimensions: int = 64,
+        cell_points: int = 600,
+        cell_sample: int = 50_000,
+        landmark_sample: int = 100_000,
+        regularization: float | None = None,
+        tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.perplexity = perplexity
-        self.n_neighbors = n_neighbors
-        self.strength = strength
-        self.direction = direction
-        self.learning_rate = learning_rate
-        self.exaggeration = exaggeration
-        self.exaggerated_iterations = exaggerated_iterations
-        self.homotopy = homotopy
-        self.max_iter = max_iter
-        self.converged = converged
-        self.repulsion = repulsion
-        self.tolerance = tolerance
-        self.neighbors_method = neighbors_method
-        self.recall = recall
-        self.disconnected = disconnected
-        self.random_state = random_state
-        self.scheduler = scheduler
-        self.store = store
-        self.workers = workers
-        self.memory = memory
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> "NonlinearEmbedding":
         """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        asked = {
-            "strength": self.strength,
-            "direction": self.direction,
-            "learning_rate": self.learning_rate,
-            "exaggeration": self.exaggeration,
-            "exaggerated_iterations": self.exaggerated_iterations,
-            "homotopy": self.homotopy,
-            "max_iterations": self.max_iter,
-            "converged": self.converged,
-            "repulsion": self.repulsion,
-            "tolerance": self.tolerance,
-        }
-        with fitted(self, X, self._method, {"layout": asked}):
+        with fitted(self, X):
             pass
         self.objective_ = self.certificates_["layout"]["objective"]
         self.n_iter_ = self.certificates_["layout"]["iterations"]

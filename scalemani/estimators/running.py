@@ -1,4 +1,4 @@
-"""What estimators share: a store to run in, resources, and the seed."""
+"""What estimators share: a store to run in, and resources."""
 
 import contextlib
 import tempfile
@@ -6,10 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from scalemani.progress.lines import ProgressLogger
-from scalemani.validation import check_seed
 from scalemani.workers.executor import Executor
 
 
@@ -26,8 +23,3 @@ def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
 def executor_for(scheduler: Any, workers: int | None, memory: str | int | None) -> Executor:
     """Return where an estimator's tasks run."""
     return Executor.asked_for(scheduler, workers, memory, ProgressLogger())
-
-
-def seed_of(random_state: Any) -> int:
-    """Return the seed: an integer as it is, one drawn from None or a generator."""
-    return check_seed(np.random.default_rng() if random_state is None else random_state)

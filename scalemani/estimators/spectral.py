@@ -1,39 +1,67 @@
 """Laplacian eigenmaps as a scikit-learn estimator."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from scalemani.estimators.fitting import TakesSparse, fitted, placed
-from scalemani.new_points import Placement
+from scalemani.estimators.fitting import Embedder, fitted, placed
+from scalemani.estimators.parameters import keep_parameters
 
 
-class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, TakesSparse):
+class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder):
     """Laplacian eigenmaps of millions of points, to a residual asked for, or by locally linear landmarks.
 
     Parameters
     ----------
-    n_components : dimensions of the embedding, d
-    n_landmarks : landmarks, L; None: 1,000, or all distinct points where there are no more than 1,000 points
-    perplexity : effective number of neighbours, K; None: 30, or a third of the neighbours where these are fewer than 90
-    n_neighbors : neighbours a point in the graph, k; None: three times the perplexity, or all other points if fewer
-    landmarks : "random", "spread", "kmeans", "kmeans++", "kmeans++ seeding" or "minmax"
-    landmark_neighbors : landmarks a point is a combination of, K_Z; None: 5, or L where there are fewer
-    affinity, sigma : "entropic", "gaussian" (one `sigma`) or "self-tuning"
-    neighbors_method, recall : how the graph is built ("auto", "exact", "pynndescent", "partition"), and the measured
-        recall at which it is good enough
-    solver, residual : "refine" (from coarse graphs, by passes over the graph to |S u - theta u| <= `residual`), "lll"
-        (by the landmarks alone), "lll+refine" (from both) or "exact"
-    disconnected : "connect" pieces of the graph through their closest pairs, embed the "largest" alone (rows of the
-        others are NaN in `embedding_`), or "error"
-    random_state : seed of every random draw: an integer, or None or a generator to draw one
-    scheduler : None for local threads, "processes", a Dask client, or the address of a scheduler
-    store : folder of the run, kept and resumed from; None for a temporary one. Workers on other machines need to see it
-    workers, memory : tasks at the same moment, and a budget such as "4GB"
+    n_components : int, default 2
+        Dimensions of the embedding, d.
+    n_landmarks : int or None
+        Landmarks, L. None: 1,000, or all distinct points where there are no more than 1,000 points.
+    perplexity : float or None
+        Effective number of neighbours, K. None: 30, or a third of the neighbours where these are fewer than 90.
+    n_neighbors : int or None
+        Neighbours a point in the graph, k. None: three times the perplexity, or all other points if fewer.
+    landmarks : {"random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"}
+        How landmarks are chosen; k-means and the methods after it look at `landmark_sample` points.
+    landmark_neighbors, regularization : int or None, float or None
+        Landmarks a point is a combination of, K_Z (None: 5, or L where there are fewer), and the share of the mean
+        diagonal added to their Gram matrix (None: 1e-3 where K_Z is above the number of features, else 1e-10).
+    affinity : {"entropic", "gaussian", "self-tuning"}
+        Weights of the edges: of the `perplexity`, of one `sigma`, or of the distance to the `bandwidth_neighbor`-th
+        neighbour as each point's sigma.
+    affinity_solver, affinity_order, affinity_tolerance : str, str, float
+        Of entropic affinities, as in `scalemani.entropic_affinities`.
+    neighbors_method : {"auto", "exact", "pynndescent", "partition"}
+        How the graph is built.
+    recall, max_rounds, sampled_queries : float, int, int
+        The recall at which the graph is good enough, measured on so many points, and the most rounds to get there.
+    n_probes, sketch_dimensions, cell_points, cell_sample : int or None, int, int, int
+        Of the partition: cells a point visits (None: by the number of points), principal components in which candidates
+        are looked for, mean number of points a cell, and points that both are made of.
+    solver : {"refine", "lll", "lll+refine", "exact"}
+        From coarse graphs, by passes over the graph to |S u - theta u| <= `residual`; by the landmarks alone; from
+        both; by an eigensolver in memory.
+    residual, max_passes : float or None, int
+        None: 1e-3. At most so many passes are made.
+    disconnected : {"connect", "largest", "error"}
+        Connect pieces of the graph through their closest pairs, embed the largest alone (rows of the others are NaN in
+        `embedding_`), or raise DisconnectedGraphError.
+    tuning : mapping or None
+        Tuned numbers of stages, by the names that they have on the command line: {"neighbors.nearby_cells": 512}.
+    random_state : int, generator or None, default 0
+        Seed of every random draw; None or a generator to draw one.
+    scheduler : None, "processes", a Dask client, or the address of a scheduler
+        Where tasks run; None for local threads.
+    store : path, URL or None
+        Folder of the run, kept and resumed from. None for a temporary one. Workers on other machines need to see it.
+    workers, memory : int or None, str or int or None
+        Tasks at the same moment, and a budget such as "4GB".
 
-    A value that was given and does not fit the points is an error; only what was left open follows them.
+    A value that was given and does not fit the points is an error; only what was left open follows them. One that has
+    no effect beside the others, as `sigma` beside entropic affinities, is told of in the log.
 
     Attributes
     ----------
@@ -54,10 +82,9 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
     (300, 2)
     """
 
-    embedding_: np.ndarray
+    _method = "laplacian-eigenmaps"
+
     eigenvalues_: np.ndarray
-    certificates_: dict[str, dict[str, Any]]
-    _placement: Placement
 
     def __init__(
         self,
@@ -73,36 +100,33 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Take
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",
-        residual: float = 1e-3,
+        residual: float | None = None,
+        max_passes: int = 200,
         disconnected: str = "connect",
+        bandwidth_neighbor: int = 7,
+        affinity_solver: str = "halley",
+        affinity_order: str = "density",
+        affinity_tolerance: float = 1e-10,
+        n_probes: int | None = None,
+        max_rounds: int = 6,
+        sampled_queries: int = 1000,
+        sketch_dimensions: int = 64,
+        cell_points: int = 600,
+        cell_sample: int = 50_000,
+        landmark_sample: int = 100_000,
+        regularization: float | None = None,
+        tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
     ) -> None:
-        self.n_components = n_components
-        self.n_landmarks = n_landmarks
-        self.perplexity = perplexity
-        self.n_neighbors = n_neighbors
-        self.landmarks = landmarks
-        self.landmark_neighbors = landmark_neighbors
-        self.affinity = affinity
-        self.sigma = sigma
-        self.neighbors_method = neighbors_method
-        self.recall = recall
-        self.solver = solver
-        self.residual = residual
-        self.disconnected = disconnected
-        self.random_state = random_state
-        self.scheduler = scheduler
-        self.store = store
-        self.workers = workers
-        self.memory = memory
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> "LaplacianEigenmaps":
         """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fitted(self, X, "laplacian-eigenmaps", {}) as finished:
+        with fitted(self, X) as finished:
             self.eigenvalues_ = finished.eigenvalues
         return self
 

@@ -41,7 +41,7 @@ def entropic_affinities(
     distances: np.ndarray,
     perplexity: float = 30.0,
     *,
-    solver: str = "newton",
+    solver: str = "halley",
     order: str = "density",
     tol: float = 1e-10,
     indices: np.ndarray | None = None,
@@ -54,7 +54,7 @@ def entropic_affinities(
     distances : (n, k) array-like of real numbers, distances (not squared) to the k >= 2 nearest neighbours, ascending,
         self excluded; squared in float64. Rows may be data points or queries
     perplexity : K, the effective number of neighbours, 1 < K < k. The papers use k = 3 K to 5 K
-    solver : "newton", "halley", "euler", "bisection", "brent" or "ridder"; all find the same root
+    solver : "halley", "newton", "euler", "bisection", "brent" or "ridder"; all find the same root
     order : what each point starts from: "density", "bounds", "mst", "path" (these two need `indices`), "raster",
         "random", "oracle". Changes the number of steps, not the result
     tol : largest |entropy - log K| in nats, from 1e-13 to below 1

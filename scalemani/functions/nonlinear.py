@@ -84,7 +84,7 @@ def objective(
     embedding: Any,
     W: Any,
     method: str = "elastic-embedding",
-    strength: float = 1.0,
+    strength: float | None = None,
     repulsion: str = "auto",
     tolerance: float = 1e-3,
 ) -> tuple[float, np.ndarray]:
@@ -100,7 +100,7 @@ def objective(
     W : (N, N) sparse, symmetric affinities w (`symmetric_affinities`). p is w divided by its sum for "s-sne" and
         "t-sne", and by its sum over N for "sne", where it stands for (p_n|m + p_m|n) / 2
     method : one of the table
-    strength : weight of E-, above zero
+    strength : weight of E-, above zero; None: that of a run, 1, or 1e-4 where E- is a plain sum
     repulsion, tolerance : how E- is summed, as in `repulsion`
 
     Returns
@@ -123,7 +123,7 @@ def objective(
 
     Examples
     --------
-    >>> value, gradient = objective([[0.0], [1.0]], [[0.0, 1.0], [1.0, 0.0]], "t-ee")
+    >>> value, gradient = objective([[0.0], [1.0]], [[0.0, 1.0], [1.0, 0.0]], "t-ee", strength=1.0)
     >>> round(value, 6), gradient.ravel()
     (2.386294, array([-1.,  1.]))
     """
@@ -132,9 +132,10 @@ def objective(
     if affinities.shape != (len(positions), len(positions)):
         raise DataError(f"W must be (N, N) with N = {len(positions)} rows of the embedding, got {affinities.shape}")
     check_affinities(affinities)
+    asked = objective_of(method)
+    strength = asked.strength if strength is None else strength
     if isinstance(strength, bool) or not isinstance(strength, Real) or not 0 < float(strength) < math.inf:
         raise ConfigError(f"strength must be a number above zero, got {strength!r}: without repulsion points collapse")
-    asked = objective_of(method)
     chosen = chosen_method(repulsion, asked.kernel, *positions.shape)
     rows = AffinityRows(affinities.indptr.astype(np.int64), affinities.indices.astype(np.uint32), affinities.data)
     problem = Problem(rows, asked, affinity_scale(asked, rows), float(strength))

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
-from scalemani.embeddings.recipes import strength_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.objectives import objective_of
-from scalemani.params import AffinitiesParams, Parameters
+from scalemani.params import Parameters
 from scalemani.records.embeddings import StoredLayout
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
@@ -40,28 +39,30 @@ class PlacedByDescent:
             return np.empty((0, self.positions.shape[1]))
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
         found = self.index.neighbors(points, self.params.n_neighbors)
-        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params.affinities)
-        method = chosen_method(asked.repulsion, objective.kernel, *self.positions.shape)
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params)
+        n_points, n_dims = self.positions.shape
+        method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
             fixed = FixedSources(sums, self.positions)
             placed = place_points(
-                PlacementProblem(objective, strength_of(asked), fixed, self.positions, found.indices, affinities)
+                PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
             )
         known = found.distances[:, 0] == 0
         placed[known] = self.positions[found.indices[known, 0]]
         return placed
 
 
-def query_affinities(squares: np.ndarray, asked: AffinitiesParams) -> np.ndarray:
+def query_affinities(squares: np.ndarray, params: Parameters) -> np.ndarray:
     """Return affinities (n, k) of new points to their neighbours at squared distances (n, k); rows sum to one."""
+    asked = params.affinities
     if asked.kind == "gaussian":
         values = gaussian_affinities(squares, asked.sigma)
     elif asked.kind == "self-tuning":
         values = self_tuning_affinities(squares, asked.bandwidth_neighbor)
     else:
         # Each row from its own bracket: a row's bits then do not depend on what else is placed.
-        values = entropic_affinities(squares, asked.perplexity, solver=asked.solver, order="bounds").values
+        values = entropic_affinities(squares, params.perplexity, solver=asked.solver, order="bounds").values
     return values / values.sum(axis=1, keepdims=True)
 
 

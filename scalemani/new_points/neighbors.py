@@ -11,10 +11,10 @@ from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
+from scalemani.params.tuned import NeighborsTuning
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.runs.opened import Run
-from scalemani.stages.neighbors import EXACT_BELOW, MANY_PROBES
 
 CANDIDATES_PER_NEIGHBOR = 2.0
 IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
@@ -60,18 +60,19 @@ class NeighborIndex:
     sketches: np.ndarray
     rows: TrainingRows
     dtype: np.dtype
+    tuning: NeighborsTuning
 
     def neighbors(self, points: np.ndarray, n_neighbors: int) -> Neighbors:
         """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
         dtype = np.result_type(points.dtype, self.dtype)
         points = np.ascontiguousarray(self._within_sight(points), dtype)
-        if len(self.sketches) <= EXACT_BELOW:
+        if len(self.sketches) <= self.tuning.exact_below:
             return self._exact(points, n_neighbors)
         start = len(self.sketches)
         own = sketch_points(points, self.basis)
         # Queries are rows of the table that is searched: those behind the training points, which are in no cell.
         table = np.concatenate([self.sketches, own])
-        probes = nearest_cells(own, self.centroids, MANY_PROBES)
+        probes = nearest_cells(own, self.centroids, self.tuning.many_probes)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         candidates = search_enough_cells(table, self.cell_offsets, self.centroids, probes, start, wanted)
         labels, places = compact_rows(candidates)
@@ -106,4 +107,5 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = 2**28) -> Neigh
         stored.sketch.read(),
         rows,
         np.dtype(run.dimensions.dtype),
+        run.params.neighbors,
     )

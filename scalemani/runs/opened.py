@@ -27,7 +27,8 @@ class Run:
             self.method: str = plan["method"]
             self.keys: dict[str, str] = dict(plan["keys"])
             self.dimensions = checked_dimensions(plan["dimensions"])
-            self.params = Parameters().with_values(plan["params"])
+            # What is open in a plan that an older version has stored is decided by its method.
+            self.params = Parameters().with_values(plan["params"]).resolved(self.method, self.dimensions.n_points)
             self._within = [Within(**entry) for entry in plan["within"]]
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error

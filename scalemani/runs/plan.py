@@ -2,18 +2,17 @@
 
 import dataclasses
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from scalemani.chunked.needs import Held, Written, disk_need, memory_need
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import DIMENSIONS, Dimensions
-from scalemani.embeddings.repulsion import chosen_method, make_repulsion
-from scalemani.errors import ConfigError, DataError
-from scalemani.objectives import objective_of
+from scalemani.errors import ConfigError
 from scalemani.params import Parameters
 from scalemani.routes import Stage, route
+from scalemani.runs.parameters import check_against_data, decided
 from scalemani.runs.resources import DiskUse, Fit, check_disk, check_memory, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit
@@ -25,7 +24,6 @@ from scalemani.workers.executor import Executor
 
 KEY_CHARACTERS = 16
 GRAPH_MATRIX = "symmetric_affinities"  # whose nonzeros decide what later stages need
-MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 
 
 @dataclass(frozen=True)
@@ -71,9 +69,15 @@ class PlannedStage:
 
 @dataclass(frozen=True)
 class Plan:
-    """The stages of a method on given points, in order; `within` says where points come from that are a component."""
+    """The stages of a method on given points, in order.
+
+    `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect;
+    `within` says where points come from that are a component.
+    """
 
     method: str
+    asked: Parameters
+    notes: tuple[str, ...]
     sizes: Sizes
     processes: tuple[Budget, ...]
     stored_row_bytes: float
@@ -130,14 +134,14 @@ class Plan:
 def make_plan(
     store: RunStore,
     method: str,
-    params: Parameters,
+    asked: Parameters,
     found: Survey,
     executor: Executor,
     within: tuple[dict[str, Any], ...] = (),
 ) -> Plan:
     """Return the plan of a run, after checking that its parameters fit the data."""
-    stages = route(method, params.embedding.solver)
-    params = params.resolved(method, found.distinct_points)
+    stages = route(method, asked.embedding.solver)
+    params, notes = decided(asked, method, found)
     check_against_data(params, found.dimensions, {stage.name for stage in stages})
     keys: dict[str, str] = {}
     for stage in stages:
@@ -153,7 +157,8 @@ def make_plan(
         for stage in stages
     )
     free = store.objects.free_bytes()
-    return Plan(method, sizes, processes, found.stored_row_bytes, planned, store.root, free, within)
+    row_bytes = found.stored_row_bytes
+    return Plan(method, asked, notes, sizes, processes, row_bytes, planned, store.root, free, within)
 
 
 def planned_stage(
@@ -190,8 +195,7 @@ def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
     """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
-    groups = params.as_dict()
-    return {**groups.get(stage.name, {}), **{name: groups[name] for name in stage.also_reads}}
+    return {**params.of_stage(stage.name), **{name: params.of_stage(name) for name in stage.also_reads}}
 
 
 def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dimensions:
@@ -205,68 +209,3 @@ def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dim
     if not isinstance(rows, int) or stored != vars(dataclasses.replace(dimensions, block_rows=rows)):
         raise damaged_object(f"{store.root}/{where}", "not the dimensions of these points")
     return dataclasses.replace(dimensions, block_rows=checked_block_rows(rows, dimensions.n_points))
-
-
-def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:
-    """Refuse parameters that the data cannot serve, before any work; those of stages that are not run do not matter."""
-    n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
-    if n_points < 3:
-        raise DataError(f"points has {n_points} rows, at least 3 are needed: give more points")
-    if n_points > MOST_POINTS:
-        raise DataError(f"points has {n_points} rows, at most {MOST_POINTS} can be embedded at once: give fewer points")
-    if k >= n_points:
-        raise DataError(
-            f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller "
-            "neighbors.n_neighbors or affinities.perplexity"
-        )
-    if "affinities" in stages:
-        check_affinities(params)
-    if "landmarks" in stages:
-        check_landmarks(params, n_points)
-    if "embedding" in stages and params.n_components >= n_points:
-        raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
-    if "layout" in stages:
-        check_layout(params, n_points)
-    if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
-        raise ConfigError(
-            f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
-            f"{params.clustering.n_clusters}"
-        )
-
-
-def check_layout(params: Parameters, n_points: int) -> None:
-    """Refuse ways to sum the repulsion that serve neither the kernel nor the dimensions nor the tolerance."""
-    asked, kernel = params.layout, objective_of(str(params.layout.objective)).kernel
-    make_repulsion(chosen_method(asked.repulsion, kernel, n_points, params.n_components), kernel, asked.tolerance)
-
-
-def check_affinities(params: Parameters) -> None:
-    """Refuse a perplexity or bandwidth that the neighbours cannot serve."""
-    k, perplexity = params.n_neighbors, params.affinities.perplexity
-    if params.affinities.kind == "entropic" and perplexity >= k:
-        raise ConfigError(
-            f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "
-            "perplexity are usual"
-        )
-    if params.affinities.kind == "self-tuning" and params.affinities.bandwidth_neighbor > k:
-        raise ConfigError(
-            f"affinities.bandwidth_neighbor must be at most n_neighbors (k={k}), "
-            f"got {params.affinities.bandwidth_neighbor}"
-        )
-
-
-def check_landmarks(params: Parameters, n_points: int) -> None:
-    """Refuse numbers of landmarks, of their neighbours and of components that do not fit each other or the points."""
-    n_landmarks = params.n_landmarks
-    if n_landmarks > n_points:
-        raise ConfigError(f"landmarks.n_landmarks must be at most N={n_points}, got {n_landmarks}")
-    if params.landmark_neighbors > n_landmarks:
-        raise ConfigError(
-            f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
-            f"got {params.landmark_neighbors}"
-        )
-    if params.embedding.by_landmarks and params.n_components >= n_landmarks:
-        raise ConfigError(
-            f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "
-            f"{params.n_components}; landmarks.n_landmarks must be at least {params.n_components + 1}"
-        )

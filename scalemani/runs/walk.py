@@ -88,7 +88,7 @@ def run_component(walk: Walk, plan: Plan, component: Component) -> None:
 def plan_component(store: RunStore, plan: Plan, component: Component, found: Survey, executor: Executor) -> Plan:
     """Return the plan of a component; what its points cannot serve is said to be of them."""
     try:
-        return make_plan(store, plan.method, plan.params, found, executor, within(plan))
+        return make_plan(store, plan.method, plan.asked, found, executor, within(plan))
     except (ConfigError, DataError) as error:
         raise type(error)(f"{component.description}: {error}") from error
 
@@ -126,6 +126,8 @@ def prepared(
         executor.check_reach(store.root)
         plan = make_plan(store, method, params, found, executor)
         take_back_damage(plan, executor)
+        for note in plan.notes:
+            executor.progress.note(note)
         yield store, plan, held
 
 

@@ -60,7 +60,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if found.saturated:
         work.executor.progress.note(
             f"{found.saturated} of {task.dimensions.n_points} points have at least as many equally near neighbours "
-            f"(duplicates, say) as the perplexity {task.params.affinities.perplexity:g}, which is out of their reach: "
+            f"(duplicates, say) as the perplexity {task.params.perplexity:g}, which is out of their reach: "
             "their affinities are uniform over those; merge duplicated points or raise affinities.perplexity"
         )
     return {
@@ -108,7 +108,7 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
         return {StoredAffinities.VALUES: values.astype(np.float32)}
     found = entropic_affinities(
         squared,
-        asked.perplexity,
+        task.params.perplexity,
         solver=asked.solver,
         order=asked.order,
         tol=asked.tolerance,

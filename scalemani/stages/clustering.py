@@ -18,10 +18,8 @@ from scalemani.records.embeddings import StoredClustering, StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.workers.folds import runs_of
 
-MOST_PASSES = 100
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
-SETTLED = 1e-6  # movement of a centre, among rows of unit length
 COPIES_OF_BLOCK = 4  # as stored, its squares, at unit length, and a chunk on its way
 COPIES_OF_LANDMARKS = 4  # gathered, at unit length, centred by k-means, and a column at work
 
@@ -45,8 +43,8 @@ def disk(sizes: Sizes) -> list[Written]:
     n_clusters, width = params.clustering.n_clusters, params.n_components
     return [
         Written("cluster of each point", STORED, sizes.dimensions.n_points, 1, "int32"),
-        Written("centres of all passes", STORED, n_clusters, width, "float64", MOST_PASSES + 1),
-        Written("files of a pass", STORED, FILES_OF_PASS_BYTES, 1, "uint8", MOST_PASSES + 1),
+        Written("centres of all passes", STORED, n_clusters, width, "float64", params.clustering.most_passes + 1),
+        Written("files of a pass", STORED, FILES_OF_PASS_BYTES, 1, "uint8", params.clustering.most_passes + 1),
     ]
 
 
@@ -73,14 +71,14 @@ def run(work: StageWork) -> dict[str, Any]:
         for block in range(task.dimensions.n_blocks)
     )
     passes, moved = int(output.passes.read()), float(output.moved.read())
-    return {"passes": passes, "settled": moved <= SETTLED, "sizes": np.asarray(sizes).tolist()}
+    return {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
 
 
 def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
     runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    moved, passes = np.inf, 0
-    while passes < MOST_PASSES and moved > SETTLED:
+    asked, moved, passes = work.task.params.clustering, np.inf, 0
+    while passes < asked.most_passes and moved > asked.settled:
         stored = StoredClustering.PASS_CENTERS.numbered(passes)
         work.task.output.write_whole({stored: centers}, stored.name)
         following = moved_centers(centers, work.fold(functools.partial(tiles_part, passes), added, runs))

@@ -25,9 +25,6 @@ from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 
-MOST_QUERIES = 8192  # with many components, fewer of their points look for a bridge
-QUERIES_PER_COMPONENT = 64
-LEAST_BRIDGE_WEIGHT = 1e-3  # of a point's mean affinity: a bridge must hold in float32
 COPIES_OF_LABELS = 4  # parents, the same with a block's edges, labels, and those of what bridges have joined
 COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
 COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
@@ -38,12 +35,11 @@ def memory(sizes: Sizes) -> list[Held]:
     """List the union-find, and what the search for bridges takes of a block."""
     dimensions, width = sizes.dimensions, sizes.sketch_width
     n_points, rows = dimensions.n_points, dimensions.block_rows
+    n_queries = sizes.params.components.most_queries
     held = [
         Held("parents and labels", EACH_PROCESS, n_points, 1, "int32", COPIES_OF_LABELS),
         Held("order of the points by component", EACH_PROCESS, n_points, 1, "int64"),
-        Held(
-            "sketches of the points that look for a bridge", EACH_PROCESS, MOST_QUERIES, width, "float64", 2, "bridges"
-        ),
+        Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
         Held(
             "distances to a tile of points",
@@ -92,7 +88,7 @@ def run(work: StageWork) -> dict[str, Any]:
     rows, distances = np.empty((0, 2), np.int64), np.empty(0)
     joined = found
     while not keeps_largest and len(joined.sizes) > 1:
-        queries = bridge_queries(joined.labels, max(1, min(QUERIES_PER_COMPONENT, MOST_QUERIES // len(joined.sizes))))
+        queries = bridge_queries(joined.labels, queries_per_component(task, len(joined.sizes)))
         nearest, away = nearest_of_other_components(work, joined.labels, queries)
         bridges, joined = boruvka_round(joined.labels, queries, nearest, away)
         rows, distances = np.concatenate([rows, bridges.rows]), np.concatenate([distances, bridges.distances])
@@ -106,6 +102,12 @@ def run(work: StageWork) -> dict[str, Any]:
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
     return {**certificates, "left_out": task.dimensions.n_points - len(kept)} if keeps_largest else certificates
+
+
+def queries_per_component(task: StageTask, n_components: int) -> int:
+    """Return how many points of each component look for a bridge."""
+    asked = task.params.components
+    return max(1, min(asked.queries_per_component, asked.most_queries // n_components))
 
 
 def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
@@ -155,5 +157,5 @@ def bridge_weights(task: StageTask, rows: np.ndarray) -> np.ndarray:
     if len(ends) == 0:
         return np.empty(0)
     values = StoredAffinities(task.inputs["affinities"]).values.gather(ends).astype(np.float64)
-    weights = np.maximum(values.min(axis=1), LEAST_BRIDGE_WEIGHT * values.mean(axis=1))
+    weights = np.maximum(values.min(axis=1), task.params.components.least_bridge_weight * values.mean(axis=1))
     return weights[inverse.reshape(rows.shape)].mean(axis=1)

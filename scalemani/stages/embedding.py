@@ -39,7 +39,6 @@ from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights
 
 CHECKPOINT_SECONDS = 10.0
-FLOAT32_REACHES = 4e-6  # of the residual; below it the vectors are float64
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
 COPIES_OF_WANTED = 3  # as refined, scaled, and with their signs
@@ -51,7 +50,7 @@ FEWEST_LANCZOS_VECTORS, COPIES_OF_LANCZOS = 20, 3  # of ARPACK: the basis, what 
 
 def vector_dtype(params: Parameters) -> type:
     """Return the type of the vectors while they are refined, or where they are not."""
-    refined_roughly = params.embedding.by_passes and params.embedding.residual >= FLOAT32_REACHES
+    refined_roughly = params.embedding.by_passes and params.residual >= params.embedding.float32_reaches
     return np.float32 if refined_roughly else np.float64
 
 
@@ -105,10 +104,10 @@ def run(work: StageWork) -> dict[str, Any]:
     graph = StreamedGraph(work, work.workspace())
     vectors, values, certificates = SOLVERS[work.task.params.embedding.solver](work, graph)
     residual = certificates["residual"]
-    if work.task.params.embedding.by_passes and residual > work.task.params.embedding.residual:
+    if work.task.params.embedding.by_passes and residual > work.task.params.residual:
         work.executor.progress.note(
             f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
-            f"{work.task.params.embedding.residual:.1e} asked for: raise embedding.max_passes"
+            f"{work.task.params.residual:.1e} asked for: raise embedding.max_passes"
         )
     write_embedding(work, StoredEmbedding.EMBEDDING, vectors, graph.workspace.empty)
     work.task.output.write_whole({StoredEmbedding.EIGENVALUES: values})
@@ -205,7 +204,7 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
         state = initial_state(start_vectors(task, graph, transfer), problem, width)
     else:
         work.executor.progress.advance(state.passes)
-    for following in refinement(state, problem, wanted, asked.residual, asked.max_passes):
+    for following in refinement(state, problem, wanted, task.params.residual, asked.max_passes):
         state = following
         if checkpoints.due(CHECKPOINT_SECONDS):
             checkpoints.save(state.arrays())

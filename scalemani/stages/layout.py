@@ -16,9 +16,9 @@ from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.phases import LEARNT_PAIRS, descend
+from scalemani.embeddings.phases import descend
 from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
-from scalemani.embeddings.recipes import direction_of, phases_of, start_deviation, strength_of
+from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.objectives import objective_of
@@ -31,7 +31,6 @@ COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
 MESH_VALUES = 37_500_000  # of 8 bytes: charges, their transforms and the fields of all threads
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
-JITTER = 1e-4  # of the start's deviation: points that start at one place would otherwise stay together
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -52,8 +51,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def learnt_pairs(params: Parameters) -> int:
     """Return how many pairs of steps and changes of the gradient a direction remembers."""
-    known = {"spectral+l-bfgs": LEARNT_PAIRS, "l-bfgs": params.layout.pairs}
-    return known.get(direction_of(params.layout), 0)
+    return (params.layout.pairs or 0) if params.layout.direction in ("l-bfgs", "spectral+l-bfgs") else 0
 
 
 def disk(sizes: Sizes) -> list[Written]:
@@ -77,8 +75,9 @@ def run(work: StageWork) -> dict[str, Any]:
         rows = graph.read_all_rows(task.dimensions.n_blocks)
         scale = affinity_scale(objective, rows)
         offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
-        problem = Problem(rows, objective, scale, strength_of(asked), offset=offset, over=pool.map)
-        method = chosen_method(asked.repulsion, objective.kernel, rows.n_points, task.params.n_components)
+        problem = Problem(rows, objective, scale, task.params.strength, offset=offset, over=pool.map)
+        shape = rows.n_points, task.params.n_components
+        method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
         state, curve, stopped = descended(work, problem, method)
         sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
         error = measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map)
@@ -175,6 +174,6 @@ def start_positions(task: StageTask) -> np.ndarray:
     positions /= np.where(deviations > 0, deviations, 1.0)
     n_points, n_dims = positions.shape
     words = row_words(task.params.seed, "layout", 0, n_points * n_dims).reshape(n_points, n_dims)
-    positions += JITTER * (words / 2.0**63 - 1.0)
-    positions *= start_deviation(task.params.layout)
+    positions += task.params.layout.jitter * (words / 2.0**63 - 1.0)
+    positions *= task.params.layout.start_deviation or 1.0
     return np.ascontiguousarray(positions[order])

@@ -35,19 +35,6 @@ from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.store.schema import RowArray
 
-EXACT_BELOW = 20_000  # points; up to here looking at every pair is quicker than anything that has to be trained
-# Chosen on 70,000 and on 1,020,000 digits by seconds to a recall of 0.95; the measured recall decides the rounds.
-FEW_POINTS, FEW_PROBES, MANY_PROBES = 100_000, 3, 8
-MORE_PROBES = 2  # for lists beyond FEW_NEIGHBORS: they spare a second round of refinement
-# Cells near a point are looked for among so many around its own: 0.992 of the 10 nearest of 1,700 are there, and the
-# time does not grow with the number of cells.
-NEARBY_CELLS, NEARBY_PER_PROBE = 256, 4
-FEW_NEIGHBORS = 30  # up to here every round settles 2 k candidates by exact distances, which cost little then
-FIRST_CANDIDATES = 1.7  # beyond: in the first round, in parts of k; in later ones k
-MOST_VISITED, MOST_LISTED = 30, 45  # neighbours whose lists are looked at, and how much of each list
-# Sketches are rounded to bytes where that moves a distance by at most so much of what the closest tenth of points have
-# to their last neighbour: far less than what a sketch leaves out.
-ROUNDING_SHARE, CLOSE_SHARE = 0.08, 0.1
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
 BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
 COPIES_OF_LISTS = 4  # those before, those found, the same encoded, and what a block is merged with
@@ -57,28 +44,24 @@ COPIES_OF_BLOCK = 2  # decoded, and put together
 COPIES_OF_SKETCHES = 4  # of two blocks, as read and in panels
 
 
-def method_of(dimensions: Dimensions, params: Parameters) -> str:
-    """Return the method that builds the graph."""
-    asked = params.neighbors.method
-    return asked if asked != "auto" else "exact" if dimensions.n_points <= EXACT_BELOW else "partition"
-
-
 def n_probes(dimensions: Dimensions, params: Parameters) -> int:
     """Return how many cells a point visits."""
-    more = MORE_PROBES if params.n_neighbors > FEW_NEIGHBORS else 0
-    return params.neighbors.n_probes or (FEW_PROBES if dimensions.n_points <= FEW_POINTS else MANY_PROBES) + more
+    asked = params.neighbors
+    more = asked.more_probes if params.n_neighbors > asked.few_neighbors else 0
+    return asked.n_probes or (asked.few_probes if dimensions.n_points <= asked.few_points else asked.many_probes) + more
 
 
-def n_candidates(n_neighbors: int, number: int) -> int:
+def n_candidates(params: Parameters, number: int) -> int:
     """Return how many candidates of a round are settled by exact distances."""
-    if n_neighbors <= FEW_NEIGHBORS:
-        return 2 * n_neighbors
-    return round(FIRST_CANDIDATES * n_neighbors) if number == 0 else n_neighbors
+    asked, k = params.neighbors, params.n_neighbors
+    if k <= asked.few_neighbors:
+        return round(asked.few_candidates * k)
+    return round((asked.first_candidates if number == 0 else asked.later_candidates) * k)
 
 
-def n_listed(n_neighbors: int) -> int:
+def n_listed(params: Parameters) -> int:
     """Return how much of the list of a neighbour is looked at."""
-    return min(MOST_LISTED, n_neighbors)
+    return min(params.neighbors.most_listed, params.n_neighbors)
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -86,7 +69,7 @@ def memory(sizes: Sizes) -> list[Held]:
     k, rows = sizes.params.n_neighbors, sizes.dimensions.block_rows
     lists = Held("lists of a block", EACH_TASK, rows, k * BYTES_OF_NEIGHBOR, "uint8", COPIES_OF_LISTS)
     by_method = {"exact": exact_held, "partition": partition_held, "pynndescent": descent_held}
-    return [lists, *by_method[method_of(sizes.dimensions, sizes.params)](sizes)]
+    return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
 
 
 def exact_held(sizes: Sizes) -> list[Held]:
@@ -104,20 +87,20 @@ def exact_held(sizes: Sizes) -> list[Held]:
 def partition_held(sizes: Sizes) -> list[Held]:
     """List sketches and lists of all points, and what a block takes of them."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
-    k, n_points, row_bytes = params.n_neighbors, dimensions.n_points, dimensions.row_bytes
+    n_points, row_bytes = dimensions.n_points, dimensions.row_bytes
     rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
     n_queries = min(params.neighbors.sampled_queries, n_points)
     n_cells = n_points // params.partition.cell_points + 1
-    pools = n_candidates(k, 0) + SPARE_CANDIDATES
-    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(k, 1) * row_bytes)
+    pools = n_candidates(params, 0) + SPARE_CANDIDATES
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(params, 1) * row_bytes)
     everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)
     return [
         Held("sketches of all points", GROWING, n_points, width, "float32"),
         Held("sketches of all points in bytes", GROWING, n_points, width, "int8"),
-        Held("heads of all lists", GROWING, n_points, n_listed(k) * BYTES_OF_EDGE, "uint8"),
+        Held("heads of all lists", GROWING, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
         Held("points of all blocks", CACHE, n_points, features, dtype),
         Held("sampled queries", EACH_PROCESS, n_queries, features, dtype),
-        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, NEARBY_CELLS), "int32"),
+        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, params.neighbors.nearby_cells), "int32"),
         Held(
             "points of a block that queries are compared with",
             EACH_TASK,
@@ -145,7 +128,7 @@ def descent_held(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: rounds, the sampled queries; and all points where they are mapped."""
     dimensions, k = sizes.dimensions, sizes.params.n_neighbors
-    exact = method_of(dimensions, sizes.params) == "exact"
+    exact = sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
     rounds = 1 if exact else 1 + sizes.params.neighbors.max_rounds
     queries = sizes.params.neighbors.sampled_queries
     written = [
@@ -178,7 +161,8 @@ def no_known(task: StageTask, block: int) -> Neighbors:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Search, then refine until the recall asked for is measured, no round would help, or rounds run out."""
-    task, asked, method = work.task, work.task.params.neighbors, method_of(work.task.dimensions, work.task.params)
+    task, asked = work.task, work.task.params.neighbors
+    method = asked.method_for(task.dimensions.n_points)
     first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
     run_round(work, 0, first)
     if method == "exact":
@@ -187,7 +171,7 @@ def run(work: StageWork) -> dict[str, Any]:
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     n_visited = n_probes(task.dimensions, task.params) if method == "partition" else 1
     rounds, recalls = [Round(0, min(n_visited, n_cells))], [measured_recall(work, 0)]
-    most = -(-task.dimensions.n_points // n_candidates(task.params.n_neighbors, 0))
+    most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
     while len(rounds) <= asked.max_rounds:
         following = next_round(rounds, recalls, asked.recall, n_cells, most)
         if following is None:
@@ -247,7 +231,7 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
     own = sketches[start:stop]
     probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, asked.last)
     probes = np.ascontiguousarray(probes[:, asked.first :])
-    count = asked.candidates * n_candidates(task.params.n_neighbors, 0)
+    count = asked.candidates * n_candidates(task.params, 0)
     return search_enough_cells(sketches, offsets, centroids, probes, start, count)
 
 
@@ -262,7 +246,8 @@ def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, n
 def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:
     """Return the cells among which the `n_wanted` nearest to a point of each cell are looked for."""
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
-    return nearest_cells(centroids, centroids, max(NEARBY_CELLS, NEARBY_PER_PROBE * n_wanted))
+    tuning = task.params.neighbors
+    return nearest_cells(centroids, centroids, max(tuning.nearby_cells, tuning.nearby_per_probe * n_wanted))
 
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
@@ -273,8 +258,9 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     lists = task.latest(listed_edges, step)
     sketches, unit = task.once(short_sketches)
     limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
-    own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :MOST_VISITED])
-    count = asked.candidates * n_candidates(task.params.n_neighbors, number)
+    most_visited = task.params.neighbors.most_visited
+    own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
+    count = asked.candidates * n_candidates(task.params, number)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
     return nearest_of_candidates(task, start, candidates, Neighbors(indices, distances))
 
@@ -284,11 +270,11 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
 
     The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
     """
-    sketches = task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
+    tuning, sketches = task.params.neighbors, task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
     scale, output = StoredPartition(task.inputs["partition"]).basis.scale, StoredNeighbors(task.output)
     step = rounding_step(sketches[output.query_rows.read_once()])
-    close = float(np.quantile(output.query_limits.read_once(), CLOSE_SHARE))
-    if not 0 < rounding_error(step, sketches.shape[1]) * scale <= ROUNDING_SHARE * close < np.inf:
+    close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
+    if not 0 < rounding_error(step, sketches.shape[1]) * scale <= tuning.rounding_share * close < np.inf:
         return sketches, scale
     rounded = task.table(sketches.shape, np.int8)
     for block in range(task.dimensions.n_blocks):
@@ -299,7 +285,7 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
 
 def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:
     """Return the fields of `NeighborLists`, the head of every list after a round, read once and not by each block."""
-    shape = (task.dimensions.n_points, n_listed(task.params.n_neighbors))
+    shape = (task.dimensions.n_points, n_listed(task.params))
     indices, fresh, output = task.table(shape, np.int32), task.table(shape, np.bool_), StoredNeighbors(task.output)
     for block in range(task.dimensions.n_blocks):
         rows = slice(*task.dimensions.rows(block))

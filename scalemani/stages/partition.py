@@ -14,7 +14,6 @@ from scalemani.kernels.rows.sketches import fit_sketch, gram_rows, sketch_points
 from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition, StoredPoints
 
-MOST_BASIS_ROWS = 10_000  # more would not move the axes by anything that matters for choosing candidates
 SKETCHED_BYTES = 2**25  # of sampled points, read together to be sketched
 COPIES_OF_AXES = 4  # what the Gram matrix spans, the same orthonormal, with its signs, and as it is stored
 COPIES_OF_GRAM = 4  # the matrix, its eigenvectors, and what LAPACK works in
@@ -31,7 +30,7 @@ def memory(sizes: Sizes) -> list[Held]:
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
     features, dtype = dimensions.n_features, dimensions.dtype
     n_sampled = min(params.partition.sample_points, dimensions.n_points)
-    n_basis = len(rows_of_basis(n_sampled, features))
+    n_basis = len(rows_of_basis(n_sampled, features, params.partition.most_basis_rows))
     order, cells = min(n_basis, features), n_cells(dimensions, params)
     return [
         Held("mean and axes", EACH_PROCESS, features, width + 1, copies=COPIES_OF_AXES),
@@ -93,9 +92,9 @@ def run(work: StageWork) -> dict[str, Any]:
     return {"cells": len(sizes), "largest_cell": int(sizes.max()), "empty_cells": int(np.count_nonzero(sizes == 0))}
 
 
-def rows_of_basis(n_sampled: int, n_features: int) -> np.ndarray:
+def rows_of_basis(n_sampled: int, n_features: int, most: int) -> np.ndarray:
     """Return which rows of the sample fix the axes: evenly spread, and fewer of many features."""
-    spread = np.arange(0, n_sampled, -(-n_sampled // MOST_BASIS_ROWS))
+    spread = np.arange(0, n_sampled, -(-n_sampled // most))
     return spread[gram_rows(len(spread), n_features)]
 
 
@@ -109,7 +108,8 @@ def trained_models(task: StageTask) -> Arrays:
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
     points, step = StoredPoints(task.inputs["points"]).points, sketched_together(dimensions)
-    basis = fit_sketch(points.gather(rows[rows_of_basis(len(rows), dimensions.n_features)]), asked.sketch_dimensions)
+    chosen = rows[rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)]
+    basis = fit_sketch(points.gather(chosen), asked.sketch_dimensions)
     sketches = [sketch_points(points.gather(rows[part]), basis) for part in slices(len(rows), step)]
     draws = generator(task.params.seed, "partition/cells")
     centroids = train_cells(np.concatenate(sketches), n_cells(dimensions, task.params), draws)

@@ -3,12 +3,17 @@
 import numpy as np
 import pytest
 
-from scalemani.embeddings.recipes import phases_of, start_deviation, strength_of
-from scalemani.params import LayoutParams
+from scalemani.embeddings.recipes import phases_of
+from scalemani.params import LayoutParams, Parameters
+
+
+def resolved(method, **values) -> LayoutParams:
+    """Return the descent of a method, with what was left open decided."""
+    return Parameters().with_values({"layout": values}).resolved(method).layout
 
 
 def test_t_sne_is_exaggerated_first():
-    early, late = phases_of(LayoutParams(objective="t-sne"), 70_000)
+    early, late = phases_of(resolved("t-sne"), 70_000)
     assert (early.exaggeration, late.exaggeration) == (12.0, 1.0)
     assert (early.length, late.length) == (70_000 / 12, 70_000)
     assert early.most_iterations + late.most_iterations == 1000
@@ -17,27 +22,25 @@ def test_t_sne_is_exaggerated_first():
 
 @pytest.mark.parametrize("most", [1, 20, 74, 75, 76])
 def test_no_more_iterations_than_asked(most):
-    phases = phases_of(LayoutParams(objective="t-sne", max_iterations=most), 1000)
+    phases = phases_of(resolved("t-sne", max_iterations=most), 1000)
     assert sum(phase.most_iterations for phase in phases) == most
 
 
 def test_a_homotopy_ends_at_the_strength_asked_for():
-    asked = LayoutParams(objective="elastic-embedding", homotopy=50, strength=100.0)
+    asked = resolved("elastic-embedding", homotopy=50, strength=100.0)
     phases = phases_of(asked, 720)
-    assert strength_of(asked) == 100.0
+    assert asked.strength == 100.0
     np.testing.assert_allclose([phase.strength for phase in phases], np.geomspace(1e-6, 1, 50))
     assert {(phase.converged, phase.window) for phase in phases} == {(1e-6, 1)}
-    heeded = LayoutParams(objective="elastic-embedding", homotopy=3, converged=1e-3, window=4)
+    heeded = resolved("elastic-embedding", homotopy=3, converged=1e-3, window=4)
     assert {(phase.converged, phase.window) for phase in phases_of(heeded, 720)} == {(1e-3, 4)}
 
 
 def test_what_is_asked_is_done():
-    asked = LayoutParams(
-        objective="s-sne", direction="l-bfgs", pairs=7, tolerance=1e-2, schedule=30, converged=1e-7, window=3
-    )
+    asked = resolved("s-sne", direction="l-bfgs", pairs=7, tolerance=1e-2, schedule=30, converged=1e-7, window=3)
     (phase,) = phases_of(asked, 1000)
     assert (phase.direction, phase.pairs, phase.tolerance, phase.schedule) == ("l-bfgs", 7, 1e-2, 30)
     assert (phase.converged, phase.window, phase.length) == (1e-7, 3, None)
-    assert start_deviation(asked) == 1.0
-    assert start_deviation(LayoutParams(objective="t-sne")) < 1.0
-    assert strength_of(asked) == 1.0
+    assert asked.start_deviation == 1.0
+    assert resolved("t-sne").start_deviation < 1.0
+    assert asked.strength == 1.0

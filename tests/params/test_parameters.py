@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError, ScalemaniError
-from scalemani.params import Parameters, fields_of, parse_assignments, parse_value
+from scalemani.params import Parameters, parse_assignments, parse_value
+from scalemani.params.fields import names_of
 
 
 def test_defaults_say_what_is_left_open_and_a_method_decides_it():
@@ -22,10 +23,10 @@ def test_defaults_say_what_is_left_open_and_a_method_decides_it():
     ("most", "landmarks", "landmark_neighbors", "clusters"), [(10**6, 1000, 5, 10), (8, 8, 5, 7), (3, 3, 3, 2)]
 )
 def test_landmarks_that_were_left_open_are_no_more_than_there_can_be(most, landmarks, landmark_neighbors, clusters):
-    params = Parameters().resolved("spectral-clustering", most)
+    params = Parameters().resolved("spectral-clustering", 10**6, most)
     assert (params.n_landmarks, params.landmark_neighbors) == (landmarks, landmark_neighbors)
     assert params.n_components == clusters
-    asked = Parameters().with_values({"landmarks": {"n_landmarks": 500}}).resolved("laplacian-eigenmaps", most)
+    asked = Parameters().with_values({"landmarks": {"n_landmarks": 500}}).resolved("laplacian-eigenmaps", 10**6, most)
     assert (asked.n_landmarks, asked.landmark_neighbors, asked.n_components) == (500, 5, 2)
 
 
@@ -86,9 +87,9 @@ def test_several_problems_are_told_at_once():
 
 
 def test_every_stage_has_a_meaning():
-    for field in fields_of(Parameters()):
-        if field.name != "seed":
-            assert type(getattr(Parameters(), field.name)).__doc__
+    for name in names_of(Parameters()):
+        if name != "seed":
+            assert type(getattr(Parameters(), name)).__doc__
 
 
 plain = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)

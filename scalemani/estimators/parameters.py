@@ -1,0 +1,93 @@
+"""The one table of the names that parameters have in Python, and what is made of the values that they are given."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from scalemani.errors import ConfigError
+from scalemani.params import TUNED, Parameters, set_value
+from scalemani.validation import check_seed
+
+# By the name that a parameter has on the command line after --set.
+PARAMETERS = {
+    "n_components": "landmark_embedding.n_components",
+    "sketch_dimensions": "partition.sketch_dimensions",
+    "cell_points": "partition.cell_points",
+    "cell_sample": "partition.sample_points",
+    "n_neighbors": "neighbors.n_neighbors",
+    "neighbors_method": "neighbors.method",
+    "recall": "neighbors.recall",
+    "n_probes": "neighbors.n_probes",
+    "max_rounds": "neighbors.max_rounds",
+    "sampled_queries": "neighbors.sampled_queries",
+    "affinity": "affinities.kind",
+    "perplexity": "affinities.perplexity",
+    "affinity_solver": "affinities.solver",
+    "affinity_order": "affinities.order",
+    "affinity_tolerance": "affinities.tolerance",
+    "sigma": "affinities.sigma",
+    "bandwidth_neighbor": "affinities.bandwidth_neighbor",
+    "disconnected": "components.disconnected",
+    "n_landmarks": "landmarks.n_landmarks",
+    "landmarks": "landmarks.method",
+    "landmark_sample": "landmarks.sample_points",
+    "landmark_neighbors": "landmark_weights.n_neighbors",
+    "regularization": "landmark_weights.regularization",
+    "solver": "embedding.solver",
+    "residual": "embedding.residual",
+    "max_passes": "embedding.max_passes",
+    "n_clusters": "clustering.n_clusters",
+    "n_restarts": "clustering.n_restarts",
+    "strength": "layout.strength",
+    "direction": "layout.direction",
+    "learning_rate": "layout.learning_rate",
+    "momentum": "layout.momentum",
+    "exaggerated_momentum": "layout.exaggerated_momentum",
+    "exaggeration": "layout.exaggeration",
+    "exaggerated_iterations": "layout.exaggerated_iterations",
+    "start_deviation": "layout.start_deviation",
+    "homotopy": "layout.homotopy",
+    "max_iter": "layout.max_iterations",
+    "converged": "layout.converged",
+    "window": "layout.window",
+    "repulsion": "layout.repulsion",
+    "tolerance": "layout.tolerance",
+    "schedule": "layout.schedule",
+    "kappa": "layout.kappa",
+    "pairs": "layout.pairs",
+    "snapshots": "layout.snapshots",
+    "random_state": "seed",
+}
+RESOURCES = ("scheduler", "store", "workers", "memory")  # change the cost and never the answer
+TUNING = "tuning"
+
+
+def keep_parameters(estimator: BaseEstimator, given: Mapping[str, Any]) -> None:
+    """Keep what a constructor was given as attributes of the same names, untouched: what scikit-learn asks for."""
+    vars(estimator).update({name: value for name, value in given.items() if name != "self"})
+
+
+def parameters_of(given: Mapping[str, Any]) -> Parameters:
+    """Return the parameters of a run from values by their Python names; resources are passed over."""
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name == "random_state":
+            values["seed"] = check_seed(value)
+        elif name == TUNING:
+            set_tuned(values, value)
+        elif name not in RESOURCES:
+            set_value(values, PARAMETERS[name], value)
+    return Parameters().with_values(values)
+
+
+def set_tuned(values: dict[str, Any], tuning: Mapping[str, Any] | None) -> None:
+    """Set tuned numbers, which are named as on the command line, in nested values."""
+    if tuning is not None and not isinstance(tuning, Mapping):
+        raise ConfigError(f"tuning takes numbers by name, such as {{'layout.jitter': 1e-3}}, got {tuning!r}")
+    for name, value in (tuning or {}).items():
+        stage, _, number = str(name).partition(".")
+        if number not in TUNED.get(stage, ()):
+            known = sorted(f"{stage}.{number}" for stage, numbers in TUNED.items() for number in numbers)
+            raise ConfigError(f"tuning has no {name!r}: it takes {', '.join(known)}; other parameters are arguments")
+        set_value(values, str(name), value)

@@ -1,0 +1,220 @@
+"""The parameters of each stage: one frozen table a stage, whose values are checked when it is made.
+
+None stands for what follows the method and the data: `Parameters.resolved` decides it.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from scalemani.objectives import OBJECTIVES
+from scalemani.params.fields import Count, CountOrZero, Part, PartOrZero, Positive, Share, parameters
+from scalemani.params.tuned import (
+    ClusteringTuning,
+    ComponentsTuning,
+    EmbeddingTuning,
+    LayoutTuning,
+    NeighborsTuning,
+    PartitionTuning,
+)
+from scalemani.routes import LANDMARK_SOLVERS, REFINING_SOLVERS
+
+if TYPE_CHECKING:
+    NonlinearMethod = str
+else:
+    NonlinearMethod = Literal[tuple(OBJECTIVES)]  # checkers take names that stand in the text; the table holds them
+
+
+@parameters()
+class PartitionParams(PartitionTuning):
+    """Cells of nearby points: the locality order in which points are stored, and where neighbours are looked for.
+
+    `sketch_dimensions` leading principal components stand in for the points while candidates are chosen;
+    `cell_points` is the mean number of points a cell; both models are trained on `sample_points` points.
+    """
+
+    sketch_dimensions: Annotated[int, Field(ge=1, le=256)] = 64
+    cell_points: Annotated[int, Field(ge=16)] = 600
+    sample_points: Annotated[int, Field(ge=1000)] = 50_000
+
+
+@parameters()
+class NeighborsParams(NeighborsTuning):
+    """The k-nearest-neighbour graph.
+
+    `n_neighbors` None means three times the perplexity, or all other points where these are fewer. `method` auto
+    chooses exact search for small data and the partition beyond. The partition visits `n_probes` cells a point (None:
+    chosen by the numbers of points and of neighbours) and is refined until `recall`, measured on `sampled_queries`
+    exact queries, is reached, or `max_rounds` rounds are spent.
+    """
+
+    n_neighbors: Count | None = None
+    method: Literal["auto", "exact", "pynndescent", "partition"] = "auto"
+    recall: Share = 0.95
+    n_probes: Count | None = None
+    max_rounds: CountOrZero = 6
+    sampled_queries: Annotated[int, Field(ge=10)] = 1000
+
+    def method_for(self, n_points: int) -> str:
+        """Return the method that builds the graph of so many points: exact, pynndescent or partition."""
+        if self.method != "auto":
+            return self.method
+        return "exact" if n_points <= self.exact_below else "partition"
+
+
+@parameters()
+class AffinitiesParams:
+    """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, or self-tuning.
+
+    `perplexity` None means 30, or a third of the neighbours where these are fewer than 90. `solver`, `order` and
+    `tolerance` (of the entropy, in nats) are those of the root finder. Self-tuning takes the distance to the
+    `bandwidth_neighbor`-th neighbour as each point's sigma.
+    """
+
+    kind: Literal["entropic", "gaussian", "self-tuning"] = "entropic"
+    perplexity: Annotated[float, Field(gt=1)] | None = None
+    solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
+    order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"
+    tolerance: Positive = 1e-10
+    sigma: Positive = 1.0
+    bandwidth_neighbor: Count = 7
+
+
+@parameters()
+class ComponentsParams(ComponentsTuning):
+    """What to do where the neighbour graph falls into pieces.
+
+    `connect` them through closest pairs, embed the `largest` alone, or `error`.
+    """
+
+    disconnected: Literal["connect", "error", "largest"] = "connect"
+
+
+@parameters()
+class SymmetricAffinitiesParams:
+    """W = (P + P^T) / 2: nothing to choose."""
+
+
+@parameters()
+class LandmarksParams:
+    """The landmarks: how many, and how they are chosen.
+
+    `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
+    `sample_points` points in batches; `kmeans++`, `kmeans++ seeding` and `minmax` compare so many with every landmark.
+    """
+
+    n_landmarks: Annotated[int, Field(ge=2)] | None = None
+    method: Literal["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"] = "random"
+    sample_points: Annotated[int, Field(ge=1000)] = 100_000
+
+
+@parameters()
+class LandmarkWeightsParams:
+    """Z: each point as an affine combination of its `n_neighbors` nearest landmarks (K_Z; None: 5, or all of fewer).
+
+    `regularization` is the share of the mean diagonal that is added to the diagonal of a point's Gram matrix (None:
+    1e-3 where K_Z is above the number of features, else 1e-10).
+    """
+
+    n_neighbors: Count | None = None
+    regularization: Positive | None = None
+
+
+@parameters()
+class ReducedParams:
+    """Z^T L Z and Z^T D Z: nothing to choose."""
+
+
+@parameters()
+class LandmarkEmbeddingParams:
+    """The reduced eigenproblem.
+
+    `n_components` None means two, or where points are clustered as many as clusters, below the number of landmarks.
+    """
+
+    n_components: Count | None = None
+
+
+@parameters()
+class EmbeddingParams(EmbeddingTuning):
+    """The embedding: solver, and the residual |S u - theta u| to which it is refined.
+
+    `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
+    passes; `lll` is Z times the landmark eigenvectors, without a pass; `lll+refine` starts from both; `exact` runs an
+    in-memory sparse eigensolver to machine precision. `residual` None means 1e-3, and 1e-2 where the embedding is the
+    start of a descent, which goes no further from a better one.
+    """
+
+    solver: Literal["refine", "lll", "lll+refine", "exact"] = "refine"
+    residual: Part | None = None
+    max_passes: CountOrZero = 200
+
+    @property
+    def by_landmarks(self) -> bool:
+        """Whether the landmarks' own eigenproblem is solved."""
+        return self.solver in LANDMARK_SOLVERS
+
+    @property
+    def by_passes(self) -> bool:
+        """Whether vectors are refined by passes over the graph."""
+        return self.solver in REFINING_SOLVERS
+
+
+@parameters()
+class ClusteringParams(ClusteringTuning):
+    """Spectral clustering: k-means with restarts on the landmarks, then once over all points."""
+
+    n_clusters: Count = 10
+    n_restarts: Count = 20
+
+
+@parameters()
+class LayoutParams(LayoutTuning):
+    """The descent of a nonlinear embedding.
+
+    `objective` is set by the method. `strength` weighs the repulsion and `direction` auto is the search direction that
+    the table of objectives has for it. `learning_rate` is that of momentum (None: N / exaggeration) and the fixed step
+    of other directions (None: a line search). `momentum` None is 0.9; `exaggerated_momentum` None is `momentum` where
+    that was given, else 0.8. Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`; None
+    means what the objective has under momentum, and no exaggeration under other directions. The start is the spectral
+    embedding at a standard deviation of `start_deviation` (None: 1, and 1e-2 under momentum). `homotopy` above 1
+    follows as many strengths, which grow to the one asked for; none is exaggerated.
+
+    A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
+    1e-4 over 10, 1e-2 over 50 under momentum, 1e-6 over 1 for each strength of a homotopy), the descent after
+    `max_iterations` in all, or for each strength of a homotopy. `repulsion` sums to a relative error of `tolerance`,
+    coarser in the first `schedule` iterations. `kappa` strongest neighbours make the spectral direction; L-BFGS keeps
+    `pairs` pairs (None: 100, and 10 where the spectral direction is its first guess). Every `snapshots` iterations the
+    positions are kept (0: never).
+    """
+
+    objective: NonlinearMethod | None = None
+    strength: Positive | None = None
+    direction: Literal[
+        "auto",
+        "gradient-descent",
+        "momentum",
+        "fixed-point",
+        "diagonal-hessian",
+        "conjugate-gradients",
+        "l-bfgs",
+        "spectral",
+        "spectral+l-bfgs",
+        "spectral-minus",
+    ] = "auto"
+    learning_rate: Positive | None = None
+    momentum: PartOrZero | None = None
+    exaggerated_momentum: PartOrZero | None = None
+    exaggeration: Annotated[float, Field(ge=1)] | None = None
+    exaggerated_iterations: CountOrZero | None = None
+    start_deviation: Positive | None = None
+    homotopy: Count = 1
+    max_iterations: Count = 1000
+    converged: PartOrZero | None = None
+    window: Count | None = None
+    repulsion: Literal["auto", "exact", "barnes-hut", "fgt", "grid"] = "auto"
+    tolerance: Part = 1e-3
+    schedule: CountOrZero = 0
+    kappa: Count = 7
+    pairs: Count | None = None
+    snapshots: CountOrZero = 0

@@ -1,0 +1,96 @@
+"""What a method does where nothing is asked: the defaults that follow the method, the points or another parameter."""
+
+from typing import TYPE_CHECKING, Any
+
+from scalemani.objectives import OBJECTIVES
+from scalemani.params.by_stage import EmbeddingParams, LayoutParams
+
+if TYPE_CHECKING:
+    from scalemani.params.parameters import Parameters
+
+PERPLEXITY = 30.0
+LEAST_PERPLEXITY = 1.5  # where the points are few
+NEIGHBORS_PER_PERPLEXITY = 3  # [EA 2.4]: k = 3K to 5K neighbours carry the distribution
+COMPONENTS = 2
+LANDMARKS = 1000
+LANDMARK_NEIGHBORS = 5
+# Of |S u - theta u|. A descent goes no further from a start that is better than a hundredth.
+RESIDUAL, START_RESIDUAL = 1e-3, 1e-2
+# Of 70,000 MNIST digits by t-SNE: a momentum of 0.9 goes as far in 400 iterations as 0.8 does in 750.
+MOMENTUM, EXAGGERATED_MOMENTUM = 0.9, 0.8
+MOMENTUM_START, SEARCH_START = 1e-2, 1.0  # deviation: momentum finds its scale while the attraction is exaggerated
+HOMOTOPY_ENDS = 1e-6, 1  # relative fall in one iteration at which [PH] 3.4 goes on to the next strength
+MOMENTUM_ENDS = 1e-2, 50
+SEARCH_ENDS = 1e-4, 10
+PAIRS, PAIRS_BESIDE_SPECTRAL = 100, 10  # of L-BFGS, which has less to learn where the spectral direction comes first
+
+
+def decided_values(
+    asked: "Parameters", method: str, n_points: int | None, distinct_points: int | None
+) -> dict[str, dict[str, Any]]:
+    """Return values for all that was left open; what was asked stays as it is."""
+    n_neighbors, perplexity = decided_neighbors(asked, n_points)
+    most = LANDMARKS if distinct_points is None else min(LANDMARKS, distinct_points)
+    n_landmarks = asked.landmarks.n_landmarks or max(2, most)
+    components = asked.landmark_embedding.n_components
+    if components is None:
+        clusters = min(asked.clustering.n_clusters, n_landmarks - 1)  # one eigenvector more is the constant one
+        components = clusters if method == "spectral-clustering" else COMPONENTS
+    landmark_neighbors = asked.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks)
+    decided: dict[str, dict[str, Any]] = {
+        "neighbors": {"n_neighbors": n_neighbors},
+        "affinities": {"perplexity": perplexity},
+        "landmarks": {"n_landmarks": n_landmarks},
+        "landmark_weights": {"n_neighbors": landmark_neighbors},
+        "landmark_embedding": {"n_components": components},
+        "embedding": {"residual": decided_residual(asked.embedding, method)},
+    }
+    if method in OBJECTIVES:
+        decided["layout"] = decided_layout(asked.layout, method)
+    return decided
+
+
+def decided_neighbors(asked: "Parameters", n_points: int | None) -> tuple[int, float]:
+    """Return the neighbours a point and the perplexity: each follows the other, and the points where these are few."""
+    n_neighbors, perplexity = asked.neighbors.n_neighbors, asked.affinities.perplexity
+    most = None if n_points is None else n_points - 1
+    if perplexity is None:
+        reach = most if n_neighbors is None else n_neighbors
+        third = PERPLEXITY if reach is None else reach / NEIGHBORS_PER_PERPLEXITY
+        perplexity = float(min(PERPLEXITY, max(LEAST_PERPLEXITY, third)))
+    if n_neighbors is None:
+        wanted = round(NEIGHBORS_PER_PERPLEXITY * perplexity)
+        n_neighbors = max(1, wanted if most is None else min(wanted, most))
+    # Other affinities have none; the number that stands for none is the same whatever the neighbours.
+    return n_neighbors, perplexity if asked.affinities.kind == "entropic" else PERPLEXITY
+
+
+def decided_residual(asked: EmbeddingParams, method: str) -> float:
+    """Return the residual to which the embedding is refined; that of a solver that refines nothing stands for none."""
+    if asked.residual is not None:
+        return asked.residual
+    return START_RESIDUAL if asked.by_passes and method in OBJECTIVES else RESIDUAL
+
+
+def decided_layout(asked: LayoutParams, method: str) -> dict[str, Any]:
+    """Return the descent of a method; None stays where its direction has no use for a number."""
+    objective = OBJECTIVES[method]
+    direction = objective.direction if asked.direction == "auto" else asked.direction
+    momentum, followed = direction == "momentum", asked.homotopy > 1
+    usual = (objective.exaggeration, objective.exaggerated_iterations) if momentum and not followed else (1.0, 0)
+    converged, window = HOMOTOPY_ENDS if followed else MOMENTUM_ENDS if momentum else SEARCH_ENDS
+    decided = {
+        "strength": objective.strength,
+        "start_deviation": MOMENTUM_START if momentum else SEARCH_START,
+        "exaggeration": usual[0],
+        "exaggerated_iterations": usual[1],
+        "converged": converged,
+        "window": window,
+        "pairs": {"l-bfgs": PAIRS, "spectral+l-bfgs": PAIRS_BESIDE_SPECTRAL}.get(direction),
+    }
+    if momentum:
+        decided["momentum"] = MOMENTUM
+        decided["exaggerated_momentum"] = EXAGGERATED_MOMENTUM if asked.momentum is None else asked.momentum
+    given = {name: getattr(asked, name) for name in decided}
+    open_values = {name: value for name, value in decided.items() if given[name] is None}
+    return {"objective": method, "direction": direction, **open_values}

@@ -1,0 +1,233 @@
+"""Which parameters act: a table of what each of the others needs.
+
+A note tells of a parameter that was set and cannot act, and no key holds it: one file of parameters serves several
+methods and any number of points. Where a parameter asks for what another one rules out, as an exaggeration for no
+iterations, both are refused.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from scalemani.errors import ConfigError
+from scalemani.params.parameters import Parameters, names_of_parameters
+
+POINTS = "the number of points"
+
+
+@dataclass(frozen=True)
+class Situation:
+    """What decides which parameters act.
+
+    `params` are resolved; `stages` those that are run; `placed_by_landmarks` says whether new points are;
+    `neighbors` and `repulsion` are the methods that are used, whatever was asked for; None where there is none.
+    """
+
+    method: str
+    params: Parameters
+    asked: Parameters
+    n_points: int
+    stages: frozenset[str]
+    placed_by_landmarks: bool
+    neighbors: str
+    repulsion: str | None = None
+
+    def value(self, name: str) -> Any:
+        """Return the value of a parameter that is in use."""
+        used = {"neighbors.method": self.neighbors, "layout.repulsion": self.repulsion, POINTS: self.n_points}
+        return used[name] if name in used else self.params.value(name)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Parameters that act only where another has some of its values.
+
+    `names` of the parameters, and `on`, that of the other; `needs` says in words what it has to be and `holds` finds
+    out. `refused` where the two contradict each other.
+    """
+
+    names: tuple[str, ...]
+    on: str
+    needs: str
+    holds: Callable[[Situation], bool]
+    refused: bool = False
+
+
+def one_of(*values: Any, names: tuple[str, ...], on: str, refused: bool = False) -> Condition:
+    """Return the condition that a parameter has one of some values."""
+    return Condition(names, on, " or ".join(map(str, values)), lambda here: here.value(on) in values, refused)
+
+
+def of_stage(stage: str, *names: str) -> tuple[str, ...]:
+    """Return the names that a stage's parameters have on the command line."""
+    return tuple(f"{stage}.{name}" for name in names)
+
+
+ENTROPIC = of_stage("affinities", "solver", "order", "tolerance")
+SEARCHED = ("partition", "pynndescent")
+ROUNDS = of_stage("neighbors", "recall", "max_rounds", "sampled_queries", "later_candidates", "first_candidates")
+ROUNDS += of_stage("neighbors", "most_visited", "most_listed", "rounding_share", "close_share")
+ROUNDS += of_stage("neighbors", "few_candidates", "nearby_cells", "nearby_per_probe")
+CELLS = of_stage("neighbors", "n_probes", "few_points", "few_probes", "many_probes", "more_probes")
+SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
+
+CONDITIONS = (
+    one_of(*SEARCHED, names=ROUNDS, on="neighbors.method"),
+    one_of("partition", names=CELLS, on="neighbors.method"),
+    Condition(
+        ("neighbors.few_points", "neighbors.few_probes", "neighbors.many_probes", "neighbors.more_probes"),
+        "neighbors.n_probes",
+        "none",
+        lambda here: here.params.neighbors.n_probes is None,
+    ),
+    Condition(
+        ("neighbors.exact_below",),
+        "neighbors.method",
+        "auto",
+        lambda here: here.asked.neighbors.method == "auto",
+    ),
+    Condition(
+        ("neighbors.few_candidates",),
+        "neighbors.n_neighbors",
+        "of neighbors.few_neighbors at most",
+        lambda here: here.params.n_neighbors <= here.params.neighbors.few_neighbors,
+    ),
+    Condition(
+        ("neighbors.first_candidates", "neighbors.later_candidates", "neighbors.more_probes"),
+        "neighbors.n_neighbors",
+        "above neighbors.few_neighbors",
+        lambda here: here.params.n_neighbors > here.params.neighbors.few_neighbors,
+    ),
+    Condition(
+        ("neighbors.few_probes",),
+        POINTS,
+        "of neighbors.few_points at most",
+        lambda here: here.n_points <= here.params.neighbors.few_points,
+    ),
+    Condition(
+        ("neighbors.many_probes",),
+        POINTS,
+        "above neighbors.few_points",
+        lambda here: here.n_points > here.params.neighbors.few_points,
+    ),
+    Condition(
+        ("affinities.perplexity",),
+        "affinities.kind",
+        "entropic",
+        lambda here: here.params.affinities.kind == "entropic" or here.asked.neighbors.n_neighbors is None,
+    ),
+    one_of("entropic", names=ENTROPIC, on="affinities.kind"),
+    one_of("gaussian", names=("affinities.sigma",), on="affinities.kind"),
+    one_of("self-tuning", names=("affinities.bandwidth_neighbor",), on="affinities.kind"),
+    one_of(
+        "connect",
+        names=("components.queries_per_component", "components.most_queries", "components.least_bridge_weight"),
+        on="components.disconnected",
+    ),
+    one_of(
+        "kmeans",
+        "kmeans++",
+        "kmeans++ seeding",
+        "minmax",
+        names=("landmarks.sample_points",),
+        on="landmarks.method",
+    ),
+    one_of(
+        "refine",
+        "lll+refine",
+        names=("embedding.residual", "embedding.max_passes", "embedding.float32_reaches"),
+        on="embedding.solver",
+    ),
+    one_of("momentum", names=("layout.momentum", "layout.exaggerated_momentum"), on="layout.direction"),
+    one_of(*SPECTRAL_DIRECTIONS, names=("layout.kappa",), on="layout.direction"),
+    one_of("l-bfgs", "spectral+l-bfgs", names=("layout.pairs",), on="layout.direction"),
+    one_of(1, names=("layout.exaggeration", "layout.exaggerated_iterations"), on="layout.homotopy", refused=True),
+    Condition(
+        ("layout.exaggeration", "layout.exaggerated_momentum"),
+        "layout.exaggerated_iterations",
+        "above 0",
+        lambda here: here.params.layout.exaggerated_iterations != 0,
+        refused=True,
+    ),
+    Condition(
+        ("layout.exaggerated_iterations", "layout.exaggerated_momentum"),
+        "layout.exaggeration",
+        "above 1",
+        lambda here: here.params.layout.exaggeration != 1,
+        refused=True,
+    ),
+    Condition(("layout.least_strength",), "layout.homotopy", "above 1", lambda here: here.params.layout.homotopy > 1),
+    Condition(("layout.window",), "layout.converged", "above 0", lambda here: here.params.layout.converged != 0),
+    Condition(
+        ("layout.converged", "layout.window"),
+        "layout.max_iterations",
+        "above layout.exaggerated_iterations",
+        lambda here: here.params.layout.max_iterations > (here.params.layout.exaggerated_iterations or 0),
+    ),
+    Condition(("layout.coarsest",), "layout.schedule", "above 0", lambda here: here.params.layout.schedule > 0),
+    Condition(("layout.exact_up_to",), "layout.repulsion", "auto", lambda here: here.asked.layout.repulsion == "auto"),
+    one_of(
+        "grid",
+        "barnes-hut",
+        "fgt",
+        names=("layout.tolerance", "layout.schedule", "layout.coarsest"),
+        on="layout.repulsion",
+    ),
+    Condition(
+        ("layout.objective",),
+        "layout.objective",
+        "that of the method",
+        lambda here: here.asked.layout.objective in (None, here.method),
+        refused=True,
+    ),
+)
+
+
+def acting(here: Situation) -> tuple[Parameters, tuple[str, ...]]:
+    """Return what was asked for without the parameters that cannot act, and a note on each of these that was set.
+
+    Raises ConfigError for those that other parameters keep from acting.
+    """
+    kept = here.asked
+    notes: list[str] = []
+    refusals: list[str] = []
+    for name in names_of_parameters():
+        why = why_idle(name, here)
+        if why is None:
+            continue
+        stage, _, parameter = name.partition(".")
+        kept = kept.with_values({stage: {parameter: Parameters().value(name)}})
+        if here.asked.value(name) == kept.resolved(here.method, here.n_points).value(name):
+            continue
+        text, refused = why
+        (refusals if refused else notes).append(f"{name}={here.asked.value(name)} has no effect: {text}")
+    if refusals:
+        raise ConfigError("; ".join(refusals))
+    return kept, tuple(notes)
+
+
+def why_idle(name: str, here: Situation) -> tuple[str, bool] | None:
+    """Return why a parameter does not act and whether that is refused; None where it acts or was not set."""
+    if here.asked.value(name) == Parameters().value(name):
+        return None
+    if not reached(name, here):
+        return f"no stage of {here.method} with embedding.solver={here.params.embedding.solver} reads it", False
+    for condition in CONDITIONS:
+        if name in condition.names and not condition.holds(here):
+            return (
+                f"it takes {condition.on} {condition.needs}, which is {here.value(condition.on)} here",
+                condition.refused,
+            )
+    return None
+
+
+def reached(name: str, here: Situation) -> bool:
+    """Return whether a stage that is run, or the placement of new points, reads a parameter."""
+    stage = name.partition(".")[0]
+    if name == "affinities.perplexity" and here.asked.neighbors.n_neighbors is None:
+        return True
+    if stage == "landmark_weights" and here.placed_by_landmarks:
+        return True
+    if stage in ("landmark_embedding", "embedding"):
+        return "embedding" in here.stages
+    return stage == "seed" or stage in here.stages

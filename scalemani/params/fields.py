@@ -1,0 +1,28 @@
+"""The kinds of values that parameters take, and what makes a class a table of parameters that checks itself."""
+
+import dataclasses
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+
+Count = Annotated[int, Field(ge=1)]
+CountOrZero = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0)]
+PositiveOrZero = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(gt=0, le=1)]
+Part = Annotated[float, Field(gt=0, lt=1)]
+PartOrZero = Annotated[float, Field(ge=0, lt=1)]
+
+parameters = functools.partial(
+    dataclass, frozen=True, kw_only=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
+)
+fields_of: Callable[[Any], Any] = dataclasses.fields  # pydantic's dataclasses are dataclasses, which mypy cannot tell
+values_of: Callable[[Any], dict[str, Any]] = dataclasses.asdict
+
+
+def names_of(table: Any) -> list[str]:
+    """Return the names of a table's parameters, in their order."""
+    return [field.name for field in fields_of(table)]

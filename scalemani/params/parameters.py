@@ -1,0 +1,151 @@
+"""The parameters of all stages together."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from scalemani.errors import ConfigError, nearest_name
+from scalemani.objectives import objective_of
+from scalemani.params import tuned
+from scalemani.params.by_stage import (
+    AffinitiesParams,
+    ClusteringParams,
+    ComponentsParams,
+    EmbeddingParams,
+    LandmarkEmbeddingParams,
+    LandmarksParams,
+    LandmarkWeightsParams,
+    LayoutParams,
+    NeighborsParams,
+    PartitionParams,
+    ReducedParams,
+    SymmetricAffinitiesParams,
+)
+from scalemani.params.defaults import (
+    COMPONENTS,
+    LANDMARK_NEIGHBORS,
+    LANDMARKS,
+    NEIGHBORS_PER_PERPLEXITY,
+    PERPLEXITY,
+    RESIDUAL,
+    decided_values,
+)
+from scalemani.params.fields import fields_of, names_of, parameters, values_of
+from scalemani.params.parsing import checked, replaced
+
+
+@parameters()
+class Parameters:
+    """The parameters of all stages, and the seed of every random draw."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    partition: PartitionParams = PartitionParams()
+    neighbors: NeighborsParams = NeighborsParams()
+    affinities: AffinitiesParams = AffinitiesParams()
+    components: ComponentsParams = ComponentsParams()
+    symmetric_affinities: SymmetricAffinitiesParams = SymmetricAffinitiesParams()
+    landmarks: LandmarksParams = LandmarksParams()
+    landmark_weights: LandmarkWeightsParams = LandmarkWeightsParams()
+    reduced: ReducedParams = ReducedParams()
+    landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
+    embedding: EmbeddingParams = EmbeddingParams()
+    clustering: ClusteringParams = ClusteringParams()
+    layout: LayoutParams = LayoutParams()
+
+    @property
+    def perplexity(self) -> float:
+        """The perplexity: as asked, or 30."""
+        return self.affinities.perplexity or PERPLEXITY
+
+    @property
+    def n_neighbors(self) -> int:
+        """The neighbours a point: as asked, or three times the perplexity."""
+        return self.neighbors.n_neighbors or round(NEIGHBORS_PER_PERPLEXITY * self.perplexity)
+
+    @property
+    def n_components(self) -> int:
+        """The dimensions of the embedding: as asked, or two."""
+        return self.landmark_embedding.n_components or COMPONENTS
+
+    @property
+    def n_landmarks(self) -> int:
+        """The landmarks: as asked, or 1,000."""
+        return self.landmarks.n_landmarks or LANDMARKS
+
+    @property
+    def landmark_neighbors(self) -> int:
+        """The landmarks a point is made of: as asked, or five."""
+        return self.landmark_weights.n_neighbors or LANDMARK_NEIGHBORS
+
+    @property
+    def residual(self) -> float:
+        """The residual to which the embedding is refined: as asked, or 1e-3."""
+        return self.embedding.residual or RESIDUAL
+
+    @property
+    def strength(self) -> float:
+        """The weight of the repulsion: as asked, or that of the objective."""
+        return self.layout.strength or objective_of(str(self.layout.objective)).strength
+
+    def resolved(self, method: str, n_points: int | None = None, distinct_points: int | None = None) -> "Parameters":
+        """Return a copy in which what was left open is decided, by the method and the points where these are few.
+
+        Parameters
+        ----------
+        method : one of `scalemani.routes.ROUTES`
+        n_points, distinct_points : points, and those with coordinates of their own; None: more than any default needs
+        """
+        return self.with_values(decided_values(self, method, n_points, distinct_points))
+
+    def with_values(self, values: Mapping[str, Any]) -> "Parameters":
+        """Return a copy with values replaced: {"seed": 1, "neighbors": {"n_neighbors": 15}, ...}.
+
+        Raises ConfigError for an unknown stage or parameter, with the nearest name, and for a value not allowed.
+        """
+        groups = {name: getattr(self, name) for name in names_of(self)}
+        for name, value in values.items():
+            if name not in groups:
+                raise ConfigError(f"unknown stage {name!r}: {nearest_name(name, groups)}")
+            if name == "seed":
+                groups[name] = value
+            elif isinstance(value, Mapping):
+                groups[name] = replaced(name, groups[name], value)
+            else:
+                raise ConfigError(f"{name} takes a table of parameters, got {value!r}")
+        return checked("", Parameters, groups)
+
+    def value(self, name: str) -> Any:
+        """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""
+        stage, _, parameter = name.partition(".")
+        return getattr(getattr(self, stage), parameter) if parameter else getattr(self, stage)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all parameters as plain values."""
+        return values_of(self)
+
+    def of_stage(self, stage: str) -> dict[str, Any]:
+        """Return the parameters of a stage that its key holds: all but tuned numbers that are at their defaults."""
+        table = getattr(self, stage, None)
+        if table is None:
+            return {}
+        return {
+            field.name: getattr(table, field.name)
+            for field in fields_of(table)
+            if field.name not in TUNED.get(stage, ()) or getattr(table, field.name) != field.default
+        }
+
+
+def names_of_parameters() -> list[str]:
+    """Return the names that all parameters have on the command line: `seed`, then `stage.parameter`."""
+    stages = [name for name in names_of(Parameters()) if name != "seed"]
+    return ["seed", *(f"{stage}.{name}" for stage in stages for name in names_of(getattr(Parameters(), stage)))]
+
+
+# The tuned numbers of each stage.
+TUNED: dict[str, frozenset[str]] = {
+    stage: frozenset(names_of(base))
+    for stage in names_of(Parameters())
+    for base in type(getattr(Parameters(), stage)).__mro__
+    if base.__module__ == tuned.__name__
+}

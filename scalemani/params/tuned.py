@@ -1,0 +1,100 @@
+"""Numbers that were tuned once and that few have a reason to change, each a parameter of its stage all the same.
+
+A stage's key holds a tuned number only where it differs from the default here, so that a number can be added without
+taking what is stored from anybody. Whoever changes a default raises the version of the stage in `scalemani.routes`:
+`tests/params/test_tuned.py` holds the two together.
+"""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from scalemani.params.fields import Count, CountOrZero, Part, PartOrZero, Positive, Share, parameters
+
+
+@parameters()
+class PartitionTuning:
+    """Principal axes are computed of `most_basis_rows` points at most.
+
+    More would not move the axes by anything that matters for choosing candidates.
+    """
+
+    most_basis_rows: Count = 10_000
+
+
+@parameters()
+class NeighborsTuning:
+    """The search for neighbours; chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
+
+    `method` auto looks at every pair up to `exact_below` points, where that is quicker than anything that has to be
+    trained. A point visits `few_probes` cells where there are no more than `few_points` points, else `many_probes`, and
+    `more_probes` beyond where lists are longer than `few_neighbors`: they spare a second round. The cells nearest to a
+    point are looked for among the `nearby_cells` nearest to its own: 0.992 of the 10 nearest of 1,700 are among 256.
+    Where more than a few cells are visited, they are looked for among `nearby_per_probe` times as many.
+
+    Exact distances are computed of k times `few_candidates` points where lists are no longer than `few_neighbors`;
+    beyond of k times `first_candidates` in the first round and `later_candidates` in the others. A later round looks at
+    the first `most_listed` neighbours of each of the `most_visited` nearest neighbours. Sketches are rounded to bytes
+    where that moves a distance by at most the share `rounding_share` of what the closest `close_share` of points have
+    to their last neighbour.
+    """
+
+    exact_below: CountOrZero = 20_000
+    few_points: CountOrZero = 100_000
+    few_probes: Count = 3
+    many_probes: Count = 8
+    more_probes: CountOrZero = 2
+    nearby_cells: Count = 256
+    nearby_per_probe: Count = 4
+    few_neighbors: CountOrZero = 30
+    few_candidates: Annotated[float, Field(ge=1)] = 2.0
+    first_candidates: Annotated[float, Field(ge=1)] = 1.7
+    later_candidates: Annotated[float, Field(ge=1)] = 1.0
+    most_visited: Count = 30
+    most_listed: Count = 45
+    rounding_share: PartOrZero = 0.08
+    close_share: Share = 0.1
+
+
+@parameters()
+class ComponentsTuning:
+    """Bridges between components are looked for from points of each.
+
+    `queries_per_component` points, or fewer where these would be more than `most_queries` in all. A bridge weighs at
+    least `least_bridge_weight` of the mean affinity of its ends: it must hold in float32.
+    """
+
+    queries_per_component: Count = 64
+    most_queries: Count = 8192
+    least_bridge_weight: Part = 1e-3
+
+
+@parameters()
+class EmbeddingTuning:
+    """Vectors are refined in float32 where `residual` is at least `float32_reaches`, else in float64."""
+
+    float32_reaches: Part = 4e-6
+
+
+@parameters()
+class ClusteringTuning:
+    """k-means over all points ends when no centre moves by more than `settled`, or after `most_passes` passes."""
+
+    settled: Positive = 1e-6
+    most_passes: Count = 100
+
+
+@parameters()
+class LayoutTuning:
+    """The start of a descent and the sums of its repulsion.
+
+    A little noise, `jitter` of the start's deviation, parts points that would otherwise stay together. `repulsion` auto
+    sums exactly up to `exact_up_to` points: beyond, the mesh is quicker at every tolerance that it meets. A `schedule`
+    begins at the error `coarsest`. A homotopy begins at `least_strength` of the strength asked for: 1e-4 to 1e2 in [PH]
+    3.4.
+    """
+
+    jitter: Positive = 1e-4
+    exact_up_to: CountOrZero = 2000
+    coarsest: Part = 0.1
+    least_strength: Part = 1e-6

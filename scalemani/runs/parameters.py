@@ -1,0 +1,104 @@
+"""The parameters of a run: what is open is decided, what cannot act is left out, what the data cannot serve refused."""
+
+from collections.abc import Collection
+
+from scalemani.chunked.work import Dimensions
+from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.errors import ConfigError, DataError
+from scalemani.objectives import objective_of
+from scalemani.params import Parameters, Situation, acting
+from scalemani.routes import route
+from scalemani.survey import Survey
+
+MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
+
+
+def decided(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
+    """Return the parameters that a run uses, and notes on those that were set and have no effect."""
+    n_points = found.dimensions.n_points
+    params = asked.resolved(method, n_points, found.distinct_points)
+    stages = frozenset(stage.name for stage in route(method, params.embedding.solver))
+    repulsion = repulsion_method(params, n_points) if "layout" in stages else None
+    here = Situation(
+        method=method,
+        asked=asked,
+        params=params,
+        n_points=n_points,
+        stages=stages,
+        placed_by_landmarks="landmarks" in stages and "layout" not in stages,
+        neighbors=params.neighbors.method_for(n_points),
+        repulsion=repulsion,
+    )
+    kept, notes = acting(here)
+    return kept.resolved(method, n_points, found.distinct_points), notes
+
+
+def repulsion_method(params: Parameters, n_points: int) -> str:
+    """Return how the repulsion of a descent is summed."""
+    asked, kernel = params.layout, objective_of(str(params.layout.objective)).kernel
+    return chosen_method(asked.repulsion, kernel, n_points, params.n_components, asked.exact_up_to)
+
+
+def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:
+    """Refuse parameters that the data cannot serve, before any work; those of stages that are not run do not matter."""
+    n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
+    if n_points < 3:
+        raise DataError(f"points has {n_points} rows, at least 3 are needed: give more points")
+    if n_points > MOST_POINTS:
+        raise DataError(f"points has {n_points} rows, at most {MOST_POINTS} can be embedded at once: give fewer points")
+    if k >= n_points:
+        raise DataError(
+            f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller "
+            "neighbors.n_neighbors or affinities.perplexity"
+        )
+    if "affinities" in stages:
+        check_affinities(params)
+    if "landmarks" in stages:
+        check_landmarks(params, n_points)
+    if "embedding" in stages and params.n_components >= n_points:
+        raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
+    if "layout" in stages:
+        check_layout(params, n_points)
+    if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
+        raise ConfigError(
+            f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
+            f"{params.clustering.n_clusters}"
+        )
+
+
+def check_layout(params: Parameters, n_points: int) -> None:
+    """Refuse ways to sum the repulsion that serve neither the kernel nor the dimensions nor the tolerance."""
+    kernel = objective_of(str(params.layout.objective)).kernel
+    make_repulsion(repulsion_method(params, n_points), kernel, params.layout.tolerance)
+
+
+def check_affinities(params: Parameters) -> None:
+    """Refuse a perplexity or bandwidth that the neighbours cannot serve."""
+    k, perplexity = params.n_neighbors, params.perplexity
+    if params.affinities.kind == "entropic" and perplexity >= k:
+        raise ConfigError(
+            f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "
+            "perplexity are usual"
+        )
+    if params.affinities.kind == "self-tuning" and params.affinities.bandwidth_neighbor > k:
+        raise ConfigError(
+            f"affinities.bandwidth_neighbor must be at most n_neighbors (k={k}), "
+            f"got {params.affinities.bandwidth_neighbor}"
+        )
+
+
+def check_landmarks(params: Parameters, n_points: int) -> None:
+    """Refuse numbers of landmarks, of their neighbours and of components that do not fit each other or the points."""
+    n_landmarks = params.n_landmarks
+    if n_landmarks > n_points:
+        raise ConfigError(f"landmarks.n_landmarks must be at most N={n_points}, got {n_landmarks}")
+    if params.landmark_neighbors > n_landmarks:
+        raise ConfigError(
+            f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
+            f"got {params.landmark_neighbors}"
+        )
+    if params.embedding.by_landmarks and params.n_components >= n_landmarks:
+        raise ConfigError(
+            f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "
+            f"{params.n_components}; landmarks.n_landmarks must be at least {params.n_components + 1}"
+        )

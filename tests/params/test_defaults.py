@@ -1,0 +1,188 @@
+"""Every default is decided once: estimators, functions and the command line have those of the tables of parameters."""
+
+import dataclasses
+import inspect
+
+import numpy as np
+import pytest
+
+import scalemani as sm
+from scalemani.cli.options import Options
+from scalemani.errors import ConfigError
+from scalemani.estimators.fitting import Embedder
+from scalemani.estimators.parameters import PARAMETERS, RESOURCES, TUNING, parameters_of
+from scalemani.kernels.affinities.orders import ORDERS
+from scalemani.kernels.affinities.root_finders import SOLVERS
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
+from scalemani.objectives import OBJECTIVES
+from scalemani.params import TUNED, Parameters, names_of_parameters
+from scalemani.params.by_stage import AffinitiesParams, LandmarksParams
+from scalemani.routes import ROUTES
+from scalemani.workers.executor import Executor
+
+SPECTRAL = {"laplacian-eigenmaps": sm.LaplacianEigenmaps, "spectral-clustering": sm.SpectralClustering}
+ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()}}
+# Of the functions in memory, by the parameter of runs that they stand for; what they have beside is data.
+FUNCTIONS = {
+    sm.knn_graph: {
+        **{name: PARAMETERS[name] for name in ("n_neighbors", "recall", "n_probes", "max_rounds", "sampled_queries")},
+        **{name: PARAMETERS[name] for name in ("sketch_dimensions", "cell_points", "cell_sample")},
+        "method": "neighbors.method",
+    },
+    sm.entropic_affinities: {
+        "perplexity": "affinities.perplexity",
+        "solver": "affinities.solver",
+        "order": "affinities.order",
+        "tol": "affinities.tolerance",
+    },
+    sm.select_landmarks: {"method": "landmarks.method", "sample_points": "landmarks.sample_points"},
+    sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
+    sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
+    sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},
+    sm.repulsion_bound: {"tolerance": "layout.tolerance"},
+    sm.objective: {"strength": "layout.strength", "repulsion": "layout.repulsion", "tolerance": "layout.tolerance"},
+}
+# Defaults that are no parameters of runs: data, and what a function is about.
+OTHERS = {
+    "random_state": 0,
+    "indices": None,
+    "kernel": "student",
+    "theta": None,
+    TUNING: None,
+    **dict.fromkeys(RESOURCES),
+}
+
+
+NOT_OF_RUNS = {(sm.objective, "method"), (sm.repulsion, "order"), (sm.repulsion_bound, "order")}
+
+
+def defaults_of(function) -> dict[str, object]:
+    """Return the defaults of a signature."""
+    found = inspect.signature(function).parameters.values()
+    return {parameter.name: parameter.default for parameter in found if parameter.default is not parameter.empty}
+
+
+def same_default(name: str, value: object, method: str) -> bool:
+    """Return whether a default is that of the tables: as it stands there, or what is made of it for many points."""
+    return value == Parameters().value(name) or value == Parameters().resolved(method).value(name)
+
+
+def test_there_is_an_estimator_for_every_method_that_embeds():
+    assert {*ESTIMATORS, "knn-graph"} == set(ROUTES)
+    assert {method: estimator._method for method, estimator in ESTIMATORS.items()} == {
+        name: name for name in ESTIMATORS
+    }
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_an_estimator_has_the_defaults_of_the_command_line(method):
+    defaults = defaults_of(ESTIMATORS[method])
+    for name, value in defaults.items():
+        if name in PARAMETERS and name != "random_state":
+            assert same_default(PARAMETERS[name], value, method), name
+        else:
+            assert value == OTHERS[name], name
+    asked = parameters_of(ESTIMATORS[method]().get_params())
+    assert asked.resolved(method, 10**6) == Parameters().resolved(method, 10**6)
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_an_estimator_takes_every_parameter_of_its_stages(method):
+    read = {stage.name for stage in ROUTES[method]} | {"landmark_embedding", "seed"}
+    wanted = {name for name in names_of_parameters() if name.partition(".")[0] in read}
+    tuned = {f"{stage}.{name}" for stage, names in TUNED.items() for name in names}
+    taken = {PARAMETERS[name] for name in defaults_of(ESTIMATORS[method]) if name in PARAMETERS}
+    assert taken == wanted - tuned - {"layout.objective"}
+
+
+@pytest.mark.parametrize("method", ESTIMATORS)
+def test_parameters_of_an_estimator_are_named_but_the_first(method):
+    kinds = [parameter.kind for parameter in inspect.signature(ESTIMATORS[method]).parameters.values()]
+    assert set(kinds[1:]) == {inspect.Parameter.KEYWORD_ONLY}
+
+
+def test_names_in_python_and_on_the_command_line_go_one_to_one():
+    assert len(set(PARAMETERS.values())) == len(PARAMETERS)
+    assert set(PARAMETERS.values()) <= set(names_of_parameters())
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
+def test_a_function_has_the_defaults_of_the_command_line(function):
+    names, method = FUNCTIONS[function], "elastic-embedding" if function is sm.objective else "knn-graph"
+    for name, value in defaults_of(function).items():
+        if name in names:
+            assert same_default(names[name], value, method), name
+        elif (function, name) not in NOT_OF_RUNS:
+            assert value == OTHERS[name], name
+
+
+def test_every_public_function_is_looked_at():
+    public = [getattr(sm, name) for name in sm.__all__]
+    functions = {one for one in public if inspect.isfunction(one)}
+    exempt = {sm.open_run, sm.reduce_laplacian, sm.symmetric_affinities}
+    assert functions - exempt == set(FUNCTIONS)
+    assert not any(value is not None for function in exempt for value in defaults_of(function).values())
+    assert {one for one in public if inspect.isclass(one) and issubclass(one, Embedder)} == set(ESTIMATORS.values())
+
+
+def test_options_of_the_command_line_have_the_defaults_of_the_executor():
+    options = {field.name: field.default for field in dataclasses.fields(Options)}
+    executor = Executor()
+    assert (options["memory"], options["tls"], options["wait"]) == (executor.memory, executor.tls, executor.wait)
+    assert options["workers"] is None  # which is as many as the executor has of its own
+    assert (options["scheduler"], executor.scheduler) == ("threads", None)  # two words for the same
+    assert options["method"] in ROUTES
+
+
+def test_the_names_of_methods_are_those_of_the_kernels():
+    def allowed(table, name):
+        return set(table.__annotations__[name].__args__)
+
+    assert allowed(AffinitiesParams, "solver") == set(SOLVERS)
+    assert allowed(AffinitiesParams, "order") == set(ORDERS)
+    assert allowed(LandmarksParams, "method") == set(LANDMARK_METHODS)
+
+
+@pytest.mark.parametrize("method", ROUTES)
+def test_what_was_decided_is_decided_for_good(method):
+    for n_points in (None, 3, 40, 5000):
+        once = Parameters().resolved(method, n_points, n_points)
+        assert once.resolved(method, n_points, n_points) == once
+
+
+@pytest.mark.parametrize(("n_points", "k", "perplexity"), [(3, 2, 1.5), (4, 3, 1.5), (31, 30, 10.0), (95, 90, 30.0)])
+def test_neighbours_and_perplexity_follow_few_points(n_points, k, perplexity):
+    params = Parameters().resolved("t-sne", n_points)
+    assert (params.n_neighbors, params.perplexity) == (k, pytest.approx(perplexity))
+
+
+def test_neighbours_and_perplexity_follow_each_other():
+    def followed(**values):
+        params = Parameters().with_values({name: values[name] for name in values}).resolved("t-sne", 1000)
+        return params.n_neighbors, params.perplexity
+
+    assert followed() == (90, 30.0)
+    assert followed(neighbors={"n_neighbors": 12}) == (12, 4.0)
+    assert followed(affinities={"perplexity": 7.5}) == (22, 7.5)
+    assert followed(affinities={"perplexity": 400.0}) == (999, 400.0)
+    assert followed(neighbors={"n_neighbors": 12}, affinities={"perplexity": 7.0}) == (12, 7.0)
+    assert followed(neighbors={"n_neighbors": 12}, affinities={"kind": "gaussian"}) == (12, 30.0)
+
+
+def test_a_descent_starts_from_a_rougher_embedding_in_both_faces():
+    for solver, residual in (("refine", 1e-2), ("lll+refine", 1e-2), ("lll", 1e-3)):
+        asked = Parameters().with_values({"embedding": {"solver": solver}})
+        assert asked.resolved("t-sne").residual == residual
+        assert asked.resolved("laplacian-eigenmaps").residual == 1e-3
+
+
+def test_tuned_numbers_are_taken_by_name():
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    asked = parameters_of({"tuning": {"neighbors.nearby_cells": 512, "layout.jitter": 1e-3}})
+    assert (asked.neighbors.nearby_cells, asked.layout.jitter) == (512, 1e-3)
+    with pytest.raises(ConfigError, match=r"tuning has no 'neighbors.recall': it takes clustering.most_passes"):
+        sm.TSNE(tuning={"neighbors.recall": 0.9}).fit(points)
+    with pytest.raises(ConfigError, match=r"neighbors.nearby_cells must be >= 1, got 0"):
+        sm.knn_graph(points, tuning={"neighbors.nearby_cells": 0})
+    with pytest.raises(ConfigError, match="tuning takes numbers by name"):
+        sm.LaplacianEigenmaps(tuning=512).fit(points)
