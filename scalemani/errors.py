@@ -1,7 +1,9 @@
 """What can go wrong, by what the user can do about it: every message says what came, what is allowed, what to do."""
 
 import difflib
+import inspect
 import re
+import warnings
 from collections.abc import Iterable
 
 
@@ -97,6 +99,26 @@ class ConvergenceError(NumericalError):
 
 class RankError(NumericalError):
     """A matrix without the rank that the method needs."""
+
+
+class ScalemaniWarning(UserWarning):
+    """Something about a result that whoever uses it should know."""
+
+
+class ShortfallWarning(ScalemaniWarning):
+    """A result that falls short of what was asked for: a residual, a recall, an error, a descent cut short."""
+
+
+WARNINGS: dict[str, type[ScalemaniWarning]] = {kind.__name__: kind for kind in (ScalemaniWarning, ShortfallWarning)}
+PASSED_OVER = ("scalemani", "sklearn", "contextlib")  # packages between who asks for a result and who warns of it
+
+
+def warn(message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+    """Give a Python warning of the line outside this library that led to it."""
+    frame, level = inspect.currentframe(), 1
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in PASSED_OVER:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, kind, stacklevel=level)
 
 
 def nearest_name(name: object, allowed: Iterable[str]) -> str:

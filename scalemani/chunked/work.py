@@ -8,6 +8,7 @@ from typing import Any, TypeVar, TypeVarTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.errors import ScalemaniWarning
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.memory.mapped import MappedArrays, MappedRows, Table
 from scalemani.memory.process import PROCESS, Key
@@ -115,7 +116,8 @@ Combine = Callable[[Any, Any], Any]
 class StageWork:
     """A stage at work: its task, where tasks run, how many at once in all and in one process, and of which batch.
 
-    `points` is what the stage `points` reads; all other stages read groups of the store alone.
+    `points` is what the stage `points` reads; all other stages read groups of the store alone. `warnings` are the kinds
+    and texts of those given so far.
     """
 
     task: StageTask
@@ -124,6 +126,12 @@ class StageWork:
     in_one_process: int = 1
     batch: Batch = field(default_factory=Batch)
     points: PointsInput | None = None
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+        """Say what users of the result should know, and keep it for its record."""
+        self.executor.progress.warn(message, kind)
+        self.warnings.append((kind.__name__, message))
 
     def workspace(self) -> Workspace:
         """Return where kernels work: on this process's threads, with large arrays mapped where memory has no room."""

@@ -142,16 +142,20 @@ def info(
 @app.command()
 def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = False) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr."""
+    from scalemani.cli.summaries import certificate_text
     from scalemani.export import export as export_rows
-    from scalemani.new_points import NewPoints, far_away
+    from scalemani.new_points import NewPoints
     from scalemani.runs.opened import open_run
     from scalemani.sources import open_points
 
     refuse_output_in_input(out, new_points, run)
     placed = NewPoints(open_run(run), open_points(new_points))
     export_rows(placed, out)
-    if len(placed.far_rows):
-        typer.echo(far_away(placed.far_rows, placed.shape[0]), err=True)
+    account = placed.account
+    for message, _ in account.warnings:
+        typer.echo(message, err=True)
+    if account.certificates:
+        typer.echo(f"{account.n_points} points placed: {certificate_text(account.certificates)}")
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """What the commands print: the record of a run, its plan, and how well an embedding keeps labels together."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -35,11 +36,15 @@ def show_records(run: Run) -> None:
     if run.n_input_points > run.dimensions.n_points:
         typer.echo(left_out(run))
     for name, record in ordered_records(run).items():
-        certificates = ", ".join(
-            f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}"
-            for key, value in record["certificates"].items()
-        )
+        certificates = certificate_text(record["certificates"])
         typer.echo(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
+
+
+def certificate_text(certificates: Mapping[str, Any]) -> str:
+    """Return certificates on one line."""
+    return ", ".join(
+        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in certificates.items()
+    )
 
 
 def show_label_accuracy(run: Run, labels: np.ndarray) -> None:

@@ -104,12 +104,14 @@ class Placing:
         self.directions[rows] = directions
         self.slopes[rows] = np.einsum("md,md->m", directions, found.gradients)
 
+    def let_rest(self) -> None:
+        """Leave the points that have arrived where they are."""
+        full = np.sqrt(np.einsum("md,md->m", self.directions[self.moving], self.directions[self.moving]))
+        self.moving = self.moving[(full > SHORTEST_STEP) & (self.lengths[self.moving] > LEAST_LENGTH)]
+
     def step(self) -> None:
         """Move the points that have not arrived, each if its objective falls."""
-        full = np.sqrt(np.einsum("md,md->m", self.directions[self.moving], self.directions[self.moving]))
-        rows = self.moving = self.moving[(full > SHORTEST_STEP) & (self.lengths[self.moving] > LEAST_LENGTH)]
-        if len(rows) == 0:
-            return
+        rows = self.moving
         trial = self.positions[rows] + self.lengths[rows, np.newaxis] * self.directions[rows]
         found = self._problem.evaluate(rows, trial)
         lower = found.values <= self.values[rows] + SUFFICIENT_DECREASE * self.lengths[rows] * self.slopes[rows]
@@ -118,15 +120,28 @@ class Placing:
         np.minimum(self.lengths, 1.0, out=self.lengths)
 
 
-def place_points(problem: PlacementProblem) -> np.ndarray:
-    """Return the positions (M, d) of new points.
+class PlacedPoints(NamedTuple):
+    """Positions (M, d) of new points, whether each has arrived (M,), and how far its objective fell on the way (M,)."""
+
+    positions: np.ndarray
+    arrived: np.ndarray
+    falls: np.ndarray
+
+
+def place_points(problem: PlacementProblem) -> PlacedPoints:
+    """Return where new points come to lie.
 
     A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
     curvature, by steps that are halved until its objective falls.
     """
     placing = Placing(problem)
+    start = placing.values.copy()
+    placing.let_rest()
     for _ in range(MOST_STEPS):
-        placing.step()
         if len(placing.moving) == 0:
             break
-    return placing.positions
+        placing.step()
+        placing.let_rest()
+    arrived = np.ones(len(start), np.bool_)
+    arrived[placing.moving] = False
+    return PlacedPoints(placing.positions, arrived, start - placing.values)

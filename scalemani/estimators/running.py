@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from scalemani.progress.lines import ProgressLogger
+from scalemani.estimators.telling import LoggedProgress
 from scalemani.workers.executor import Executor
 
 
@@ -22,4 +22,4 @@ def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
 
 def executor_for(scheduler: Any, workers: int | None, memory: str | int | None) -> Executor:
     """Return where an estimator's tasks run."""
-    return Executor.asked_for(scheduler, workers, memory, ProgressLogger())
+    return Executor.asked_for(scheduler, workers, memory, LoggedProgress())

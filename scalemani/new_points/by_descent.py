@@ -10,6 +10,7 @@ from scalemani.embeddings.placement import FixedSources, PlacementProblem, place
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.new_points.account import Placed
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.objectives import objective_of
@@ -33,10 +34,10 @@ class PlacedByDescent:
         """The columns D that points must have, and the dimensions d of the embedding."""
         return len(self.index.basis.mean), self.positions.shape[1]
 
-    def place(self, points: np.ndarray) -> np.ndarray:
-        """Return the positions (n, d) of points (n, D); one that equals a training point is placed where that is."""
+    def place(self, points: np.ndarray) -> Placed:
+        """Return points (n, D) placed; one that equals a training point lies where that does, without a descent."""
         if len(points) == 0:
-            return np.empty((0, self.positions.shape[1]))
+            return Placed(np.empty((0, self.positions.shape[1])))
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
         found = self.index.neighbors(points, self.params.n_neighbors)
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params)
@@ -45,12 +46,12 @@ class PlacedByDescent:
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
             fixed = FixedSources(sums, self.positions)
-            placed = place_points(
+            placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
             )
         known = found.distances[:, 0] == 0
         placed[known] = self.positions[found.indices[known, 0]]
-        return placed
+        return Placed(placed, len(points) - int(known.sum()), int(arrived[~known].sum()), float(falls[~known].sum()))
 
 
 def query_affinities(squares: np.ndarray, params: Parameters) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarks
@@ -28,8 +29,8 @@ class PlacedLandmarks(NamedTuple):
         """The columns D that points must have, and the dimensions d of the embedding."""
         return self.prepared.landmarks.shape[1], self.coordinates.shape[1]
 
-    def place(self, points: np.ndarray) -> np.ndarray:
-        """Return the coordinates (n, d) of points (n, D): each row depends on its own point only."""
+    def place(self, points: np.ndarray) -> Placed:
+        """Return points (n, D) placed: each row depends on its own point only."""
         landmarks = self.prepared.landmarks
         placed = np.zeros((len(points), self.coordinates.shape[1]))
         for start in range(0, len(points), ROWS_AT_ONCE):
@@ -39,7 +40,7 @@ class PlacedLandmarks(NamedTuple):
             # Landmark by landmark, so that the order of the sum does not depend on the number of rows.
             for neighbor, weight in zip(indices.T, weights.T, strict=True):
                 placed[start : start + ROWS_AT_ONCE] += weight[:, np.newaxis] * self.coordinates[neighbor]
-        return placed
+        return Placed(placed)
 
 
 def placed_landmarks(run: Run) -> PlacedLandmarks:

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol, TextIO
 
+from scalemani.errors import ScalemaniWarning
 from scalemani.progress.lines import ProgressLines
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ class Progress(Protocol):
         """Note that units were finished."""
 
     def note(self, message: str) -> None:
-        """Show one line."""
+        """Show one line of what is going on."""
+
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+        """Show one line that whoever uses the result should know."""
 
 
 class Silent:
@@ -31,6 +35,9 @@ class Silent:
         """Do nothing."""
 
     def note(self, message: str) -> None:
+        """Do nothing."""
+
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
         """Do nothing."""
 
 

@@ -16,6 +16,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from scalemani.errors import ScalemaniWarning
+
 
 class RateColumn(ProgressColumn):
     """Units a second of the stage at work."""
@@ -62,3 +64,7 @@ class ProgressBars:
     def note(self, message: str) -> None:
         """Print a line above the bars."""
         self._bars.console.print(message, highlight=False, markup=False, soft_wrap=True)
+
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+        """Print a line above the bars."""
+        self.note(message)

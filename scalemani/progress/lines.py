@@ -1,14 +1,14 @@
-"""Lines of progress: written to a stream for a log, or sent to the library's logger."""
+"""Lines of progress, written to a stream: for a log."""
 
-import logging
 import sys
 import threading
 import time
 from types import TracebackType
 from typing import TextIO
 
+from scalemani.errors import ScalemaniWarning
+
 SECONDS_BETWEEN_LINES = 20.0
-logger = logging.getLogger("scalemani")
 
 
 class ProgressLines:
@@ -51,6 +51,10 @@ class ProgressLines:
             self._stream.write(f"{time.strftime('%H:%M:%S')} {message}\n")
             self._stream.flush()
 
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+        """Print one line."""
+        self.note(message)
+
     def _beat(self) -> None:
         while not self._ended.wait(self._seconds):
             if self._stage:
@@ -65,18 +69,3 @@ class ProgressLines:
                 return state
             remaining = elapsed * (self._total - self._done) / self._done
             return f"{state}, {self._done / elapsed:.1f}/s, {remaining:.0f} s remaining"
-
-
-class ProgressLogger:
-    """Sends notes to the library's logger as warnings, which show on standard error unless the application differs."""
-
-    def start(self, stage: str, total: int) -> None:
-        """Log that a stage starts."""
-        logger.info("%s: %d to do", stage, total)
-
-    def advance(self, done: int = 1) -> None:
-        """Log nothing for a single unit."""
-
-    def note(self, message: str) -> None:
-        """Log one line."""
-        logger.warning(message)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scalemani.chunked.work import PointsInput, StageTask, StageWork
-from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.errors import WARNINGS, ConfigError, DataError, ScalemaniWarning, StoreError
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
@@ -17,7 +17,9 @@ from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource
 from scalemani.stages.table import STAGES
 from scalemani.store.committed import intact_description
+from scalemani.store.groups import StageGroup
 from scalemani.store.locks import Held
+from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey, survey
 from scalemani.workers.executor import Executor
@@ -136,7 +138,7 @@ def take_back_damage(plan: Plan, executor: Executor) -> None:
     for planned in plan.stages:
         damaged = planned.group.damaged_units(executor.workers)
         if damaged:
-            executor.progress.note(
+            executor.progress.warn(
                 f"{planned.stage.name}: {len(damaged)} damaged or lost, computed anew: {damaged[:5]}"
             )
             planned.group.forget(damaged)
@@ -151,9 +153,11 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
     contents = {input_name: input_group.content_digest for input_name, input_group in inputs.items()}
     if group.units and intact_description(group.objects.get(INPUTS)) != contents:
-        executor.progress.note(f"{name}: its input changed or is not known any more, computed anew")
+        executor.progress.warn(f"{name}: its input changed or is not known any more, computed anew")
         group.forget(group.units)
     if group.complete:
+        for kind, message in given_warnings(group):
+            executor.progress.warn(message, kind)
         return
     planned = with_counts(plan, planned)
     group.objects.set_json(INPUTS, contents)
@@ -171,9 +175,19 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
             "version": planned.stage.version,
             "params": planned.params,
             "certificates": certificates,
+            "warnings": work.warnings,
             "seconds": round(time.perf_counter() - started, 3),
             "memory_before": peak.before,
             "peak_memory": peak.bytes,
             "projected_memory": planned.memory,
         }
     )
+
+
+def given_warnings(group: StageGroup) -> list[tuple[type[ScalemaniWarning], str]]:
+    """Return the warnings that a finished stage gave, from its record: they hold for its result whoever asks for it."""
+    found = group.record.get("warnings", [])
+    try:
+        return [(WARNINGS[kind], str(message)) for kind, message in found]
+    except (KeyError, TypeError, ValueError) as error:
+        raise damaged_object(f"{group.objects.root}/complete.json", f"warnings are {found!r}") from error

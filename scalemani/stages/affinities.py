@@ -58,7 +58,7 @@ def run(work: StageWork) -> dict[str, Any]:
         return {}
     found = work.fold_blocks(block_certificates, added_certificates)
     if found.saturated:
-        work.executor.progress.note(
+        work.warn(
             f"{found.saturated} of {task.dimensions.n_points} points have at least as many equally near neighbours "
             f"(duplicates, say) as the perplexity {task.params.perplexity:g}, which is out of their reach: "
             "their affinities are uniform over those; merge duplicated points or raise affinities.perplexity"

@@ -81,7 +81,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if keeps_largest:
         kept = rows_of_largest(task, found)
         task.output.write_whole({StoredComponents.KEPT_ROWS: kept}, StoredComponents.KEPT_UNIT)
-        work.executor.progress.note(
+        work.warn(
             f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
             f"{len(kept)} of {task.dimensions.n_points} points, is embedded, the others are left out"
         )

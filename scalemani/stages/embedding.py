@@ -17,6 +17,7 @@ from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, S
 from scalemani.chunked.output import write_embedding
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held
 from scalemani.chunked.work import StageTask, StageWork
+from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
@@ -105,9 +106,10 @@ def run(work: StageWork) -> dict[str, Any]:
     vectors, values, certificates = SOLVERS[work.task.params.embedding.solver](work, graph)
     residual = certificates["residual"]
     if work.task.params.embedding.by_passes and residual > work.task.params.residual:
-        work.executor.progress.note(
+        work.warn(
             f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
-            f"{work.task.params.residual:.1e} asked for: raise embedding.max_passes"
+            f"{work.task.params.residual:.1e} asked for: raise embedding.max_passes",
+            ShortfallWarning,
         )
     write_embedding(work, StoredEmbedding.EMBEDDING, vectors, graph.workspace.empty)
     work.task.output.write_whole({StoredEmbedding.EIGENVALUES: values})

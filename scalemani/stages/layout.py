@@ -20,6 +20,7 @@ from scalemani.embeddings.phases import descend
 from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
 from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
+from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
@@ -82,9 +83,10 @@ def run(work: StageWork) -> dict[str, Any]:
         sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
         error = measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map)
         if error > asked.tolerance:
-            work.executor.progress.note(
+            work.warn(
                 f"{task.stage}: forces err by {error:.1e} at the end, {asked.tolerance:.1e} was asked for: clusters "
-                "are narrower than the mesh's steps; a smaller layout.tolerance makes these finer"
+                "are narrower than the mesh's steps; a smaller layout.tolerance makes these finer",
+                ShortfallWarning,
             )
         certificates = {
             "iterations": state.iteration,
@@ -111,10 +113,12 @@ def descended(work: StageWork, problem: Problem, method: str) -> tuple[State, np
         log.add(state)
     if state.ended_after < phases[-1].most_iterations:
         return state, log.curve, "converged"
-    work.executor.progress.note(
-        f"{task.stage}: not converged after {state.iteration} iterations: raise layout.max_iterations, or accept a "
-        "larger layout.converged"
-    )
+    if task.params.layout.converged != 0:  # else what was asked for is to go to the end
+        work.warn(
+            f"{task.stage}: not converged after {state.iteration} iterations: raise layout.max_iterations, or accept a "
+            "larger layout.converged",
+            ShortfallWarning,
+        )
     return state, log.curve, "max_iterations"
 
 

@@ -20,6 +20,7 @@ from scalemani.chunked.tiled_search import (
     refine_by_tiles,
 )
 from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
+from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
@@ -182,9 +183,10 @@ def run(work: StageWork) -> dict[str, Any]:
         rounds.append(following)
         recalls.append(measured_recall(work, number))
     if recalls[-1] < asked.recall:
-        work.executor.progress.note(
+        work.warn(
             f"neighbors: recall {recalls[-1]:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
-            "for: raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions"
+            "for: raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions",
+            ShortfallWarning,
         )
     write_last_round(task, len(rounds) - 1)
     queries = min(asked.sampled_queries, task.dimensions.n_points)

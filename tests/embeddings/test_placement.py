@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from scalemani.embeddings import placement
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.objectives import OBJECTIVES
@@ -52,7 +53,7 @@ def slope_at(problem, row, position):
 @pytest.mark.parametrize("repulsion", ["exact", "grid"])
 def test_each_new_point_comes_to_a_minimum_of_its_own_objective(method, repulsion):
     problem = problem_of(method, repulsion)
-    placed = place_points(problem)
+    placed = place_points(problem).positions
     for row, position in enumerate(placed):
         start = problem.sources[problem.neighbors[row, 0]]
         assert plain_value(problem, row, position) < plain_value(problem, row, start)
@@ -65,8 +66,8 @@ def test_each_new_point_comes_to_a_minimum_of_its_own_objective(method, repulsio
 def test_without_repulsion_a_new_point_comes_to_the_mean_of_its_neighbours():
     problem = problem_of("elastic-embedding", strength=1e-12)
     means = np.einsum("mk,mkd->md", problem.affinities, problem.sources[problem.neighbors])
-    np.testing.assert_allclose(place_points(problem), means, atol=1e-9)
-    pushed = place_points(problem_of("elastic-embedding", strength=1.0))
+    np.testing.assert_allclose(place_points(problem).positions, means, atol=1e-9)
+    pushed = place_points(problem_of("elastic-embedding", strength=1.0)).positions
     assert np.linalg.norm(pushed - means, axis=1).max() > 0.5
 
 
@@ -79,3 +80,18 @@ def test_a_point_beyond_the_mesh_is_pushed_as_well():
         values = 1 / (1 + (differences**2).sum(axis=1))
         assert sums[row] == pytest.approx(values.sum(), rel=1e-4)
         np.testing.assert_allclose(gradients[row], -2 * (values**2) @ differences, rtol=1e-3)
+
+
+@pytest.mark.parametrize("most_steps", [0, 1, 4, 100])
+def test_how_many_have_arrived_and_how_far_they_fell_is_what_is_reported(monkeypatch, most_steps):
+    monkeypatch.setattr(placement, "MOST_STEPS", most_steps)
+    problem = problem_of("elastic-embedding")
+    found = place_points(problem)
+    for row, position in enumerate(found.positions):
+        start = problem.sources[problem.neighbors[row, 0]]
+        fall = plain_value(problem, row, start) - plain_value(problem, row, position)
+        assert found.falls[row] == pytest.approx(fall, rel=1e-9, abs=1e-12)
+        # The full step divides the slope by the curvature of the attraction, 2 sum p = 2.
+        still = np.linalg.norm(slope_at(problem, row, position)) / 2 <= placement.SHORTEST_STEP * (1 + 1e-6)
+        assert found.arrived[row] == still
+    assert found.arrived.mean() == {0: 0.0, 100: 1.0}.get(most_steps, found.arrived.mean())

@@ -1,0 +1,37 @@
+"""How a run that Python users start tells of itself: warnings as Python gives them, the rest in the library's log."""
+
+import logging
+
+import sklearn.exceptions
+
+from scalemani.errors import ScalemaniWarning, ShortfallWarning, warn
+
+logger = logging.getLogger("scalemani")
+
+
+class ConvergenceWarning(ShortfallWarning, sklearn.exceptions.ConvergenceWarning):
+    """A result that falls short of what was asked for, as scikit-learn's users know it."""
+
+
+def give(message: str, kind: type[ScalemaniWarning]) -> None:
+    """Give one warning, of a kind that scikit-learn's users know where there is one."""
+    warn(message, ConvergenceWarning if issubclass(kind, ShortfallWarning) else kind)
+
+
+class LoggedProgress:
+    """Sends what is going on to the library's logger, and gives warnings to Python."""
+
+    def start(self, stage: str, total: int) -> None:
+        """Log that a stage starts."""
+        logger.info("%s: %d to do", stage, total)
+
+    def advance(self, done: int = 1) -> None:
+        """Log nothing for a single unit."""
+
+    def note(self, message: str) -> None:
+        """Log one line."""
+        logger.info(message)
+
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+        """Give one warning."""
+        give(message, kind)

@@ -1,0 +1,86 @@
+"""What a run finds amiss with its result reaches whoever asked for it: Python's warnings, lines of the command."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.exceptions
+
+import scalemani as sm
+from scalemani.embeddings import placement
+from scalemani.errors import ScalemaniWarning, ShortfallWarning
+from scalemani.runs.opened import open_run
+
+UNREACHED = {"embedding.residual": 1e-9, "embedding.max_passes": 2, "affinities.perplexity": 4}
+
+
+@pytest.fixture(scope="module")
+def points(roll):
+    return np.array(roll[:1500])
+
+
+@pytest.fixture(scope="module")
+def descended(points):
+    """A t-SNE of a third of the points that was cut short, and how it was told of."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        model = sm.TSNE(perplexity=4, max_iter=30, random_state=0).fit(points[:500])
+    return model, given
+
+
+def test_a_residual_that_is_not_reached_is_a_warning_of_the_line_that_asked_for_it(points):
+    with pytest.warns(
+        sklearn.exceptions.ConvergenceWarning, match="residual .* is above the 1.0e-15 asked for"
+    ) as given:
+        sm.LaplacianEigenmaps(n_landmarks=100, perplexity=4, residual=1e-15).fit_transform(points)
+    (told,) = [warning for warning in given if "asked for" in str(warning.message)]
+    assert issubclass(told.category, ShortfallWarning)
+    assert told.filename == __file__
+
+
+def test_a_residual_that_is_reached_is_none(points):
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        sm.LaplacianEigenmaps(n_landmarks=100, perplexity=4, residual=1e-2).fit(points)
+    assert not [warning for warning in given if "asked for" in str(warning.message)]
+
+
+def test_a_warning_is_given_again_by_whoever_takes_the_result_from_its_store(points, tmp_path):
+    asked = {"perplexity": 4, "max_iter": 12, "random_state": 0, "store": tmp_path / "run"}
+    for _ in range(2):
+        with pytest.warns(ScalemaniWarning, match="layout: not converged after 12 iterations"):
+            sm.TSNE(**asked).fit(points)
+
+
+def test_a_descent_that_was_cut_short_is_told_of_and_one_that_was_to_go_to_its_end_is_not(descended, points):
+    _, given = descended
+    assert [w for w in given if "not converged after 30 iterations" in str(w.message)]
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        sm.TSNE(perplexity=4, max_iter=30, converged=0.0, random_state=0).fit(points[:500])
+    assert not [w for w in given if "not converged" in str(w.message)]
+
+
+def test_a_command_prints_what_python_is_warned_of_each_time_and_info_keeps_it(scalemani, points, tmp_path):
+    np.save(tmp_path / "points.npy", points)
+    values = [f"--set={name}={value}" for name, value in UNREACHED.items()]
+    for _ in range(2):
+        status, _, errors = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", *values)
+        assert status == 0
+        residual = open_run(tmp_path / "run").certificates["embedding"]["residual"]
+        assert residual > 1e-9
+        assert f"embedding: residual {residual:.1e} after 2 passes is above the 1.0e-09 asked for" in errors
+    record = json.loads(scalemani("info", tmp_path / "run", "--json")[1])["stages"]["embedding"]
+    assert [kind for kind, message in record["warnings"] if "is above" in message] == ["ShortfallWarning"]
+
+
+def test_new_points_that_are_still_on_their_way_are_told_of(descended, points, monkeypatch):
+    model, _ = descended
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ShortfallWarning)
+        model.transform(points[500:600])
+    monkeypatch.setattr(placement, "MOST_STEPS", 1)
+    with pytest.warns(sklearn.exceptions.ConvergenceWarning, match="of 100 new points were still moving") as given:
+        model.transform(points[500:600])
+    assert given[0].filename == __file__
