@@ -93,7 +93,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         landmarks: str = "random",
         landmark_neighbors: int | None = None,
         affinity: str = "entropic",
-        sigma: float = 1.0,
+        sigma: float | None = None,
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",

@@ -96,7 +96,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         landmarks: str = "random",
         landmark_neighbors: int | None = None,
         affinity: str = "entropic",
-        sigma: float = 1.0,
+        sigma: float | None = None,
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",

@@ -18,16 +18,21 @@ from scalemani.params import Parameters
 from scalemani.records.embeddings import StoredLayout
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
+from scalemani.stages.affinities import sigma_of
 
 
 @dataclass(frozen=True)
 class PlacedByDescent:
-    """All that placing a point in a nonlinear embedding takes; `positions` (N, d) are in work order."""
+    """All that placing a point in a nonlinear embedding takes; `positions` (N, d) are in work order.
+
+    `sigma` is that of Gaussian affinities, None for others.
+    """
 
     index: NeighborIndex = field(repr=False)
     positions: np.ndarray = field(repr=False)
     params: Parameters
     reach: Reach
+    sigma: float | None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -40,7 +45,7 @@ class PlacedByDescent:
             return Placed(np.empty((0, self.positions.shape[1])))
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
         found = self.index.neighbors(points, self.params.n_neighbors)
-        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params)
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
         n_points, n_dims = self.positions.shape
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -54,11 +59,11 @@ class PlacedByDescent:
         return Placed(placed, len(points) - int(known.sum()), int(arrived[~known].sum()), float(falls[~known].sum()))
 
 
-def query_affinities(squares: np.ndarray, params: Parameters) -> np.ndarray:
+def query_affinities(squares: np.ndarray, params: Parameters, sigma: float | None) -> np.ndarray:
     """Return affinities (n, k) of new points to their neighbours at squared distances (n, k); rows sum to one."""
     asked = params.affinities
-    if asked.kind == "gaussian":
-        values = gaussian_affinities(squares, asked.sigma)
+    if sigma is not None:
+        values = gaussian_affinities(squares, sigma)
     elif asked.kind == "self-tuning":
         values = self_tuning_affinities(squares, asked.bandwidth_neighbor)
     else:
@@ -71,4 +76,6 @@ def placed_by_descent(run: Run, in_memory: bool) -> PlacedByDescent:
     """Return the placement of a finished nonlinear run; `in_memory` reads its points, so that its store may go."""
     order = StoredWorkPoints(run.group("work_points")).input_rows.read()
     positions = np.ascontiguousarray(StoredLayout(run.group("layout")).embedding.read()[order])
-    return PlacedByDescent(neighbor_index(run, in_memory), positions, run.params, reach_of(run))
+    asked = run.params.affinities
+    sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
+    return PlacedByDescent(neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma)

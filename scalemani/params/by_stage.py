@@ -68,7 +68,8 @@ class AffinitiesParams:
 
     `perplexity` None means 30, or a third of the neighbours where these are fewer than 90. `solver`, `order` and
     `tolerance` (of the entropy, in nats) are those of the root finder. Self-tuning takes the distance to the
-    `bandwidth_neighbor`-th neighbour as each point's sigma.
+    `bandwidth_neighbor`-th neighbour as each point's sigma; `sigma` None is the median of these over a sample of the
+    points.
     """
 
     kind: Literal["entropic", "gaussian", "self-tuning"] = "entropic"
@@ -76,8 +77,18 @@ class AffinitiesParams:
     solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
     order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"
     tolerance: Positive = 1e-10
-    sigma: Positive = 1.0
+    sigma: Positive | None = None
     bandwidth_neighbor: Count = 7
+
+    @property
+    def chooses_sigma(self) -> bool:
+        """Whether sigma is chosen from the points."""
+        return self.kind == "gaussian" and self.sigma is None
+
+    @property
+    def takes_bandwidth_neighbor(self) -> bool:
+        """Whether the distance to a neighbour sets a bandwidth."""
+        return self.kind == "self-tuning" or self.chooses_sigma
 
 
 @parameters()

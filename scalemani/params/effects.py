@@ -118,7 +118,12 @@ CONDITIONS = (
     ),
     one_of("entropic", names=ENTROPIC, on="affinities.kind"),
     one_of("gaussian", names=("affinities.sigma",), on="affinities.kind"),
-    one_of("self-tuning", names=("affinities.bandwidth_neighbor",), on="affinities.kind"),
+    Condition(
+        ("affinities.bandwidth_neighbor",),
+        "affinities.kind",
+        "self-tuning, or gaussian without affinities.sigma",
+        lambda here: here.params.affinities.takes_bandwidth_neighbor,
+    ),
     one_of(
         "connect",
         names=("components.queries_per_component", "components.most_queries", "components.least_bridge_weight"),

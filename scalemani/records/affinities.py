@@ -41,8 +41,18 @@ class StoredAffinities(StoredStage):
     RESIDUALS: ClassVar = ArrayDescription(
         STAGE, "residuals", "rows", ("point",), "float64", "nat", "entropy of the affinities less log(perplexity)"
     )
+    SIGMA: ClassVar = ArrayDescription(
+        STAGE,
+        "sigma",
+        "whole",
+        (),
+        "float64",
+        "as given",
+        "the sigma of Gaussian affinities; stored where it is chosen from the points",
+    )
     ENTROPIC: ClassVar = (BETA, ITERATIONS, SATURATED, DUPLICATED, RESIDUALS)  # stored for entropic affinities alone
-    ARRAYS: ClassVar = (VALUES, *ENTROPIC)
+    ARRAYS: ClassVar = (VALUES, *ENTROPIC, SIGMA)
+    SIGMA_UNIT: ClassVar = "sigma"
 
     @property
     def values(self) -> ArrayReader:
@@ -68,6 +78,11 @@ class StoredAffinities(StoredStage):
     def residuals(self) -> ArrayReader:
         """Entropy less log perplexity (N,) float64, in nats."""
         return self.reader(self.RESIDUALS)
+
+    @property
+    def sigma(self) -> ArrayReader:
+        """The sigma () float64 of Gaussian affinities, where it is chosen from the points."""
+        return self.reader(self.SIGMA)
 
 
 class StoredComponents(StoredStage):

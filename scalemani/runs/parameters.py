@@ -80,7 +80,7 @@ def check_affinities(params: Parameters) -> None:
             f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "
             "perplexity are usual"
         )
-    if params.affinities.kind == "self-tuning" and params.affinities.bandwidth_neighbor > k:
+    if params.affinities.takes_bandwidth_neighbor and params.affinities.bandwidth_neighbor > k:
         raise ConfigError(
             f"affinities.bandwidth_neighbor must be at most n_neighbors (k={k}), "
             f"got {params.affinities.bandwidth_neighbor}"

@@ -5,24 +5,42 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
-from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
+from scalemani.kernels.affinities.bandwidths import (
+    LEAST_WEIGHT,
+    gaussian_affinities,
+    self_tuning_affinities,
+    typical_bandwidth,
+)
 from scalemani.kernels.affinities.entropic import entropic_affinities
-from scalemani.params import Parameters
+from scalemani.kernels.affinities.shares import row_entropies
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.params import AffinitiesParams, Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.records.graph import StoredNeighbors
+from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 
 COPIES_OF_STORED = 3  # to be stored, looked at for what is not finite, and encoded
 COLUMNS_BESIDE_EDGES = 6  # three of 8 bytes, as they are found and as they are stored
+SAMPLED_POINTS = 10_000  # their median bandwidth is that of all points to a percent or two
+MUCH_AT_FLOOR = 0.1  # share of the edges; a few far neighbours of a point may well be there
 
 
 def memory(sizes: Sizes) -> list[Held]:
-    """List what a block of edges takes."""
+    """List what a block of edges takes, and the sample that sigma is chosen from."""
     rows, k = sizes.dimensions.block_rows, sizes.params.n_neighbors
+    n_sampled = SAMPLED_POINTS if sizes.params.affinities.chooses_sigma else 0
     return [
+        Held(
+            "random words and order of the points that sigma is drawn from",
+            EACH_PROCESS,
+            n_sampled and sizes.dimensions.n_points,
+            3,
+        ),
+        Held("distances of these points", EACH_PROCESS, n_sampled, k, "float64", 3),
         Held("neighbours of a block", EACH_TASK, rows, k, "int32"),
         Held("distances of a block", EACH_TASK, rows, k, sizes.dimensions.distance_dtype),
         Held("squared distances", EACH_TASK, rows, k, "float64"),
@@ -50,49 +68,96 @@ def arrays(params: Parameters) -> list[RowArray]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Compute the affinities of all blocks; certify the largest entropy residual of the points that have a root."""
+    """Compute the affinities of all blocks; certify how good they are as they are stored."""
     task = work.task
+    if task.params.affinities.chooses_sigma and not task.output.has(StoredAffinities.SIGMA_UNIT):
+        sigma = sampled_bandwidth(task, task.params.affinities.bandwidth_neighbor)
+        task.output.write_whole({StoredAffinities.SIGMA: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
     task.output.create(task.dimensions.n_points, arrays(task.params))
     work.map_blocks(affinities_block)
-    if task.params.affinities.kind != "entropic":
-        return {}
-    found = work.fold_blocks(block_certificates, added_certificates)
-    if found.saturated:
-        work.warn(
-            f"{found.saturated} of {task.dimensions.n_points} points have at least as many equally near neighbours "
-            f"(duplicates, say) as the perplexity {task.params.perplexity:g}, which is out of their reach: "
-            "their affinities are uniform over those; merge duplicated points or raise affinities.perplexity"
-        )
-    return {
-        "largest_entropy_residual": found.residual,
-        "mean_iterations": found.iterations / task.dimensions.n_points,
-        "saturated_points": found.saturated,
-        "duplicated_points": found.duplicated,
-    }
+    return entropic_certificates(work) if task.params.affinities.kind == "entropic" else weight_certificates(work)
 
 
-class Certificates(NamedTuple):
-    """What rows add to the certificates: largest residual, steps in all, rows that are saturated and duplicated."""
+def sampled_bandwidth(task: StageTask, nth: int) -> float:
+    """Return the median distance of a sample of the points to their `nth` neighbour."""
+    rows = sample_rows(task.params.seed, "affinities/sigma", task.dimensions.n_points, SAMPLED_POINTS)
+    neighbors = StoredNeighbors(task.inputs["neighbors"])
+    distances = neighbors.distances(neighbors.final_step).gather(rows)
+    return typical_bandwidth(distances.astype(np.float64) ** 2, nth)
 
-    residual: float
+
+def sigma_of(group: StageGroup, asked: AffinitiesParams) -> float:
+    """Return the sigma of Gaussian affinities: as asked for, or as the stage chose it."""
+    return float(StoredAffinities(group).sigma.read_kept()) if asked.sigma is None else asked.sigma
+
+
+class EntropicCertificates(NamedTuple):
+    """What rows add: largest residuals as stored and as solved, steps, rows that are saturated and duplicated."""
+
+    stored: float
+    solved: float
     iterations: int
     saturated: int
     duplicated: int
 
 
-def block_certificates(task: StageTask, block: int) -> Certificates:
+def entropic_certificates(work: StageWork) -> dict[str, Any]:
+    """Certify the entropy of the points that have a root: as float32 holds them, and as the solver left them."""
+    n_points, perplexity = work.task.dimensions.n_points, work.task.params.perplexity
+    found = work.fold_blocks(block_of_entropic, added_entropic)
+    if found.saturated:
+        work.warn(
+            f"{found.saturated} of {n_points} points have at least as many equally near neighbours "
+            f"(duplicates, say) as the perplexity {perplexity:g}, which is out of their reach: "
+            "their affinities are uniform over those; merge duplicated points or raise affinities.perplexity"
+        )
+    return {
+        "largest_entropy_residual": found.stored,
+        "largest_solver_residual": found.solved,
+        "mean_iterations": found.iterations / n_points,
+        "saturated_points": found.saturated,
+        "duplicated_points": found.duplicated,
+    }
+
+
+def block_of_entropic(task: StageTask, block: int) -> EntropicCertificates:
     """Return the certificates of a block."""
     output = StoredAffinities(task.output)
     saturated = output.saturated.read_block(block).astype(bool)
-    residuals = np.abs(output.residuals.read_block(block))[~saturated]
+    missed = np.abs(row_entropies(output.values.read_block(block)) - math.log(task.params.perplexity))
+    left = np.abs(output.residuals.read_block(block))
+    stored, solved = (float(values[~saturated].max(initial=0.0)) for values in (missed, left))
     iterations, duplicated = output.iterations.read_block(block), output.duplicated.read_block(block)
     counts = (values.sum(dtype=np.int64) for values in (iterations, saturated, duplicated))
-    return Certificates(float(residuals.max(initial=0.0)), *map(int, counts))
+    return EntropicCertificates(stored, solved, *map(int, counts))
 
 
-def added_certificates(one: Certificates, other: Certificates) -> Certificates:
+def added_entropic(one: EntropicCertificates, other: EntropicCertificates) -> EntropicCertificates:
     """Return the certificates of two sets of rows together."""
-    return Certificates(max(one.residual, other.residual), *(a + b for a, b in zip(one[1:], other[1:], strict=True)))
+    counts = (a + b for a, b in zip(one[2:], other[2:], strict=True))
+    return EntropicCertificates(max(one.stored, other.stored), max(one.solved, other.solved), *counts)
+
+
+def weight_certificates(work: StageWork) -> dict[str, Any]:
+    """Certify how many neighbours of a point count, and that edges do not all weigh the same for being too far."""
+    task, asked = work.task, work.task.params.affinities
+    at_floor, effective = work.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
+    share = at_floor / (task.dimensions.n_points * task.params.n_neighbors)
+    gaussian = {"sigma": sigma_of(task.output, asked)} if asked.kind == "gaussian" else {}
+    if share > MUCH_AT_FLOOR:
+        nth = min(asked.bandwidth_neighbor, task.params.n_neighbors)
+        work.warn(
+            f"affinities: {share:.0%} of the edges are too long for their bandwidth to tell them apart and have the "
+            f"least weight there is; the median distance to neighbour {nth} is {sampled_bandwidth(task, nth):.3g}"
+            + (f", affinities.sigma {gaussian['sigma']:.3g}: raise it, or leave it open" if gaussian else "")
+        )
+    return {**gaussian, "floor_share": share, "effective_neighbors": effective / task.dimensions.n_points}
+
+
+def block_of_weights(task: StageTask, block: int) -> tuple[int, float]:
+    """Return how many edges of a block have the least weight there is, and the sum of its effective neighbours."""
+    values = StoredAffinities(task.output).values.read_block(block)
+    return int(np.count_nonzero(values <= np.float32(LEAST_WEIGHT))), float(np.exp(row_entropies(values)).sum())
 
 
 def affinities_block(task: StageTask, block: int) -> Arrays:
@@ -102,7 +167,8 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
     indices, distances = StoredNeighbors(task.inputs["neighbors"]).read_graph_block(block)
     squared = distances.astype(np.float64) ** 2
     if asked.kind == "gaussian":
-        return {StoredAffinities.VALUES: gaussian_affinities(squared, asked.sigma).astype(np.float32)}
+        values = gaussian_affinities(squared, sigma_of(task.output, asked))
+        return {StoredAffinities.VALUES: values.astype(np.float32)}
     if asked.kind == "self-tuning":
         values = self_tuning_affinities(squared, asked.bandwidth_neighbor)
         return {StoredAffinities.VALUES: values.astype(np.float32)}

@@ -50,7 +50,7 @@ def wide(tmp_path_factory) -> Run:
     points = np.concatenate([rng.normal(size=(1500, 4)), 100 + rng.normal(size=(400, 4))])
     values = {
         "neighbors": {"n_neighbors": 8, "method": "exact"},
-        "affinities": {"kind": "self-tuning", "bandwidth_neighbor": 4},
+        "affinities": {"kind": "gaussian", "bandwidth_neighbor": 4},
         "components": {"disconnected": "largest"},
         "landmarks": {"n_landmarks": 60},
     }

@@ -78,6 +78,15 @@ def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.nd
     return bandwidths
 
 
+def typical_bandwidth(squared_distances: np.ndarray, kth: int = 7) -> float:
+    """Return the median bandwidth of rows (n, k) of squared distances, ascending; rows of duplicates say nothing.
+
+    1 where all neighbours of all rows are duplicates: their weights are 1 at any bandwidth.
+    """
+    telling = squared_distances[squared_distances[:, -1] > 0.0]
+    return float(np.median(self_tuning_bandwidths(telling, kth))) if len(telling) else 1.0
+
+
 @compiled
 def fill_weights(squared_distances: np.ndarray, bandwidths: np.ndarray, weights: np.ndarray) -> None:
     """Fill `weights` (n, k) float64 with exp(-d^2 / (2 sigma_n^2)), `bandwidths` (n,) being sigma_n."""

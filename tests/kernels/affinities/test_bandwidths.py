@@ -6,6 +6,7 @@ from scalemani.kernels.affinities.bandwidths import (
     gaussian_affinities,
     self_tuning_affinities,
     self_tuning_bandwidths,
+    typical_bandwidth,
 )
 
 
@@ -43,3 +44,12 @@ def test_duplicates_use_the_first_distance_that_is_not_zero():
     weights = self_tuning_affinities(squared, 2)
     assert np.array_equal(weights[1], np.ones(4))
     np.testing.assert_allclose(weights[0], [1.0, 1.0, 1.0, np.exp(-0.5)], rtol=1e-15)
+
+
+@pytest.mark.parametrize("kth", [1, 7, 20])
+def test_the_typical_bandwidth_is_the_median_of_rows_that_have_one(kth):
+    squared = squared_rows()
+    assert typical_bandwidth(squared, kth) == np.median(np.sqrt(squared[:, kth - 1]))
+    with_duplicates = np.vstack([squared, np.zeros((60, 20))])
+    assert typical_bandwidth(with_duplicates, kth) == typical_bandwidth(squared, kth)
+    assert typical_bandwidth(np.zeros((5, 20)), kth) == 1.0
