@@ -70,7 +70,7 @@ def arrays(params: Parameters) -> list[RowArray]:
 def run(work: StageWork) -> dict[str, Any]:
     """Compute the affinities of all blocks; certify how good they are as they are stored."""
     task = work.task
-    if task.params.affinities.chooses_sigma and not task.output.has(StoredAffinities.SIGMA_UNIT):
+    if task.params.affinities.chooses_sigma and not task.output.committed(StoredAffinities.SIGMA_UNIT):
         sigma = sampled_bandwidth(task, task.params.affinities.bandwidth_neighbor)
         task.output.write_whole({StoredAffinities.SIGMA: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
     task.output.create(task.dimensions.n_points, arrays(task.params))
@@ -88,7 +88,7 @@ def sampled_bandwidth(task: StageTask, nth: int) -> float:
 
 def sigma_of(group: StageGroup, asked: AffinitiesParams) -> float:
     """Return the sigma of Gaussian affinities: as asked for, or as the stage chose it."""
-    return float(StoredAffinities(group).sigma.read_kept()) if asked.sigma is None else asked.sigma
+    return float(StoredAffinities(group).sigma.read_once()) if asked.sigma is None else asked.sigma
 
 
 class EntropicCertificates(NamedTuple):
