@@ -51,16 +51,18 @@ class CodeCache(NullCache):
     ----------
     function : function
         What numba compiles. Functions without a file and functions with captured variables are not kept.
+    options : object
+        What the function is compiled with, as its `repr` tells.
     """
 
-    def __init__(self, function: Callable[..., Any]):
+    def __init__(self, function: Callable[..., Any], options: object):
         self._name = f"{function.__module__}.{function.__qualname__}"
         self._identity: tuple[Any, ...] | None = None
         if function.__closure__ is None:
             with contextlib.suppress(OSError):
                 code = function.__code__
                 digest = source_digest(os.path.abspath(code.co_filename))
-                self._identity = (self._name, code.co_firstlineno, digest)
+                self._identity = (self._name, code.co_firstlineno, options, digest)
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Return what was compiled for a signature, or None."""

@@ -3,12 +3,15 @@
 Three of them, by what the compiler below may do to sums and products of floats: nothing, reorder, fuse.
 """
 
+import functools
 from collections.abc import Callable, Set
 from typing import Any, TypeVar
 
 import numba
+import numpy as np
 
 from scalemani.kernels.machine.code_cache import CodeCache
+from scalemani.kernels.machine.plain import PLAIN
 
 # Reassociation lets LLVM vectorise sums; the other fast-math flags would make isnan(nan) False and undo exact tricks.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
@@ -19,11 +22,24 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 def _decorator(fastmath: Set[str] = frozenset()) -> Callable[[Function], Any]:
     def compile_kernel(function: Function) -> Any:
+        if PLAIN:
+            return _silent(function)
         kernel: Any = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath))(function)
-        kernel._cache = CodeCache(function)  # as `cache=True` would set numba's own
+        kernel._cache = CodeCache(function, sorted(fastmath))  # as `cache=True` would set numba's own
         return kernel
 
     return compile_kernel
+
+
+def _silent(function: Function) -> Any:
+    """Return a function that, like compiled ones, says nothing of overflow, division by zero and invalid values."""
+
+    @functools.wraps(function)
+    def run_silently(*arguments: Any, **named: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments, **named)
+
+    return run_silently
 
 
 compiled: Any = _decorator()

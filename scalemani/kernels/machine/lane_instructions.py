@@ -6,14 +6,65 @@ Written out for the compiler below, since it makes no vector code of a loop that
 from typing import Any
 
 import numba
+import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
+
+from scalemani.kernels.machine.plain import in_plain_mode, numbers_at
 
 LANES_AT_ONCE = 16
 ITEM_BYTES = 4  # of a value and of a label
 
 _COUNT, _SINGLE = ir.IntType(32), ir.FloatType()
 _MASK = ir.VectorType(ir.IntType(1), LANES_AT_ONCE)
+
+
+def plain_compress_lanes(values: int, labels: int, bound: float, values_to: int, labels_to: int) -> int:
+    """Write those of 16 values that are not above a bound to the front of another place, in order; their labels too.
+
+    Parameters
+    ----------
+    values, labels : int
+        Addresses of 16 float32 and of 16 int32.
+    bound : float
+        A number; nothing is above infinity, and NaN is above all.
+    values_to, labels_to : int
+        Addresses with room for 16 of each, which may be those of `values` and `labels` or lie before them. All 16 are
+        written: those behind the ones that count mean nothing.
+
+    Returns
+    -------
+    int
+        How many count.
+    """
+    read, named = (
+        numbers_at(place, (LANES_AT_ONCE,), kind).copy() for place, kind in ((values, np.float32), (labels, np.int32))
+    )
+    within = read <= np.float32(bound)
+    kept = int(within.sum())
+    for place, found, nothing in ((values_to, read, np.nan), (labels_to, named, -1)):
+        written = numbers_at(place, (LANES_AT_ONCE,), found.dtype)
+        written[:kept], written[kept:] = found[within], nothing
+    return kept
+
+
+@in_plain_mode(plain_compress_lanes)
+@intrinsic
+def compress_lanes(typing_context: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
+    """Emit what `plain_compress_lanes` does, as two vector instructions."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, labels, bound, values_to, labels_to = arguments
+        single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
+        read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
+        named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
+        mask = builder.fcmp_ordered("<=", read, _spread(builder, bound))
+        builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
+        builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
+        return builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))), ir.IntType(64))
+
+    address = numba.types.int64
+    return address(address, address, numba.types.float32, address, address), emit
 
 
 def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
@@ -33,26 +84,3 @@ def _spread(builder: Any, scalar: Any) -> Any:
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_COUNT, 0))
     lanes = ir.Constant(ir.VectorType(_COUNT, LANES_AT_ONCE), [0] * LANES_AT_ONCE)
     return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), lanes)
-
-
-def _type_compress_lanes(
-    typing_context: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any
-) -> Any:
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values, labels, bound, values_to, labels_to = arguments
-        single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
-        read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
-        named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
-        mask = builder.fcmp_ordered("<=", read, _spread(builder, bound))
-        builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
-        builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
-        return builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))), ir.IntType(64))
-
-    address = numba.types.int64
-    return address(address, address, numba.types.float32, address, address), emit
-
-
-# compress_lanes(values, labels, bound, values_to, labels_to): of 16 float32 values and int32 labels, named by their
-# addresses, write those whose value is not above the bound to other addresses, which may be the same; return how many.
-# 16 are written: those behind the ones that count mean nothing.
-compress_lanes: Any = intrinsic(_type_compress_lanes)

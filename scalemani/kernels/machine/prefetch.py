@@ -8,12 +8,21 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.plain import in_plain_mode
 
 CACHE_LINE_BYTES = 64
 WILL_BE_READ, KEEP_IN_ALL_LEVELS, DATA_CACHE = 0, 3, 1  # arguments of llvm.prefetch
 
 
-def _type_prefetch_line(typing_context: Any, address: Any) -> Any:
+def ignore_hint(*place: Any) -> None:
+    """Do nothing, as a hint may."""
+
+
+@in_plain_mode(ignore_hint)
+@intrinsic
+def prefetch_line(typing_context: Any, address: Any) -> Any:
+    """Emit the hint that the cache line at an address, in bytes, will be read."""
+
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         word, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
         prefetch = builder.module.declare_intrinsic(
@@ -26,12 +35,18 @@ def _type_prefetch_line(typing_context: Any, address: Any) -> Any:
     return numba.types.void(numba.types.intp), emit
 
 
-prefetch_line: Any = intrinsic(_type_prefetch_line)
-
-
+@in_plain_mode(ignore_hint)
 @compiled
 def prefetch_row(matrix: np.ndarray, row: int) -> None:
-    """Ask for a row of a C-contiguous matrix to be brought into cache; changes no value."""
+    """Ask for a row to be brought into the cache; changes no value.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (n, m) and any dtype
+        C-contiguous.
+    row : int
+        Of the matrix, or one that is not there: a hint reads nothing.
+    """
     address = matrix.ctypes.data + row * matrix.strides[0]
     for offset in range(0, matrix.strides[0], CACHE_LINE_BYTES):
         prefetch_line(address + offset)

@@ -1,5 +1,6 @@
 """The exponential in float64, written so that loops around it vectorise (around libm's they do not)."""
 
+import math
 from typing import Any
 
 import numba
@@ -7,6 +8,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from scalemani.kernels.machine.compile import compiled, compiled_fused
+from scalemani.kernels.machine.plain import in_plain_mode
 
 LEAST_EXPONENT = -700.0  # exp(-700) = 1e-304: a normal number, yet nothing beside the 1 that every sum here holds
 
@@ -24,28 +26,44 @@ C8, C9, C10 = 2.4801521295954376e-05, 2.7557268459997064e-06, 2.7620088445409746
 C11 = 2.510038549551032e-08
 
 
-def _type_bits_of(typing_context: Any, number: Any) -> Any:
+def _bits_of(typing_context: Any, number: Any) -> Any:
+    """Emit the bits of a float64, as an int64."""
+
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.IntType(64))
 
     return numba.types.int64(numba.types.float64), emit
 
 
-def _type_number_of(typing_context: Any, bits: Any) -> Any:
+def _number_of(typing_context: Any, bits: Any) -> Any:
+    """Emit the float64 that has the bits of an int64."""
+
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], ir.DoubleType())
 
     return numba.types.float64(numba.types.int64), emit
 
 
-bits_of: Any = intrinsic(_type_bits_of)
-number_of: Any = intrinsic(_type_number_of)
+bits_of: Any = intrinsic(_bits_of)
+number_of: Any = intrinsic(_number_of)
 
 
-# Of the fast-math flags only `contract` (fused multiply-add): reassociation would cancel ROUNDING_SHIFT away.
+# Nothing but fused multiply-add: reassociation would cancel ROUNDING_SHIFT away.
+@in_plain_mode(math.exp)
 @compiled_fused
 def exp_in_range(x: float) -> float:
-    """Return exp(x) for -700 <= x <= 700, to a relative error of 4e-16; nonsense outside of that."""
+    """Return exp(x).
+
+    Parameters
+    ----------
+    x : float
+        float64, -700 <= x <= 700; the result means nothing outside of that.
+
+    Returns
+    -------
+    float
+        float64, to a relative error of 4e-16.
+    """
     shifted = x * INVERSE_LOG_2 + ROUNDING_SHIFT
     n = shifted - ROUNDING_SHIFT
     r = (x - n * LOG_2_HIGH) - n * LOG_2_LOW
@@ -57,5 +75,16 @@ def exp_in_range(x: float) -> float:
 
 @compiled
 def exp_nonpositive(x: float) -> float:
-    """Return exp(x) for x <= 0; numbers below -700 count as -700."""
+    """Return exp(x) for x <= 0; numbers below -700 count as -700.
+
+    Parameters
+    ----------
+    x : float
+        float64, x <= 0, minus infinity included.
+
+    Returns
+    -------
+    float
+        float64, positive, to a relative error of 4e-16.
+    """
     return exp_in_range(max(x, LEAST_EXPONENT))

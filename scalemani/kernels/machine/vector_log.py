@@ -1,6 +1,9 @@
 """The logarithm in float64, written so that loops around it vectorise (around libm's they do not)."""
 
+import math
+
 from scalemani.kernels.machine.compile import compiled_fused
+from scalemani.kernels.machine.plain import in_plain_mode
 from scalemani.kernels.machine.vector_exp import bits_of, number_of
 
 # log(x) = n log 2 + 2 atanh(s), s = (m - 1) / (m + 1), x = 2^n m with m in [sqrt(1/2), sqrt(2)): |s| <= 0.1716.
@@ -10,9 +13,21 @@ OFFSET = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2): a number's bits less these
 MANTISSA = (1 << EXPONENT_BITS) - 1
 
 
+@in_plain_mode(math.log)
 @compiled_fused
 def log_positive(x: float) -> float:
-    """Return log(x) of a positive normal number, to 4e-16 absolute or relative, whichever is larger."""
+    """Return the natural logarithm of a positive normal number.
+
+    Parameters
+    ----------
+    x : float
+        float64, 2.3e-308 or more, finite; the result means nothing for other numbers.
+
+    Returns
+    -------
+    float
+        float64, to an error of 4e-16, absolute or relative, whichever is larger.
+    """
     shifted = bits_of(x) - OFFSET
     n = shifted >> EXPONENT_BITS
     m = number_of((shifted & MANTISSA) + OFFSET)

@@ -39,7 +39,7 @@ def comparable(points: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.n
 def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
     """Return the squared distance of a row of one table and a row of another, or a partial sum above a limit.
 
-    Compiled code only. One-byte integers are summed in integers, exactly; all else is differenced and summed in
+    For compiled code. One-byte integers are summed in integers, exactly; all else is differenced and summed in
     float64. The order of summation does not depend on `limit`, and swapping the two rows gives the same bits. Tables
     and row numbers are taken because a slice costs more than the distance of two rows of 784 bytes: its references
     are counted.
@@ -54,20 +54,22 @@ def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row:
     -------
     float64
     """
-    raise NotImplementedError("squared_row_distance is called from compiled code")
+    distance = _byte_distance if queries.dtype.itemsize == 1 else _float_distance
+    return distance(queries, query, rows, row, limit)
 
 
 def squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-    """Return what `squared_row_distance` does, to the last bit, of two rows (D,) of one dtype. Compiled code only."""
-    raise NotImplementedError("squared_distance is called from compiled code")
+    """Return what `squared_row_distance` does, to the last bit, of two rows (D,) of one dtype. For compiled code."""
+    return squared_row_distance(a[None], 0, b[None], 0, limit)
 
 
 def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
     """Return the squared distance of two rows of `sketches` (N, s): float32, exact for int8 and s <= 256.
 
-    Compiled code only; `sketches` are float32 or int8.
+    For compiled code; `sketches` are float32 or int8.
     """
-    raise NotImplementedError("sketch_distance is called from compiled code")
+    distance = _byte_sketch_distance if sketches.dtype == np.int8 else _float_sketch_distance
+    return distance(sketches, row_a, row_b)
 
 
 @compiled_sums

@@ -13,6 +13,9 @@ import pytest
 
 import scalemani
 from scalemani.kernels.machine.code_cache import UNUSED_SECONDS, cache_home
+from scalemani.kernels.machine.plain import PLAIN
+
+pytestmark = pytest.mark.skipif(PLAIN, reason="plain kernels are not compiled")
 
 NOBODY = 65534
 WITHOUT_ACCOUNT = 54321
@@ -126,6 +129,23 @@ def test_named_tuples_with_other_fields_are_other_arguments(tmp_path, cache):
         (tmp_path / "pair.py").write_text(NAMED.format(fields=fields))
         found[fields] = run(program, SCALEMANI_CACHE=cache)
     assert found == {"x y": [1.0, 0, 1], "y x": [2.0, 0, 1]}
+
+
+TWICE = """
+from scalemani.kernels.machine.compile import compiled, compiled_fused
+def fuse(x, y, z):
+    return x * y + z
+rounded, kernel = compiled(fuse), compiled_fused(fuse)
+"""
+
+
+def test_one_function_under_two_decorators_is_two_kernels(tmp_path, cache):
+    (tmp_path / "twice.py").write_text(TWICE)
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nfrom twice import kernel, rounded\n"
+    program += "rounded(1.0, 2.0, 3.0); result = kernel(1.0, 2.0, 3.0)"
+    assert run(program, SCALEMANI_CACHE=cache) == [5.0, 0, 1]
+    assert len(entries(cache)) == 2
+    assert run(program, SCALEMANI_CACHE=cache) == [5.0, 1, 0]
 
 
 CONSTANT = """

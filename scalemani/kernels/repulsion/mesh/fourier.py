@@ -15,6 +15,7 @@ from numba.core import types as numba_types
 from numba.extending import intrinsic
 
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.plain import in_plain_mode
 
 ROW_BYTES = 128  # real and imaginary parts of one element
 RADICES = (4, 5, 3, 2)
@@ -119,9 +120,10 @@ class _Lanes:
 
 
 def _pass_rows(typing_context: Any, source: Any, source_step: Any, target: Any, target_step: Any, factors: Any) -> Any:
-    """Transform the rows `source_step` bytes apart from `source` on, turn them, and write them from `target` on.
+    """Emit the transform of a few rows `source_step` bytes apart, turned, and written `target_step` bytes apart.
 
-    `factors` is a tuple of 2 (radix - 1) numbers, in the dtype of the batch.
+    `source` and `target` are the addresses of the first rows; `factors` is a tuple of 2 (radix - 1) numbers, in the
+    dtype of the batch: the cosine and sine that each row of the result but the first is multiplied by.
     """
     signature = numba_types.void(source, source_step, target, target_step, factors)
 
@@ -142,12 +144,33 @@ def _pass_rows(typing_context: Any, source: Any, source_step: Any, target: Any, 
 pass_rows: Any = intrinsic(_pass_rows)
 
 
+def plain_transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Transform many sequences side by side.
+
+    Parameters
+    ----------
+    batch, spare : ndarray of shape (m, 2, lanes) and dtype float32 or float64
+        The sequences x, one to a lane, real and imaginary parts; room for as many. Both are overwritten.
+    radices : ndarray of shape (p,) and dtype int64
+        `radices_of(m)`.
+    factors : ndarray of the dtype of `batch`
+        `twiddle_factors(m, dtype)`.
+
+    Returns
+    -------
+    ndarray of shape (m, 2, lanes)
+        sum_j x_j exp(-2 pi i j k / m) for k = 0 .. m - 1, in `batch` or in `spare`; what the other one holds means
+        nothing.
+    """
+    transforms = np.fft.fft(batch[:, 0].astype(np.float64) + 1j * batch[:, 1], axis=0)
+    spare[:, 0], spare[:, 1], batch[...] = transforms.real, transforms.imag, np.nan
+    return spare
+
+
+@in_plain_mode(plain_transformed)
 @compiled
 def transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Return sum_j x_j exp(-2 pi i j k / m) of the columns of `batch` (m, 2, lanes), in `batch` or in `spare`.
-
-    Both are overwritten. `radices` and `factors` are `radices_of(m)` and `twiddle_factors(m, dtype)`.
-    """
+    """Do what `plain_transformed` does, in passes over rows of all sequences."""
     source, target = batch, spare
     remaining, done, w = batch.shape[0], 1, 0
     for radix in radices:

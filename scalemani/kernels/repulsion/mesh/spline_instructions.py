@@ -15,6 +15,9 @@ from numba.core import cgutils
 from numba.core import types as numba_types
 from numba.extending import intrinsic
 
+from scalemani.kernels.machine.plain import in_plain_mode
+from scalemani.kernels.repulsion.mesh.plain_splines import plain_gather_group, plain_spread_group
+
 CONTRACT = ("contract",)  # a product and a sum may be fused
 QUARTER = 4  # lanes are added up four at a time
 
@@ -190,15 +193,14 @@ def _unpacked(builder: Any, values: Any) -> list[Any]:
     return list(cgutils.unpack_tuple(builder, values))
 
 
-def _spread_group(
+@in_plain_mode(plain_spread_group)
+@intrinsic
+def spread_group(
     typing_context: Any, taps: Any, group: Any, place: Any, scale: Any, mesh: Any, strides: Any, charges: Any
 ) -> Any:
-    """Add the charges of a group of points to the mesh.
+    """Emit what `plain_spread_group` does, for the lengths of `taps` and `group`.
 
-    `taps` and `group` are tuples whose lengths count, at compile time: degree + 1, and the points. `place` is the
-    address of the points (float64, row after row); `scale` the coordinates of the origin and 1 / h; `mesh` the
-    address of the nodes, `strides` its bytes a step along all axes but the last; `charges` a tuple, in the dtype of
-    the mesh.
+    Rows may be read, and written back unchanged, up to `row_lanes(degree)` nodes from their first tap on.
     """
     signature = numba_types.void(taps, group, place, scale, mesh, strides, charges)
 
@@ -226,7 +228,9 @@ def _spread_group(
     return signature, emit
 
 
-def _gather_group(
+@in_plain_mode(plain_gather_group)
+@intrinsic
+def gather_group(
     typing_context: Any,
     taps: Any,
     group: Any,
@@ -238,11 +242,7 @@ def _gather_group(
     out: Any,
     element: Any,
 ) -> Any:
-    """Write unit * spline + constant and unit * its gradient at a group of points.
-
-    `amounts` are (unit, constant), `out` the addresses of the values and gradients (float64), `element` a number of
-    the dtype of the mesh; the other arguments are as of `spread_group`.
-    """
+    """Emit what `plain_gather_group` does; rows are read as by `spread_group`."""
     signature = numba_types.void(taps, group, place, scale, amounts, mesh, strides, out, element)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -277,7 +277,3 @@ def _store_results(emitter: _Emitter, results: Any, factors: tuple[Any, Any, Any
     gradients = emitter.times(slopes, emitter.packed([per_step] * slopes.type.count))
     for vector, address in zip((values, gradients), out, strict=True):
         builder.store(vector, emitter.at(address, vector.type), align=8)
-
-
-spread_group: Any = intrinsic(_spread_group)
-gather_group: Any = intrinsic(_gather_group)

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from scalemani.kernels.repulsion.mesh.spline_instructions import spline_pieces
 from scalemani.kernels.repulsion.mesh.splines import bounds, gather, gather_points, row_slack, spread, taps_of
 
 DEGREES = (2, 3, 5)
@@ -20,13 +19,6 @@ def patch_products(factors):
     for factor in factors[1:]:
         product = np.multiply.outer(product, factor)
     return product
-
-
-@pytest.mark.parametrize("degree", DEGREES)
-def test_pieces_are_scipys_splines(degree):
-    for fraction in (0.0, 0.3, 0.999):
-        found = spline_pieces(degree) @ fraction ** np.arange(degree + 1)
-        assert np.allclose(found, weights(degree, fraction), atol=1e-15)
 
 
 @pytest.mark.parametrize("degree", DEGREES)

@@ -1,0 +1,59 @@
+"""The switch to plain kernels: Python and NumPy that a person can step through; slow, and equal to rounding.
+
+In plain mode nothing here is compiled, and what is written in instructions for the compiler below, or so that it makes
+vector code, has a twin in NumPy. A twin takes the arguments of what it replaces, addresses among them, so that no
+kernel needs to know the mode. The mode is that of a process, from its start to its end.
+
+Python differs from compiled code where a sum starts from 0.0 and its terms are float32, which it then is too, and where
+`math` raises an OverflowError in the place of infinity.
+"""
+
+import ctypes
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import DTypeLike
+
+PLAIN_VARIABLE = "SCALEMANI_PLAIN"
+# Without its compiler numba cannot run instructions at all.
+PLAIN = os.environ.get(PLAIN_VARIABLE, "0") not in ("", "0") or bool(vars(numba.config)["DISABLE_JIT"])
+
+
+def in_plain_mode(twin: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a decorator that puts `twin` in the place of a function where kernels are plain."""
+
+    def choose(clever: Any) -> Any:
+        return twin if PLAIN else clever
+
+    return choose
+
+
+def numbers_at(
+    address: int, shape: tuple[int, ...], dtype: DTypeLike, strides: tuple[int, ...] | None = None
+) -> np.ndarray:
+    """Return the numbers at an address as an array that shares its memory with the array that lies there.
+
+    Parameters
+    ----------
+    address : int
+        Of the first number, in bytes. All numbers must lie within an array that somebody keeps alive.
+    shape : tuple of int
+        Of the result.
+    dtype : dtype-like
+        Of the numbers.
+    strides : tuple of int, optional
+        Bytes, not negative, from a number to the next along each axis; as of a C-contiguous array by default.
+
+    Returns
+    -------
+    ndarray
+        Of `shape` and `dtype`; writing to it writes to memory.
+    """
+    if strides is None:
+        strides = np.empty(shape, dtype).strides
+    n_bytes = np.dtype(dtype).itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
+    memory = (ctypes.c_char * n_bytes).from_address(int(address))
+    return np.ndarray(shape, dtype, memory, strides=strides)

@@ -1,0 +1,81 @@
+"""What the compile decorators promise of sums, products and threads."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from scalemani.kernels.machine.compile import compiled, compiled_fused, compiled_sums
+from scalemani.kernels.machine.plain import PLAIN
+
+DECORATORS = [compiled, compiled_sums, compiled_fused]
+
+
+def total_of(numbers):
+    total = 0.0
+    for i in range(np.uint64(len(numbers))):
+        total += numbers[i]
+    return total
+
+
+@pytest.mark.parametrize("decorator", DECORATORS)
+def test_nan_and_infinity_stay_what_they_are(decorator):
+    @decorator
+    def looked_at(x):
+        return np.isnan(x), x == x, x - x
+
+    assert looked_at(np.nan)[:2] == (True, False)
+    assert looked_at(1.0) == (False, True, 0.0)
+    assert np.isnan(looked_at(np.inf)[2])
+
+
+@pytest.mark.parametrize("decorator", DECORATORS)
+def test_a_division_by_zero_is_infinite(decorator):
+    @decorator
+    def inverse(numbers):
+        return 1.0 / numbers[0]
+
+    assert inverse(np.zeros(1)) == np.inf
+
+
+def test_sums_keep_their_order_but_where_they_may_change_it():
+    sets = np.random.default_rng(0).normal(size=(20, 1000))
+    in_order = np.array([total_of(numbers.tolist()) for numbers in sets])
+    found = {decorator: np.array([decorator(total_of)(numbers) for numbers in sets]) for decorator in DECORATORS}
+    np.testing.assert_array_equal(found[compiled], in_order)
+    np.testing.assert_array_equal(found[compiled_fused], in_order)
+    np.testing.assert_allclose(found[compiled_sums], in_order, rtol=1e-11)
+    assert PLAIN or np.any(found[compiled_sums] != in_order)  # sums are vectorised
+
+
+def test_products_are_rounded_but_where_they_may_be_fused():
+    def product_and_sum(x, y, z):
+        return x * y + z
+
+    tiny = 2.0**-30
+    arguments = (1.0 + tiny, 1.0 - tiny, -1.0)  # the product is 1 - 2^-60, which rounds to 1
+    assert compiled(product_and_sum)(*arguments) == 0.0
+    for decorator in (compiled_sums, compiled_fused):
+        assert decorator(product_and_sum)(*arguments) in (0.0, -(2.0**-60))
+
+
+@pytest.mark.skipif(PLAIN, reason="Python holds its lock")
+@pytest.mark.parametrize("decorator", DECORATORS)
+def test_kernels_run_while_other_threads_do(decorator):
+    @decorator
+    def wait(flags):
+        turns = 0
+        while flags[0] == 0 and turns < 10**11:  # a minute, where nobody sets the flag
+            turns += 1
+            flags[1] = turns
+        return turns
+
+    wait(np.ones(2, dtype=np.int64))  # compiles
+    flags = np.zeros(2, dtype=np.int64)
+    kernel = threading.Thread(target=wait, args=(flags,))
+    kernel.start()
+    while flags[1] == 0:
+        assert kernel.is_alive()
+    flags[0] = 1
+    kernel.join(30)
+    assert not kernel.is_alive()

@@ -1,0 +1,60 @@
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.lane_instructions import (
+    ITEM_BYTES,
+    LANES_AT_ONCE,
+    compress_lanes,
+    plain_compress_lanes,
+)
+
+ROOM = 40
+NUMBERS = st.floats(width=32, allow_nan=True)
+
+
+@compiled
+def compress(values, labels, start, bound, values_to, labels_to, place):
+    return compress_lanes(
+        values.ctypes.data + ITEM_BYTES * start,
+        labels.ctypes.data + ITEM_BYTES * start,
+        bound,
+        values_to.ctypes.data + ITEM_BYTES * place,
+        labels_to.ctypes.data + ITEM_BYTES * place,
+    )
+
+
+def compress_plainly(values, labels, start, bound, values_to, labels_to, place):
+    addresses = [array.ctypes.data + ITEM_BYTES * start for array in (values, labels)]
+    targets = [array.ctypes.data + ITEM_BYTES * place for array in (values_to, labels_to)]
+    return plain_compress_lanes(*addresses, bound, *targets)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(arrays(np.float32, ROOM, elements=NUMBERS), st.floats(width=32, allow_nan=False), st.integers(0, 20))
+def test_values_within_a_bound_move_to_the_front_with_their_labels(values, bound, place):
+    labels = np.arange(ROOM, dtype=np.int32)
+    read = slice(3, 3 + LANES_AT_ONCE)
+    within = values[read] <= bound
+    for function in (compress, compress_plainly):
+        values_to, labels_to = np.full(ROOM, -7, dtype=np.float32), np.full(ROOM, -7, dtype=np.int32)
+        kept = function(values, labels, 3, np.float32(bound), values_to, labels_to, place)
+        assert kept == within.sum()
+        np.testing.assert_array_equal(values_to[place : place + kept], values[read][within])
+        np.testing.assert_array_equal(labels_to[place : place + kept], labels[read][within])
+        for array in (values_to, labels_to):
+            assert np.all(array[:place] == -7)
+            assert np.all(array[place + LANES_AT_ONCE :] == -7)
+
+
+def test_a_pool_is_compressed_in_its_own_place():
+    values = np.random.default_rng(0).random(8 * LANES_AT_ONCE).astype(np.float32)
+    labels = np.arange(values.size, dtype=np.int32)
+    for function in (compress, compress_plainly):
+        held, named, kept = values.copy(), labels.copy(), 0
+        for start in range(0, values.size, LANES_AT_ONCE):
+            kept += function(held, named, start, np.float32(0.3), held, named, kept)
+        np.testing.assert_array_equal(held[:kept], values[values <= np.float32(0.3)])
+        np.testing.assert_array_equal(named[:kept], labels[values <= np.float32(0.3)])
