@@ -32,15 +32,7 @@ MUCH_AT_FLOOR = 0.1  # share of the edges; a few far neighbours of a point may w
 def memory(sizes: Sizes) -> list[Held]:
     """List what a block of edges takes, and the sample that sigma is chosen from."""
     rows, k = sizes.dimensions.block_rows, sizes.params.n_neighbors
-    n_sampled = SAMPLED_POINTS if sizes.params.affinities.chooses_sigma else 0
-    return [
-        Held(
-            "random words and order of the points that sigma is drawn from",
-            EACH_PROCESS,
-            n_sampled and sizes.dimensions.n_points,
-            3,
-        ),
-        Held("distances of these points", EACH_PROCESS, n_sampled, k, "float64", 3),
+    held = [
         Held("neighbours of a block", EACH_TASK, rows, k, "int32"),
         Held("distances of a block", EACH_TASK, rows, k, sizes.dimensions.distance_dtype),
         Held("squared distances", EACH_TASK, rows, k, "float64"),
@@ -48,6 +40,12 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("affinities of a block", EACH_TASK, rows, k, "float32", COPIES_OF_STORED),
         Held("bandwidths, steps and residuals", EACH_TASK, rows, COLUMNS_BESIDE_EDGES),
     ]
+    if sizes.params.affinities.chooses_sigma:
+        held += [
+            Held("order in which points are drawn", EACH_PROCESS, sizes.dimensions.n_points, 3),
+            Held("distances of those drawn", EACH_PROCESS, SAMPLED_POINTS, k, "float64", 3),
+        ]
+    return held
 
 
 def disk(sizes: Sizes) -> list[Written]:
