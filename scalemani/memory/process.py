@@ -17,8 +17,9 @@ Made = TypeVar("Made")
 
 
 class Key(NamedTuple):
-    """What tells shared objects apart: the group of a store they belong to, the function that makes them, and its
-    arguments. Two of them are equal only if they are made in the same way, so that no label can be used twice.
+    """What tells shared objects apart: the group of a store, the function that makes them, and its arguments.
+
+    Two of them are equal only if they are made in the same way, so that no label can be used twice.
     """
 
     group: tuple[str, str]

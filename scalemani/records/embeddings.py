@@ -70,7 +70,7 @@ class StoredClustering(StoredStage):
         return self.reader(self.CENTERS)
 
     def centers_before(self, number: int) -> ArrayReader:
-        """The centres (K, d) float64 before a pass over all points."""
+        """Return the centres (K, d) float64 before a pass over all points."""
         return self.reader(self.PASS_CENTERS.numbered(number))
 
     @property

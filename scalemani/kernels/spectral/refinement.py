@@ -34,8 +34,10 @@ STEPS_BETWEEN_GRAMS = 8  # after so many, what is known of X and P is computed a
 
 @dataclass(frozen=True)
 class RefinementProblem:
-    """What is refined. `apply`, X (N, n) to S X, a new array; `correct`, turns residuals R (N, a) in place into
-    approximate solutions of (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `workspace`, where steps run.
+    """What is refined.
+
+    `apply`, X (N, n) to S X, a new array; `correct`, turns residuals R (N, a) in place into approximate solutions of
+    (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `workspace`, where steps run.
     """
 
     apply: Callable[[np.ndarray], np.ndarray]

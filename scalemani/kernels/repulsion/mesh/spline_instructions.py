@@ -156,7 +156,7 @@ class _Emitter:
         self.builder.store(total, place, align=self.item_bytes)
 
     def contracted(self, load: Any, weights: list[Any], slopes: list[Any], taps: tuple[int, ...] = ()) -> list[Any]:
-        """Sums over all axes from len(taps) to the last but one: plain, then with the slope along each of those."""
+        """Sum over the axes from len(taps) to the last but one: plain, then with the slope along each of those."""
         axis = len(taps)
         if axis == self.n_dims - 1:
             return [load(taps)]
