@@ -202,7 +202,7 @@ def test_neighbours_that_are_given_bound_the_perplexity_that_is_not(points, tmp_
         ({"affinity": "gauss"}, "'gaussian'"),
         ({"random_state": -1}, "random_state must be >= 0"),
         ({"random_state": "seed"}, "random_state must be an integer"),
-        ({"memory": "4 GX"}, "'4GB'"),
+        ({"memory": "4 GX"}, "a size such as 4GB"),
         ({"workers": 0}, "workers must be an integer >= 1"),
         ({"scheduler": "tcp://user:secret@host:1"}, "without a password"),
         ({"scheduler": "host"}, "got 'host'"),
