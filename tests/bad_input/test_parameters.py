@@ -24,13 +24,11 @@ import pytest
         ("neighbors.method=annoy", ["neighbors.method", "'auto', 'exact', 'pynndescent' or 'partition'", "'annoy'"]),
         ("neighbors.metric=cosine", ["unknown parameter neighbors.metric", "allowed:"]),
         ("neighbors.recall=1.5", ["neighbors.recall must be <= 1, got 1.5"]),
-        ("landmarks.n_landmarks=2", ["n_components must be below landmarks.n_landmarks=2", "must be at least 3"]),
         ("landmarks.n_landmarks=1", ["landmarks.n_landmarks must be >= 2, got 1"]),
         ("landmarks.n_landmarks=2001", ["landmarks.n_landmarks must be at most N=2000, got 2001"]),
         ("landmarks.method=kmean", ["landmarks.method", "'kmeans'", "got 'kmean'"]),
         ("landmark_weights.n_neighbors=1001", ["at most landmarks.n_landmarks=1000, got 1001"]),
         ("landmark_embedding.n_components=0", ["landmark_embedding.n_components must be >= 1, got 0"]),
-        ("landmark_embedding.n_components=1000", ["below landmarks.n_landmarks=1000", "must be at least 1001"]),
         ("embedding.residual=1", ["embedding.residual must be < 1, got 1"]),
         ("embedding.residual=-0.1", ["embedding.residual must be > 0, got -0.1"]),
         ("embedding.max_passes=-1", ["embedding.max_passes must be >= 0, got -1"]),
@@ -50,6 +48,17 @@ def test_parameters(refused, points, assignment, words):
     refused(points, words, "--set", assignment)
 
 
+@pytest.mark.parametrize(
+    ("assignment", "words"),
+    [
+        ("landmarks.n_landmarks=2", ["n_components must be below landmarks.n_landmarks=2", "must be at least 3"]),
+        ("landmark_embedding.n_components=1000", ["below landmarks.n_landmarks=1000", "must be at least 1001"]),
+    ],
+)
+def test_components_that_the_landmarks_cannot_give(refused, points, assignment, words):
+    refused(points, words, "--set=embedding.solver=lll", "--set", assignment)
+
+
 def test_a_perplexity_that_the_neighbours_do_not_reach(refused, points):
     words = ["affinities.perplexity must be < n_neighbors (k=30), got 30", "3 to 5 neighbours a unit"]
     refused(points, words, "--set=affinities.perplexity=30", "--set=neighbors.n_neighbors=30")
@@ -66,7 +75,7 @@ def test_a_perplexity_that_the_neighbours_do_not_reach(refused, points):
         (["--memory", "lots"], ["such as 4GB", "'lots'"]),
         (["--memory=-1GB"], ["above zero, such as 4GB"]),
         (["--memory", "0"], ["above zero, such as 4GB"]),
-        (["--memory", "100MB"], ["raise --memory to", "--block-rows"]),
+        (["--memory", "100MB"], ["the budget is 95.37 MiB: raise --memory to", "for all stages"]),
         (["--workers", "0"], ["workers must be an integer >= 1, got 0"]),
         (["--wait", "-1"], ["wait must be seconds, zero or more, got -1"]),
         (["--wait", "nan"], ["wait must be seconds, zero or more, got nan"]),
