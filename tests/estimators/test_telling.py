@@ -58,7 +58,7 @@ def test_a_descent_that_was_cut_short_is_told_of_and_one_that_was_to_go_to_its_e
     assert [w for w in given if "not converged after 30 iterations" in str(w.message)]
     with warnings.catch_warnings(record=True) as given:
         warnings.simplefilter("always")
-        sm.TSNE(perplexity=4, max_iter=30, converged=0.0, random_state=0).fit(points[:500])
+        sm.TSNE(perplexity=4, max_iter=30, exaggerated_iterations=10, converged=0.0, random_state=0).fit(points[:500])
     assert not [w for w in given if "not converged" in str(w.message)]
 
 
