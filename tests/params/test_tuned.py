@@ -1,0 +1,49 @@
+"""A tuned number that is at its default is in no key: another default needs another version of its stage."""
+
+import pytest
+
+from scalemani.params import TUNED, Parameters
+from scalemani.routes import ROUTES
+
+# The version of a stage, and the defaults of its tuned numbers at that version. Whoever changes a default raises the
+# version in `scalemani.routes`, then writes both here.
+HELD = {
+    "partition": (1, {"most_basis_rows": 10_000}),
+    "neighbors": (
+        6,
+        {
+            "exact_below": 20_000, "few_points": 100_000, "few_probes": 3, "many_probes": 8, "more_probes": 2,
+            "nearby_cells": 256, "nearby_per_probe": 4, "few_neighbors": 30, "few_candidates": 2.0,
+            "first_candidates": 1.7, "later_candidates": 1.0, "most_visited": 30, "most_listed": 45,
+            "rounding_share": 0.08, "close_share": 0.1,
+        },
+    ),
+    "components": (1, {"queries_per_component": 64, "most_queries": 8192, "least_bridge_weight": 1e-3}),
+    "embedding": (3, {"float32_reaches": 4e-6}),
+    "clustering": (2, {"settled": 1e-6, "most_passes": 100}),
+    "layout": (1, {"jitter": 1e-4, "exact_up_to": 2000, "coarsest": 0.1, "least_strength": 1e-6}),
+}  # fmt: skip
+STAGES = {stage.name: stage for route in ROUTES.values() for stage in route}
+
+
+def test_every_tuned_number_is_held():
+    assert {stage: set(numbers) for stage, (_, numbers) in HELD.items()} == {s: set(n) for s, n in TUNED.items()}
+
+
+@pytest.mark.parametrize("stage", HELD)
+def test_another_default_comes_with_another_version(stage):
+    version, numbers = HELD[stage]
+    found = {name: getattr(getattr(Parameters(), stage), name) for name in numbers}
+    assert (STAGES[stage].version, found) == (version, numbers)
+
+
+@pytest.mark.parametrize("stage", HELD)
+def test_a_key_holds_a_tuned_number_only_where_it_was_set(stage):
+    assert not set(TUNED[stage]) & set(Parameters().of_stage(stage))
+    for name in TUNED[stage]:
+        other = getattr(getattr(Parameters(), stage), name) / 2
+        other = int(other) if isinstance(getattr(getattr(Parameters(), stage), name), int) else other
+        if name.endswith("candidates"):
+            other = 3.0
+        changed = Parameters().with_values({stage: {name: other}})
+        assert changed.of_stage(stage) == {**Parameters().of_stage(stage), name: other}
