@@ -1,5 +1,6 @@
 """Parameters, options and configurations that cannot be used."""
 
+import numpy as np
 import pytest
 
 
@@ -135,3 +136,9 @@ def test_configurations(refused, points, tmp_path, content, words):
 def test_empty_configurations_and_those_of_other_editors_are_read(scalemani, points, tmp_path, content):
     (tmp_path / "config.toml").write_bytes(content)
     assert scalemani("plan", points, tmp_path / "run", "--config", tmp_path / "config.toml")[0] == 0
+
+
+def test_more_neighbors_than_there_are_other_points(refused, tmp_path):
+    np.save(tmp_path / "few.npy", np.arange(30.0).reshape(10, 3))
+    words = ["N=10 points, need more than n_neighbors (k=90)", "give more points"]
+    refused(tmp_path / "few.npy", words, "--set=neighbors.n_neighbors=90")

@@ -122,7 +122,6 @@ def test_coincident_and_far_points_are_finite():
         ({"strength": 0}, ConfigError, "strength must be a number above zero"),
         ({"strength": np.nan}, ConfigError, "strength must be a number above zero"),
         ({"strength": "1"}, ConfigError, "strength must be a number above zero"),
-        ({"strength": None}, ConfigError, "strength must be a number above zero"),
         ({"method": None}, ConfigError, "unknown objective None"),
         ({"repulsion": None}, ConfigError, "unknown repulsion None"),
         ({"repulsion": "fft"}, ConfigError, "unknown repulsion"),

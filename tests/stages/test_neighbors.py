@@ -88,7 +88,7 @@ def test_listed_edges_are_the_heads_of_the_lists(finished):
     task = task_with(finished, 0)
     lists = neighbors.listed_edges(task, "round_0")
     np.testing.assert_array_equal(lists[0], task.output.read("round_0/indices")[:, :K])
-    assert lists[0].nbytes + lists[1].nbytes == neighbors.EDGE_BYTES * neighbors.n_listed(K) * 3500
+    assert lists[0].nbytes + lists[1].nbytes == neighbors.BYTES_OF_EDGE * neighbors.n_listed(PARAMS) * 3500
 
 
 def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_path):
