@@ -170,8 +170,8 @@ def run(work: StageWork) -> dict[str, Any]:
         write_last_round(task, 0)
         return {"method": method, "recall": 1.0, "rounds": 0}
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
-    n_visited = n_probes(task.dimensions, task.params) if method == "partition" else 1
-    rounds, recalls = [Round(0, min(n_visited, n_cells))], [measured_recall(work, 0)]
+    rounds = [first_round(task) if method == "partition" else Round(0, 1)]
+    recalls = [measured_recall(work, 0)]
     most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
     while len(rounds) <= asked.max_rounds:
         following = next_round(rounds, recalls, asked.recall, n_cells, most)
@@ -204,12 +204,17 @@ def run_round(work: StageWork, number: int, function: Any) -> None:
     work.map_blocks(function, round_step(number))
 
 
+def first_round(task: StageTask) -> Round:
+    """Return the first round of a partition: over the cells nearest to each point."""
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    return Round(0, min(n_probes(task.dimensions, task.params), n_cells))
+
+
 def near_cells_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block among the points of the cells nearest to each of its points."""
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
-    first = Round(0, min(n_probes(task.dimensions, task.params), n_cells))
     start, stop = task.dimensions.rows(block)
-    return nearest_of_candidates(task, start, candidates_of_cells(task, start, stop, first), no_known(task, block))
+    candidates = candidates_of_cells(task, start, stop, first_round(task))
+    return nearest_of_candidates(task, start, candidates, no_known(task, block))
 
 
 def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
