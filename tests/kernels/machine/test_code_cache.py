@@ -65,6 +65,12 @@ def run(program, folder=None, **environment):
     return ended(started(program, folder, **environment))
 
 
+def copied_package(folder):
+    """Copy the sources alone: Python takes byte code as current by the time and size of its source."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    return Path(shutil.copytree(Path(scalemani.__file__).parent, folder / "copy" / "scalemani", ignore=ignored))
+
+
 def entries(cache):
     return sorted(path for path in (cache / "kernels").glob("*/*") if path.is_file())
 
@@ -82,7 +88,7 @@ def filled(cache):
 
 
 def test_a_function_that_was_edited_in_another_file_is_compiled_anew(tmp_path, cache):
-    copy = Path(shutil.copytree(Path(scalemani.__file__).parent, tmp_path / "copy" / "scalemani"))
+    copy = copied_package(tmp_path)
     edited = copy / "kernels/affinities/root_finders.py"
     source = edited.read_text()
     steps, found, compiled = run(ENTROPIC, copy.parent, SCALEMANI_CACHE=cache)
@@ -100,9 +106,7 @@ def test_a_function_that_was_edited_in_another_file_is_compiled_anew(tmp_path, c
 
 
 def test_equal_sources_in_another_folder_share_what_is_compiled(filled, tmp_path):
-    ignored = shutil.ignore_patterns("__pycache__")
-    copy = shutil.copytree(Path(scalemani.__file__).parent, tmp_path / "copy" / "scalemani", ignore=ignored)
-    assert run(LOGARITHM, Path(copy).parent, SCALEMANI_CACHE=filled)[1:] == [1, 0]
+    assert run(LOGARITHM, copied_package(tmp_path).parent, SCALEMANI_CACHE=filled)[1:] == [1, 0]
 
 
 @pytest.mark.parametrize("variable", ["NUMBA_OPT", "NUMBA_BOUNDSCHECK"])
