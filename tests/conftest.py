@@ -16,6 +16,7 @@ import pytest
 
 from scalemani.cli import main
 from scalemani.datasets import generator
+from scalemani.progress import Silent
 
 hypothesis.settings.register_profile("scalemani", deadline=None)  # the first call of a kernel compiles it
 hypothesis.settings.load_profile("scalemani")
@@ -36,6 +37,22 @@ def mnist() -> np.ndarray:
         pytest.skip("SCALEMANI_DATA does not name a folder with mnist.npz")
     with np.load(Path(folder) / "mnist.npz", allow_pickle=False) as file:
         return file["X"]
+
+
+class Listening(Silent):
+    """Keeps what a run warns of."""
+
+    def __init__(self) -> None:
+        self.warned: list[str] = []
+
+    def warn(self, message: str, kind: type | None = None) -> None:
+        self.warned.append(message)
+
+
+@pytest.fixture
+def listening() -> Listening:
+    """Progress of a run, which keeps in `warned` what it is told to warn of."""
+    return Listening()
 
 
 @pytest.fixture

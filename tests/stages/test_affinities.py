@@ -18,16 +18,6 @@ K = 12
 FLOOR = np.finfo(np.float32).tiny
 
 
-class Listening(Silent):
-    """Keeps what is warned of."""
-
-    def __init__(self):
-        self.warned = []
-
-    def warn(self, message, kind=None):
-        self.warned.append(message)
-
-
 def affinities_of(points, folder, block_rows=1024, workers=2, progress=None, **values):
     """Return the run, and the stage's group, of points with these parameters of the affinities."""
     asked = {"neighbors": {"n_neighbors": K}, "affinities": {"perplexity": 4, **values}, "embedding": {"solver": "lll"}}
@@ -103,8 +93,10 @@ def test_a_neighbour_beyond_the_graph_gives_no_sigma(points, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "sigma"), [("gaussian", 1.0), ("gaussian", 2.0), ("gaussian", None), ("self-tuning", None)]
 )
-def test_weights_at_the_floor_and_neighbours_that_count_are_those_of_the_stored_weights(tmp_path, kind, sigma):
-    digits, listening = load_digits().data.astype(np.float32), Listening()
+def test_weights_at_the_floor_and_neighbours_that_count_are_those_of_the_stored_weights(
+    tmp_path, listening, kind, sigma
+):
+    digits = load_digits().data.astype(np.float32)
     finished, group = affinities_of(digits, tmp_path / "run", progress=listening, kind=kind, sigma=sigma)
     stored = group.read("values")
     certificates = finished.certificates["affinities"]
@@ -145,8 +137,7 @@ def test_the_mean_of_the_iterations_is_that_of_the_points(points, tmp_path, solv
     assert most / 3 < iterations.mean() < most
 
 
-def test_saturated_and_duplicated_points_are_counted_and_told_of(points, tmp_path):
-    listening = Listening()
+def test_saturated_and_duplicated_points_are_counted_and_told_of(points, tmp_path, listening):
     repeated = np.concatenate([np.repeat(points[:10], 6, axis=0), np.repeat(points[10:30], 2, axis=0), points[30:500]])
     finished, group = affinities_of(repeated, tmp_path / "run", progress=listening)
     certificates = finished.certificates["affinities"]

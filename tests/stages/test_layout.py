@@ -14,6 +14,7 @@ from scalemani.chunked import checkpoints
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.embeddings.descent import State
 from scalemani.errors import ConfigError
+from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.progress import Silent
@@ -209,3 +210,35 @@ def test_new_points_come_to_lie_among_their_like(digits, estimator):
 def test_transform_before_fit_is_refused(digits):
     with pytest.raises(NotFittedError):
         sm.TSNE().transform(digits[0])
+
+
+def gradients_of_all_pairs(positions):
+    """Return the gradient of the sums of Student's kernel at each point, pair by pair in float64."""
+    differences = positions[:, np.newaxis] - positions
+    squares = (differences**2).sum(axis=2)
+    return -2 * np.einsum("nm,nmd->nd", (1 + squares) ** -2, differences)
+
+
+@pytest.mark.parametrize(("repulsion", "tolerance"), [("grid", 1e-1), ("grid", 1e-3), ("barnes-hut", 1e-1)])
+def test_the_error_of_the_forces_is_that_at_the_stored_positions(roll, tmp_path, repulsion, tolerance):
+    """Of fewer points than are sampled, all are compared: the figure has to be the one that all pairs give."""
+    asked = {"repulsion": repulsion, "tolerance": tolerance, "exact_up_to": 1}
+    finished = embed(roll[:900], tmp_path / "run", "t-sne", {**VALUES, "layout": {**VALUES["layout"], **asked}})
+    positions = np.asarray(finished.embedding[...])
+    exact = gradients_of_all_pairs(positions)
+    _, found = sm.repulsion(positions, "student", repulsion, tolerance)
+    error = np.linalg.norm(found - exact) / np.linalg.norm(exact)
+    assert finished.certificates["layout"]["force_error"] == pytest.approx(error, rel=1e-2)
+    assert error > 1e-6
+
+
+def test_forces_that_err_by_more_than_was_asked_for_are_told_of(roll, tmp_path, monkeypatch, listening):
+    class Weaker(ExactSums):
+        def field(self, sources, targets=None, charges=None):
+            sums, gradients = super().field(sources, targets, charges)
+            return sums, 0.95 * gradients
+
+    monkeypatch.setattr(layout, "make_repulsion", lambda method, kernel, tolerance, over: Weaker(kernel, over))
+    finished = embed(roll[:2000], tmp_path / "run", "t-sne", progress=listening)
+    assert finished.certificates["layout"]["force_error"] == pytest.approx(0.05, rel=1e-9)
+    assert any("forces err by 5.0e-02 at the end, 1.0e-03 was asked for" in told for told in listening.warned)
