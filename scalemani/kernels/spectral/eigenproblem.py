@@ -35,8 +35,7 @@ class ReducedSolution:
     `eigenvalues` (d,) ascending; `vectors` (L, d), B-orthonormal, zero at dropped landmarks; `residuals` (d,),
     |A v - lambda B v| / |A| with the Frobenius norm of A and v of unit length; `n_zero`, how many of the eigenvalues
     computed are zero up to rounding, the constant vector's included (more than one: the graph falls into components,
-    and the vectors of eigenvalue zero are one basis of many); `dropped` (n,), landmarks that no point uses; `guards`
-    (L, g), approximate further vectors that a refinement can start from, without any promise.
+    and the vectors of eigenvalue zero are one basis of many); `dropped` (n,), landmarks that no point uses.
     """
 
     eigenvalues: np.ndarray
@@ -44,7 +43,6 @@ class ReducedSolution:
     residuals: np.ndarray
     n_zero: int
     dropped: np.ndarray
-    guards: np.ndarray
 
 
 def solve_reduced(
@@ -52,20 +50,40 @@ def solve_reduced(
     b: sp.csr_matrix,
     n_components: int,
     constant: bool = True,
-    n_guards: int = 0,
     tolerance: float = TOLERANCE,
     seed: int = 0,
 ) -> ReducedSolution:
-    """Return the `n_components` smallest eigenpairs of A v = lambda B v.
+    """Return the smallest eigenpairs of A v = lambda B v; the same input and seed give the same bits.
 
-    Parameters: `a`, `b` (L, L) sparse or dense symmetric, B positive semidefinite; `constant`: rows of A sum to zero,
-    and the constant vector, the trivial solution, is left out of the answer; `n_guards` further vectors are returned
-    as they are when the others have converged (fewer where the problem is too small); `tolerance`, the largest residual
-    relative to |A| + lambda |B|. Landmarks with a zero row in B are dropped. The largest absolute entry of each vector
-    is positive, the first of equals. `seed` draws the start vectors; same input and seed, same bits.
+    Landmarks with a zero row in B are dropped. The largest absolute entry of each vector is positive, the first of
+    equals. Up to `DENSE_LANDMARKS` landmarks LAPACK solves; beyond, a block Krylov method on (A + shift B)^-1 B.
 
-    Raises RankError when B is singular beyond the dropped landmarks, ConvergenceError when residuals stay above the
-    tolerance, NumericalError when `constant` is claimed and A 1 is not zero.
+    Parameters
+    ----------
+    a : (L, L) sparse or dense, symmetric, float64.
+    b : (L, L) sparse or dense, symmetric positive semidefinite, float64.
+    n_components : number of eigenpairs d.
+    constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
+    tolerance : largest residual relative to |A| + lambda |B|.
+    seed : of the start vectors.
+
+    Returns
+    -------
+    ReducedSolution
+        Eigenvalues (d,) and vectors (L, d) float64, their residuals, and what was dropped.
+
+    Raises
+    ------
+    RankError
+        Where B is singular beyond the dropped landmarks, or more components are asked for than there are.
+    ConvergenceError
+        Where residuals stay above the tolerance.
+    NumericalError
+        Where `constant` is claimed and A 1 is not zero.
+
+    References
+    ----------
+    Ericsson and Ruhe, The spectral transformation Lanczos method, 1980, for the shift.
     """
     a, b = sp.csr_matrix(a, dtype=np.float64), sp.csr_matrix(b, dtype=np.float64)
     used = np.flatnonzero(b.diagonal() > 0)
@@ -80,16 +98,13 @@ def solve_reduced(
         )
     if constant:
         _check_constant(a)
-    values, vectors = _smallest(a, b, (wanted, min(wanted + n_guards, len(used))), constant, tolerance, seed)
-    n_zero = int(np.count_nonzero(values[:wanted] < ZERO_TOLERANCE * _norm(a) / _norm(b)))
+    values, vectors = _smallest(a, b, wanted, constant, tolerance, seed)
+    n_zero = int(np.count_nonzero(values < ZERO_TOLERANCE * _norm(a) / _norm(b)))
     if constant:
         values, vectors = _without_constant(values, vectors, b, max(n_zero, 1))
     full = np.zeros((len(used) + len(dropped), vectors.shape[1]))
     full[used] = sign_rule(vectors)
-    values, found = values[:n_components], full[:, :n_components]
-    return ReducedSolution(
-        values, found, _residuals(a, b, values, found[used]), n_zero, dropped, full[:, n_components:]
-    )
+    return ReducedSolution(values, full, _residuals(a, b, values, full[used]), n_zero, dropped)
 
 
 def sign_rule(vectors: np.ndarray) -> np.ndarray:
@@ -128,19 +143,18 @@ def _without_constant(
 
 
 def _smallest(
-    a: sp.csr_matrix, b: sp.csr_matrix, counts: tuple[int, int], constant: bool, tolerance: float, seed: int
+    a: sp.csr_matrix, b: sp.csr_matrix, wanted: int, constant: bool, tolerance: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest eigenpairs: counts[0] of them converged, counts[1] in all."""
-    wanted, total = counts
-    if a.shape[0] > DENSE_LANDMARKS and 3 * total <= a.shape[0]:
-        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], max(wanted + GUARD_VECTORS, total)))
+    """Return the `wanted` smallest eigenpairs."""
+    if a.shape[0] > DENSE_LANDMARKS and 3 * wanted <= a.shape[0]:
+        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], wanted + GUARD_VECTORS))
         if constant:
             start[:, 0] = 1.0
-        return _block_krylov(a, b, start, counts, tolerance)
+        return _block_krylov(a, b, start, wanted, tolerance)
     scale = 1 / np.sqrt(b.diagonal())
     if scipy.linalg.eigvalsh(b.toarray() * scale[:, None] * scale, subset_by_index=[0, 0])[0] < RANK_TOLERANCE:
         raise _singular()
-    return scipy.linalg.eigh(a.toarray(), b.toarray(), subset_by_index=[0, total - 1])
+    return scipy.linalg.eigh(a.toarray(), b.toarray(), subset_by_index=[0, wanted - 1])
 
 
 def _singular() -> RankError:
@@ -190,13 +204,12 @@ def _orthonormal(block: np.ndarray, basis: list[np.ndarray], b: sp.csr_matrix) -
 
 
 def _block_krylov(
-    a: sp.csr_matrix, b: sp.csr_matrix, block: np.ndarray, counts: tuple[int, int], tolerance: float
+    a: sp.csr_matrix, b: sp.csr_matrix, block: np.ndarray, wanted: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Grow the Krylov space of (A + shift B)^-1 B from `block` until the Rayleigh-Ritz residuals are small.
 
     The start has random columns: the constant vector alone is blind to everything else on a regular graph.
     """
-    wanted, total = counts
     solve = _factored(sp.csr_matrix(a + SHIFT * a.diagonal().sum() / b.diagonal().sum() * b))
     _check_rank(solve, b)
     norms = (_norm(a), _norm(b))
@@ -211,9 +224,9 @@ def _block_krylov(
         images.append(a @ block)
         space, image = np.hstack(basis), np.hstack(images)
         values, rotation = np.linalg.eigh(space.T @ image)
-        values, vectors = values[:total], space @ rotation[:, :total]
-        errors = image @ rotation[:, :wanted] - (b @ vectors[:, :wanted]) * values[:wanted]
-        scales = np.linalg.norm(vectors[:, :wanted], axis=0) * (norms[0] + np.abs(values[:wanted]) * norms[1])
+        values, vectors = values[:wanted], space @ rotation[:, :wanted]
+        errors = image @ rotation[:, :wanted] - (b @ vectors) * values
+        scales = np.linalg.norm(vectors, axis=0) * (norms[0] + np.abs(values) * norms[1])
         worst = float(np.max(np.linalg.norm(errors, axis=0) / scales))
         if worst <= tolerance:
             return values, vectors

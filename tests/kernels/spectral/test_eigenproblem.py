@@ -72,10 +72,9 @@ def test_path_and_complete_graph_have_their_closed_form_spectra():
 def test_large_problems_equal_the_dense_solver(density, monkeypatch):
     monkeypatch.setattr(eigenproblem, "SPARSE_DENSITY", density)
     a, b = reduced_problem(1300)
-    solution = solve_reduced(a, b, 6, n_guards=5)
+    solution = solve_reduced(a, b, 6)
     expected = scipy.linalg.eigh(a.toarray(), b.toarray(), eigvals_only=True, subset_by_index=[1, 6])
     np.testing.assert_allclose(solution.eigenvalues, expected, atol=1e-10)
-    assert solution.guards.shape == (1300, 5)
     assert solution.residuals.max() < 1e-8
     check(a, b, solution, 6)
 
