@@ -18,7 +18,7 @@ from scalemani.sources import PointsSource
 from scalemani.stages.table import STAGES
 from scalemani.store.committed import intact_description
 from scalemani.store.groups import StageGroup
-from scalemani.store.locks import Held
+from scalemani.store.locks import RunLock
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey, survey
@@ -44,8 +44,8 @@ def run(
     RunStore(root).check_free()
     with executor.started():
         found = survey(source, executor, block_rows)
-        with prepared(root, method, params, found, executor, only) as (store, plan, held):
-            run_stages(Walk(store, executor, held, only), plan, source, found)
+        with prepared(root, method, params, found, executor, only) as (store, plan, lock):
+            run_stages(Walk(store, executor, lock, only), plan, source, found)
     return Run(root)
 
 
@@ -55,7 +55,7 @@ class Walk:
 
     store: RunStore
     executor: Executor
-    held: Held
+    lock: RunLock
     only: str | None
 
 
@@ -68,7 +68,7 @@ def run_stages(walk: Walk, plan: Plan, source: PointsSource, found: Survey) -> N
         walk.store.save_plan(plan.as_dict())
     names = [planned.stage.name for planned in plan.stages]
     for place, planned in enumerate(plan.stages):
-        walk.held.check()
+        walk.lock.check()
         if walk.only in (None, names[place]) or (plan.within and place <= names.index(STAGE)):
             run_stage(plan, planned, walk.executor, source, found)
         component = largest_component(plan) if names[place] == STAGE else None
@@ -116,21 +116,21 @@ def plan_run(
 @contextlib.contextmanager
 def prepared(
     root: str | Path, method: str, params: Parameters, found: Survey, executor: Executor, only: str | None
-) -> Iterator[tuple[RunStore, Plan, Held]]:
+) -> Iterator[tuple[RunStore, Plan, RunLock]]:
     """Check the plan, then open or create the store, hold its lock and take back what was damaged."""
     first = make_plan(RunStore(root), method, params, found, executor)
     if only is not None:
         first.planned(only)
     first.check(only)
     store = RunStore.create(root)
-    with store.locked(executor.wait, executor.progress.note) as held:
+    with store.locked(executor.wait, executor.progress.note) as lock:
         store.objects.sweep()
         executor.check_reach(store.root)
         plan = make_plan(store, method, params, found, executor)
         take_back_damage(plan, executor)
         for note in plan.notes:
             executor.progress.note(note)
-        yield store, plan, held
+        yield store, plan, lock
 
 
 def take_back_damage(plan: Plan, executor: Executor) -> None:

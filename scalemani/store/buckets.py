@@ -8,10 +8,13 @@ import functools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, refuse_credentials
+from scalemani.store.leases import ConflictError, hold_lease
+from scalemani.store.locks import RunLock
 from scalemani.store.objects import SAFE_NAME, Committed, Objects, checked_key
 from scalemani.store.retrying import GIVE_UP_SECONDS, retried
 
@@ -23,10 +26,6 @@ PASSING_CODES = {"SlowDown", "Throttling", "ThrottlingException", "RequestTimeou
 GONE_CODES = {"NoSuchKey", "404", "NotFound"}
 CONFLICT_STATUSES = {409, 412}
 ANSWERED = TypeVar("ANSWERED")
-
-
-class ConflictError(Exception):
-    """A conditional write whose condition did not hold."""
 
 
 @functools.cache
@@ -166,6 +165,10 @@ class BucketObjects(Objects):
 
     def sweep(self) -> None:
         """Do nothing: a put that was cut short leaves no object."""
+
+    def lock(self) -> AbstractContextManager[RunLock]:
+        """Hold the run by a lease, or raise StoreLockedError."""
+        return hold_lease(self)
 
     def _at(self, key: str) -> dict[str, str]:
         return {"Bucket": self.bucket, "Key": f"{self.prefix}/{checked_key(key)}"}

@@ -1,14 +1,12 @@
-"""One writer a run: a lock of the kernel on a folder, a lease that is renewed in an object store."""
+"""One writer a run: what all locks share, and the lock of the kernel on a folder."""
 
 import contextlib
-import email.utils
 import fcntl
 import json
 import os
 import socket
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,17 +14,13 @@ from typing import Any
 import psutil
 
 from scalemani.errors import StoreError, StoreLockedError
-from scalemani.store.buckets import BucketObjects, ConflictError
-from scalemani.store.objects import LocalObjects, Objects
 
 LOCK = "lock"
 TRIED_EVERY_SECONDS = 1.0
-RENEWED_EVERY_SECONDS = 5.0
-LEASE_SECONDS = 60.0  # without a renewal; longer than the outages and pauses that a run survives
 
 
-class Held:
-    """A lock that is held; a lease can be lost when the store cannot be reached for long."""
+class RunLock:
+    """The lock of a run while it is held; a lease can be lost when the store cannot be reached for long."""
 
     def __init__(self, root: object) -> None:
         self.root = root
@@ -75,20 +69,30 @@ def already_locked(root: object, holder: str) -> StoreLockedError:
     )
 
 
-def locked(objects: Objects) -> contextlib.AbstractContextManager[Held]:
-    """Hold the lock of a run, or raise StoreLockedError."""
-    if isinstance(objects, BucketObjects):
-        return leased(objects)
-    assert isinstance(objects, LocalObjects)
-    return file_locked(objects.root)
+def acquire(
+    stack: contextlib.ExitStack,
+    hold: Callable[[], contextlib.AbstractContextManager[RunLock]],
+    wait: float,
+    told: Callable[[str], None] | None,
+) -> RunLock:
+    """Hold a lock until a stack unwinds; where another run has it, say so and try again for `wait` seconds.
 
+    Parameters
+    ----------
+    stack : releases the lock.
+    hold : takes the lock, or raises StoreLockedError at once.
+    wait : seconds.
+    told : called once with who holds the lock; None says nothing.
 
-def entered(stack: contextlib.ExitStack, objects: Objects, wait: float, told: Callable[[str], None] | None) -> Held:
-    """Hold the lock of a run within a stack; where another run has it, say so and try again for `wait` seconds."""
+    Raises
+    ------
+    StoreLockedError
+        Where another run still holds the lock after `wait` seconds.
+    """
     end = time.monotonic() + wait
     while True:
         try:
-            return stack.enter_context(locked(objects))
+            return stack.enter_context(hold())
         except StoreLockedError as error:
             if time.monotonic() >= end:
                 raise
@@ -99,7 +103,7 @@ def entered(stack: contextlib.ExitStack, objects: Objects, wait: float, told: Ca
 
 
 @contextlib.contextmanager
-def file_locked(root: Path) -> Iterator[Held]:
+def lock_folder(root: Path) -> Iterator[RunLock]:
     """Hold a run in a folder; the lock is the kernel's (flock): it goes with the process, however that ends."""
     try:
         descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -114,113 +118,6 @@ def file_locked(root: Path) -> Iterator[Held]:
             raise already_locked(root, os.read(descriptor, 4096).decode(errors="replace")) from None
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(owner()).encode(), 0)
-        yield Held(root)
+        yield RunLock(root)
     finally:
         os.close(descriptor)
-
-
-@contextlib.contextmanager
-def leased(objects: BucketObjects) -> Iterator[Held]:
-    """Hold a run in a bucket by an object that is created on condition that there is none, and renewed on its ETag."""
-    lease = {**owner(), "lease": uuid.uuid4().hex}
-    tag = acquired(objects, lease)
-    held, stop = Held(objects.root), threading.Event()
-    keeper = threading.Thread(target=renew, args=(objects, lease, tag, held, stop), name="lease", daemon=True)
-    keeper.start()
-    try:
-        yield held
-    finally:
-        stop.set()
-        keeper.join()
-        with contextlib.suppress(StoreError):
-            if not held.lost.is_set() and is_ours(objects, lease):
-                objects.delete(LOCK)
-
-
-def acquired(objects: BucketObjects, lease: dict[str, Any]) -> str:
-    """Return the ETag of the lock once it is ours.
-
-    A lock that is there is watched until its holder renews it, which refuses this run, or until nobody has renewed it
-    for so long that it counts for nothing.
-    """
-    seen: str | None = None
-    while True:
-        content, answer = objects.fetch(LOCK)
-        if content is None:
-            condition = {"IfNoneMatch": "*"}
-        else:
-            holder = holder_of(content)
-            renewed = seen is not None and answer["ETag"] != seen
-            if renewed:
-                raise already_locked(objects.root, shown(holder))
-            seen = answer["ETag"]
-            if not ended(holder) and unrenewed_seconds(answer) < LEASE_SECONDS:
-                time.sleep(RENEWED_EVERY_SECONDS / 5)
-                continue
-            condition = {"IfMatch": str(seen)}
-        with contextlib.suppress(ConflictError):
-            tag = objects.put(LOCK, encoded(lease), condition)
-            refuse_unconditional(objects, lease)
-            return tag
-        if is_ours(objects, lease):  # the answer to the put was lost, and it was asked again
-            return str(objects.fetch(LOCK)[1]["ETag"])
-        seen = seen or ""
-
-
-def renew(objects: BucketObjects, lease: dict[str, Any], tag: str, held: Held, stop: threading.Event) -> None:
-    """Renew a lease until told to stop; note where another run has taken it."""
-    count = 0
-    while not stop.wait(RENEWED_EVERY_SECONDS):
-        count += 1
-        try:
-            tag = objects.put(LOCK, encoded({**lease, "renewed": count}), {"IfMatch": tag}, LEASE_SECONDS)
-        except ConflictError:
-            with contextlib.suppress(StoreError):
-                if is_ours(objects, lease):
-                    tag = str(objects.fetch(LOCK)[1]["ETag"])
-                    continue
-            held.lost.set()
-            return
-        except StoreError:  # not reached; the next round finds out whether the lease is still ours
-            continue
-
-
-def refuse_unconditional(objects: BucketObjects, lease: dict[str, Any]) -> None:
-    """Raise where the server takes a conditional write whose condition does not hold: no lock is safe there."""
-    try:
-        objects.put(LOCK, encoded(lease), {"IfNoneMatch": "*"})
-    except ConflictError:
-        return
-    raise StoreError(
-        f"the server of {objects.root} ignores conditional writes (If-None-Match): use one that knows them"
-    )
-
-
-def unrenewed_seconds(answer: dict[str, Any]) -> float:
-    """Return how long ago an object was written, by the clock of its server."""
-    now = email.utils.parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
-    return float((now - answer["LastModified"]).total_seconds())
-
-
-def is_ours(objects: BucketObjects, lease: dict[str, Any]) -> bool:
-    """Return whether the lock is this lease."""
-    return holder_of(objects.get(LOCK)).get("lease") == lease["lease"]
-
-
-def holder_of(content: bytes | None) -> dict[str, Any]:
-    """Return the owner in a lock; one that cannot be read is of nobody."""
-    with contextlib.suppress(ValueError):
-        found = json.loads(content or b"")
-        if isinstance(found, dict):
-            return found
-    return {}
-
-
-def shown(holder: dict[str, Any]) -> str:
-    """Return the owner of a lock, for people."""
-    return json.dumps({name: holder[name] for name in ("process", "host", "started") if name in holder})
-
-
-def encoded(lease: dict[str, Any]) -> bytes:
-    """Return a lease as it is stored."""
-    return json.dumps(lease).encode()

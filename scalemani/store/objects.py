@@ -11,10 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 from scalemani.errors import CorruptChunkError, DiskSpaceError, StoreError, UnsafeStoreError
+from scalemani.store.locks import RunLock, lock_folder
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PARTIAL = ".partial"
@@ -144,6 +146,10 @@ class Objects(ABC):
     def sweep(self) -> None:
         """Remove what writers that were killed have left half-written; called by the only writer there is."""
 
+    @abstractmethod
+    def lock(self) -> AbstractContextManager[RunLock]:
+        """Hold the run as its only writer, or raise StoreLockedError."""
+
     def get_json(self, key: str) -> dict[str, Any] | None:
         """Return the description under `key`, or None where there is none; CorruptChunkError if it was damaged."""
         content = self.get(key)
@@ -244,3 +250,7 @@ class LocalObjects(Objects):
         """Remove temporaries that were never renamed."""
         for left in self.root.rglob(f"*{PARTIAL}"):
             left.unlink(missing_ok=True)
+
+    def lock(self) -> AbstractContextManager[RunLock]:
+        """Hold the run by a lock of the kernel, or raise StoreLockedError."""
+        return lock_folder(self.root)

@@ -9,7 +9,7 @@ from typing import Any
 
 from scalemani.errors import StoreError, StoreVersionError
 from scalemani.store.groups import StageGroup
-from scalemani.store.locks import Held, entered
+from scalemani.store.locks import RunLock, acquire
 from scalemani.store.places import open_objects
 from scalemani.store.schema import FORMAT, FORMAT_VERSION
 
@@ -81,7 +81,7 @@ class RunStore:
         return plan
 
     @contextlib.contextmanager
-    def locked(self, wait: float = 0.0, told: Callable[[str], None] | None = None) -> Iterator[Held]:
+    def locked(self, wait: float = 0.0, told: Callable[[str], None] | None = None) -> Iterator[RunLock]:
         """Hold the run for writing; a second run on the same place is told who holds it, after `wait` seconds."""
         with contextlib.ExitStack() as stack:
-            yield entered(stack, self.objects, wait, told)
+            yield acquire(stack, self.objects.lock, wait, told)

@@ -20,7 +20,7 @@ from scalemani.errors import (
     UnreachableStoreError,
     UnsafeStoreError,
 )
-from scalemani.store import buckets, locks, retrying
+from scalemani.store import buckets, leases, retrying
 from scalemani.store.buckets import BucketObjects, ConflictError
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.run_store import RunStore
@@ -143,8 +143,8 @@ def test_a_conditional_put_has_one_winner(bucket):
 
 @pytest.fixture
 def quick(monkeypatch):
-    monkeypatch.setattr(locks, "RENEWED_EVERY_SECONDS", 0.5)
-    monkeypatch.setattr(locks, "LEASE_SECONDS", 3.0)
+    monkeypatch.setattr(leases, "RENEWED_EVERY_SECONDS", 0.5)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 3.0)
 
 
 def test_a_second_writer_is_told_who_the_first_is_and_gets_the_lock_after_it(bucket, quick):
