@@ -91,7 +91,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     dimensions = Dimensions(n_points, n_features, dtype.name, rows)
     executor.progress.start("reading", dimensions.n_blocks)
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
-    if reachable(source):
+    if source.remote:
         need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
         seen = executor.fold(look, seen_together, blocks, batch=Batch("reading", "reading", need))
     else:
@@ -104,11 +104,6 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     few = n_points <= LANDMARKS
     distinct = len(first_of_equal_rows(source.read(0, n_points))) if few else n_points
     return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct)
-
-
-def reachable(source: PointsSource) -> bool:
-    """Return whether workers on other machines can read a source themselves: one behind a URL."""
-    return bool(getattr(source, "remote", False))
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> Seen:

@@ -27,6 +27,7 @@ class Generator(ABC):
     name: ClassVar[str]
     default_points: ClassVar[int] = 20_000
     sequential: ClassVar[bool] = False
+    remote: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_count(self.n_points, f"n_points of {self.name}")

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
-from scalemani.new_points import Account, Placement, placed_rows, placed_source, placement_of
+from scalemani.new_points import NewPoints, Placement, placement_of
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_points
@@ -61,13 +61,13 @@ def fitted(estimator: Embedder, points: Any) -> Iterator[Run]:
 def placed(estimator: Embedder, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
-    account = Account(estimator._placement)
     if isinstance(points, STORED):
-        coordinates = placed_source(account, open_points(points))
+        given = open_points(points)
     else:
-        table = check_points(points, "X", min_rows=0, convert_objects=True)
+        given = open_points(check_points(points, "X", min_rows=0, convert_objects=True))
         validate_data(estimator, points, skip_check_array=True, reset=False)
-        coordinates = placed_rows(account, table)
-    for message, kind in account.warnings:
+    new = NewPoints(estimator._placement, given)
+    coordinates = new.read_all()
+    for message, kind in new.account.warnings:
         give(message, kind)
     return coordinates

@@ -23,52 +23,51 @@ def placement_of(run: Run, in_memory: bool = False) -> Placement:
     return placed_landmarks(run)
 
 
-def placed_rows(account: Account, points: np.ndarray) -> np.ndarray:
-    """Return the coordinates (n, d) of points (n, D), after a look at their columns."""
-    expected = account.placement.shape[0]
-    if points.shape[1] != expected:
-        raise DataError(f"X has {points.shape[1]} features, but the embedding was made of {expected} features")
-    return account.place(points, 0)
-
-
-def placed_source(account: Account, points: PointsSource) -> np.ndarray:
-    """Return the coordinates (n, d) of all points of a source, read by blocks."""
-    n_points, step = points.shape[0], max(ROWS_AT_ONCE, points.preferred_rows or 0)
-    check_features(account.placement, points)
-    placed = np.empty((n_points, account.placement.shape[1]))
-    for start in range(0, n_points, step):
-        rows = points.read(start, min(start + step, n_points))
-        check_finite_block(rows, start)
-        placed[start : start + step] = account.place(rows, start)
-    return placed
-
-
-def check_features(placement: Placement, points: PointsSource) -> None:
-    """Refuse points with other columns than those that were embedded."""
-    if points.shape[1] != placement.shape[0]:
-        raise DataError(
-            f"{points.description} has {points.shape[1]} features, the embedding was made of {placement.shape[0]} "
-            "features: give points with the same columns"
-        )
-
-
 class NewPoints:
-    """The embedding of new points as a source of rows, computed as they are read; `account` says how well."""
+    """The coordinates of new points as a source of rows, computed as they are read.
 
-    sequential: bool
-    preferred_rows: int | None = ROWS_AT_ONCE
+    Parameters
+    ----------
+    placement : the finished embedding, as `placement_of` returns it.
+    points : (N, D), the points; read by rows.
 
-    def __init__(self, run: Run, points: PointsSource) -> None:
-        placement = placement_of(run)
+    Attributes
+    ----------
+    account : what is known of the points that were read so far: certificates and warnings.
+
+    Raises
+    ------
+    DataError
+        Where the points have other columns than those that were embedded, or a value that is not finite.
+    """
+
+    dtype = np.dtype(np.float64)
+    remote = False
+
+    def __init__(self, placement: Placement, points: PointsSource) -> None:
+        n_features, n_components = placement.shape
+        if points.shape[1] != n_features:
+            raise DataError(
+                f"{points.description} has {points.shape[1]} features, the embedding was made of {n_features} "
+                "features: give points with the same columns"
+            )
         self._points, self.account = points, Account(placement)
-        self.shape = (points.shape[0], placement.shape[1])
-        self.dtype = np.dtype(np.float64)
+        self.shape = (points.shape[0], n_components)
+        self.preferred_rows: int | None = max(ROWS_AT_ONCE, points.preferred_rows or 0)
         self.sequential = points.sequential
-        self.description = f"{points.description} placed in {run.store.root}"
-        check_features(placement, points)
+        self.description = f"the coordinates of {points.description}"
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return the coordinates of rows [start, stop)."""
+        """Return the coordinates (stop - start, d) float64 of rows [start, stop)."""
         rows = self._points.read(start, stop)
         check_finite_block(rows, start)
         return self.account.place(rows, start)
+
+    def read_all(self) -> np.ndarray:
+        """Return the coordinates (N, d) float64 of all points, read by blocks."""
+        n_points, step = self.shape[0], self.preferred_rows or ROWS_AT_ONCE
+        coordinates = np.empty(self.shape)
+        for start in range(0, n_points, step):
+            stop = min(start + step, n_points)
+            coordinates[start:stop] = self.read(start, stop)
+        return coordinates

@@ -38,6 +38,7 @@ class Component:
 
     preferred_rows = None
     sequential = False
+    remote = False
 
     def __init__(self, points: ArrayReader, rows: np.ndarray, description: str) -> None:
         array = points.zarr()

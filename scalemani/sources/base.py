@@ -36,7 +36,11 @@ class PointsSource(Protocol):
 
     @property
     def sequential(self) -> bool:
-        """Whether going back is dear, so that blocks should be asked for in ascending order."""
+        """Whether seeking backwards is expensive, so that blocks should be asked for in ascending order."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether workers on other machines can read the source themselves: one behind a URL."""
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`; the caller checks finiteness."""
@@ -47,6 +51,7 @@ class Source(ABC):
 
     preferred_rows: int | None = None
     sequential: bool = False
+    remote: bool = False
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, description: str) -> None:
         self.description = description

@@ -12,7 +12,7 @@ from scalemani.errors import StoreError
 from scalemani.records.points import StoredPoints
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
-from scalemani.survey import reachable, unchanged
+from scalemani.survey import unchanged
 
 SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
 COPIES_AT_WORK = 2  # the block as read, and encoded where nothing compresses
@@ -51,7 +51,7 @@ def run(work: StageWork) -> dict[str, Any]:
         raise ValueError("the stage `points` was started without points to read")
     task.output.objects.set_json(DIMENSIONS, dataclasses.asdict(task.dimensions))
     task.output.create(task.dimensions.n_points, arrays(task.dimensions))
-    if reachable(given.source):
+    if given.source.remote:
         task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
         work.map_blocks(functools.partial(read_anywhere, given.source))
     else:
