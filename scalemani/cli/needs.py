@@ -64,7 +64,11 @@ def disk_sums(plan: Plan, planned: PlannedStage) -> Iterator[Line]:
 
 def encoded_bytes(plan: Plan, record: Written) -> int:
     """Return what arrays take: rows of the points are known as encoded."""
-    return int(record.rows * record.copies * plan.stored_row_bytes) if record.stay == ENCODED else record.bytes
+    return (
+        int(record.rows * record.copies * plan.outline.survey.stored_row_bytes)
+        if record.stay == ENCODED
+        else record.bytes
+    )
 
 
 def record_line(record: Held | Written, n_bytes: int, when: str) -> str:

@@ -70,7 +70,7 @@ def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     """Print the stages of a plan: keys, what is missing, projected memory and time."""
     dimensions = plan.dimensions
-    for note in plan.notes:
+    for note in plan.outline.notes:
         typer.echo(note)
     typer.echo(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "

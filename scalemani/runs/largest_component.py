@@ -21,7 +21,7 @@ STAGE = StoredComponents.STAGE
 
 
 @dataclass(frozen=True)
-class Within:
+class Origin:
     """Points of which one component was kept: how many they are, in which blocks, and the key of their components."""
 
     n_points: int
@@ -64,16 +64,16 @@ def largest_component(plan: Plan) -> Component | None:
     return Component(StoredPoints(plan.planned(StoredPoints.STAGE).group).points, rows, description)
 
 
-def within(plan: Plan) -> tuple[dict[str, Any], ...]:
-    """Return what the plan of a component of a plan's points says of where these come from."""
-    known = Within(plan.dimensions.n_points, plan.dimensions.block_rows, plan.planned(STAGE).key)
-    return (*plan.within, asdict(known))
+def origins_of(plan: Plan) -> tuple[dict[str, Any], ...]:
+    """Return where the points of a component of a plan's points come from, outermost first, as the store keeps it."""
+    origin = Origin(plan.dimensions.n_points, plan.dimensions.block_rows, plan.planned(STAGE).key)
+    return (*plan.outline.origins, asdict(origin))
 
 
-def input_rows(store: RunStore, chain: Sequence[Within]) -> np.ndarray | None:
+def input_rows(store: RunStore, origins: Sequence[Origin]) -> np.ndarray | None:
     """Return the rows (M,) of the input that a component (of a component ...) has; None where nothing was left out."""
     rows: np.ndarray | None = None
-    for one in chain:
-        kept = one.rows(store)
+    for origin in origins:
+        kept = origin.rows(store)
         rows = kept if rows is None else rows[kept]
     return rows

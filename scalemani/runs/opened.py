@@ -11,7 +11,7 @@ from scalemani.errors import StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.params import Parameters
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
-from scalemani.runs.largest_component import Within, input_rows
+from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
@@ -29,7 +29,7 @@ class Run:
             self.dimensions = checked_dimensions(plan["dimensions"])
             # What is open in a plan that an older version has stored is decided by its method.
             self.params = Parameters().with_values(plan["params"]).resolved(self.method, self.dimensions.n_points)
-            self._within = [Within(**entry) for entry in plan["within"]]
+            self._origins = [Origin(**entry) for entry in plan["within"]]
         except (KeyError, TypeError, ValueError) as error:
             raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error
 
@@ -52,12 +52,12 @@ class Run:
     @property
     def n_input_points(self) -> int:
         """How many points were given, those of components that were left out among them."""
-        return self._within[0].n_points if self._within else self.dimensions.n_points
+        return self._origins[0].n_points if self._origins else self.dimensions.n_points
 
     @property
     def input_rows(self) -> np.ndarray | None:
         """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
-        return input_rows(self.store, self._within)
+        return input_rows(self.store, self._origins)
 
     def of_results(self, values: np.ndarray) -> np.ndarray:
         """Return those of values (N, ...) in input order that belong to the rows (M, ...) of the results."""

@@ -1,7 +1,6 @@
 """What a run would do: stages, keys, blocks that are missing, memory. Plain data, made before anything is computed."""
 
 import dataclasses
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,18 +10,17 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import DIMENSIONS, Dimensions
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
-from scalemani.routes import Stage, route
-from scalemani.runs.parameters import check_against_data, decided
+from scalemani.routes import Stage
+from scalemani.runs.outline import Outline, stage_params
 from scalemani.runs.resources import DiskUse, Fit, check_disk, check_memory, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit
-from scalemani.store.objects import damaged_object, digest
+from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import RunStore
-from scalemani.survey import Survey, checked_block_rows
+from scalemani.survey import checked_block_rows
 from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.executor import Executor
 
-KEY_CHARACTERS = 16
 GRAPH_MATRIX = "symmetric_affinities"  # whose nonzeros decide what later stages need
 
 
@@ -69,22 +67,19 @@ class PlannedStage:
 
 @dataclass(frozen=True)
 class Plan:
-    """The stages of a method on given points, in order.
+    """The stages of a method on given points, in order, and what the store has of them already."""
 
-    `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect;
-    `within` says where points come from that are a component.
-    """
-
-    method: str
-    asked: Parameters
-    notes: tuple[str, ...]
+    outline: Outline
     sizes: Sizes
     processes: tuple[Budget, ...]
-    stored_row_bytes: float
     stages: tuple[PlannedStage, ...]
     place: object
     free_bytes: int | None
-    within: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def method(self) -> str:
+        """The name of the method."""
+        return self.outline.method
 
     @property
     def params(self) -> Parameters:
@@ -127,38 +122,33 @@ class Plan:
             "params": self.params.as_dict(),
             "dimensions": dataclasses.asdict(self.dimensions),
             "keys": {planned.stage.name: planned.key for planned in self.stages},
-            "within": list(self.within),
+            "within": list(self.outline.origins),
         }
 
 
-def make_plan(
-    store: RunStore,
-    method: str,
-    asked: Parameters,
-    found: Survey,
-    executor: Executor,
-    within: tuple[dict[str, Any], ...] = (),
-) -> Plan:
-    """Return the plan of a run, after checking that its parameters fit the data."""
-    stages = route(method, asked.embedding.solver)
-    params, notes = decided(asked, method, found)
-    check_against_data(params, found.dimensions, {stage.name for stage in stages})
-    keys: dict[str, str] = {}
-    for stage in stages:
-        inputs = [keys[name] for name in stage.inputs] or [found.content]
-        seed = params.seed if stage.seeded else None
-        content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
-        keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
-    dimensions = with_stored_blocks(store, keys["points"], found.dimensions)
-    groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in stages}
-    sizes, processes = Sizes(dimensions, params, counted_nonzeros(groups)), tuple(executor.processes)
+def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
+    """Return what a run has yet to do and what it may use, by what its store holds at this moment.
+
+    Parameters
+    ----------
+    store : where the run is or will be; nothing is written.
+    outline : what the run computes, as `outline_run` returns it.
+    executor : where tasks run, and in how much memory.
+
+    Raises
+    ------
+    CorruptChunkError
+        Where the dimensions that the store keeps of the points are damaged.
+    """
+    keys, surveyed = outline.keys, outline.survey
+    dimensions = with_stored_blocks(store, keys["points"], surveyed.dimensions)
+    groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
+    sizes, processes = Sizes(dimensions, outline.params, counted_nonzeros(groups)), tuple(executor.processes)
     planned = tuple(
-        planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, found.stored_row_bytes)
-        for stage in stages
+        planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
+        for stage in outline.stages
     )
-    free = store.objects.free_bytes()
-    row_bytes = found.stored_row_bytes
-    return Plan(method, asked, notes, sizes, processes, row_bytes, planned, store.root, free, within)
+    return Plan(outline, sizes, processes, planned, store.root, store.objects.free_bytes())
 
 
 def planned_stage(
@@ -187,15 +177,10 @@ def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
     if counted == plan.sizes.counted_nonzeros:
         return planned
     sizes, stage, group = dataclasses.replace(plan.sizes, counted_nonzeros=counted), planned.stage, planned.group
-    found = planned_stage(stage, planned.key, group, sizes, plan.processes, plan.stored_row_bytes)
+    found = planned_stage(stage, planned.key, group, sizes, plan.processes, plan.outline.survey.stored_row_bytes)
     check_memory({stage.name: found.fit}, plan.processes, plan.dimensions.block_rows)
     check_disk(plan.place, group.objects.free_bytes(), {stage.name: found.disk})
     return found
-
-
-def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
-    """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
-    return {**params.of_stage(stage.name), **{name: params.of_stage(name) for name in stage.also_reads}}
 
 
 def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dimensions:

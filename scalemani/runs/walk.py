@@ -11,8 +11,9 @@ from scalemani.errors import WARNINGS, ConfigError, DataError, ScalemaniWarning,
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
-from scalemani.runs.largest_component import STAGE, Component, largest_component, within
+from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
 from scalemani.runs.opened import Run
+from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource
 from scalemani.stages.table import STAGES
@@ -21,7 +22,7 @@ from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import RunStore
-from scalemani.survey import Survey, survey
+from scalemani.survey import survey
 from scalemani.workers.executor import Executor
 
 INPUTS = "inputs.json"
@@ -38,61 +39,38 @@ def run(
 ) -> Run:
     """Compute what is missing of a run and return it.
 
-    Everything that can be refused is refused before anything is written. `only` runs one stage, whose inputs must be
-    complete: the unit that a scheduler such as Airflow runs.
+    Everything that can be refused is refused before anything is written.
+
+    Parameters
+    ----------
+    source : (N, D), the points.
+    root : a folder, or s3://bucket/name.
+    method : a name of `scalemani.routes.ROUTES`.
+    params : parameters as they were given.
+    executor : where tasks run, and in how much memory.
+    block_rows : rows a block; None chooses them by the budget, or keeps those of the run that is there.
+    only : the one stage to run, whose inputs must be complete: the unit that a scheduler such as Airflow runs.
+
+    Returns
+    -------
+    Run
+        The run, opened for reading.
+
+    Raises
+    ------
+    ConfigError, DataError
+        Where parameters or points cannot be used.
+    MemoryBudgetError, DiskSpaceError
+        Where a stage does not fit the budget, or the run not the disk.
+    StoreError
+        Where the run cannot be written, or another run holds it.
     """
     RunStore(root).check_free()
     with executor.started():
-        found = survey(source, executor, block_rows)
-        with prepared(root, method, params, found, executor, only) as (store, plan, lock):
-            run_stages(Walk(store, executor, lock, only), plan, source, found)
+        outline = outline_run(method, params, survey(source, executor, block_rows))
+        with open_for_writing(root, outline, executor, only) as target:
+            run_plans(target, make_plan(target.store, outline, executor), source)
     return Run(root)
-
-
-@dataclass(frozen=True)
-class Walk:
-    """What stays the same while a run goes through its plans: its store and lock, where tasks run, the one stage."""
-
-    store: RunStore
-    executor: Executor
-    lock: RunLock
-    only: str | None
-
-
-def run_stages(walk: Walk, plan: Plan, source: PointsSource, found: Survey) -> None:
-    """Run the stages of a plan; with the largest component alone, where the graph falls apart, those of its plan.
-
-    What finds the component is one unit: `only` the stage that finds it goes on until it is in one piece.
-    """
-    if largest_component(plan) is None:
-        walk.store.save_plan(plan.as_dict())
-    names = [planned.stage.name for planned in plan.stages]
-    for place, planned in enumerate(plan.stages):
-        walk.lock.check()
-        if walk.only in (None, names[place]) or (plan.within and place <= names.index(STAGE)):
-            run_stage(plan, planned, walk.executor, source, found)
-        component = largest_component(plan) if names[place] == STAGE else None
-        if component is not None:
-            if walk.only is None or names.index(walk.only) >= place:
-                run_component(walk, plan, component)
-            return
-
-
-def run_component(walk: Walk, plan: Plan, component: Component) -> None:
-    """Run the stages of the plan of a component."""
-    found = survey(component, walk.executor)
-    smaller = plan_component(walk.store, plan, component, found, walk.executor)
-    smaller.check(walk.only)
-    take_back_damage(smaller, walk.executor)
-    run_stages(walk, smaller, component, found)
-
-
-def plan_component(store: RunStore, plan: Plan, component: Component, found: Survey, executor: Executor) -> Plan:
-    """Return the plan of a component; what its points cannot serve is said to be of them."""
-    try:
-        return make_plan(store, plan.method, plan.asked, found, executor, within(plan))
-    except (ConfigError, DataError) as error:
-        raise type(error)(f"{component.description}: {error}") from error
 
 
 def plan_run(
@@ -103,38 +81,85 @@ def plan_run(
     executor: Executor,
     block_rows: int | None = None,
 ) -> Plan:
-    """Return the plan of a run; nothing is written."""
+    """Return the plan of a run; nothing is written. Parameters and errors are those of `run`."""
     RunStore(root).check_free()
     store = RunStore(root)
-    plan = make_plan(store, method, params, survey(source, executor, block_rows), executor)
+    plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
     while (component := largest_component(plan)) is not None:
-        plan = plan_component(store, plan, component, survey(component, executor), executor)
+        plan = plan_component(store, plan, component, executor)
     plan.check()
     return plan
 
 
+@dataclass(frozen=True)
+class WritableRun:
+    """A run that is being written: its store and lock, where tasks run, and the one stage that is asked for, if any."""
+
+    store: RunStore
+    lock: RunLock
+    executor: Executor
+    only: str | None
+
+
 @contextlib.contextmanager
-def prepared(
-    root: str | Path, method: str, params: Parameters, found: Survey, executor: Executor, only: str | None
-) -> Iterator[tuple[RunStore, Plan, RunLock]]:
-    """Check the plan, then open or create the store, hold its lock and take back what was damaged."""
-    first = make_plan(RunStore(root), method, params, found, executor)
+def open_for_writing(root: str | Path, outline: Outline, executor: Executor, only: str | None) -> Iterator[WritableRun]:
+    """Refuse a run that does not fit; then open or create its store, and hold its lock."""
+    plan = make_plan(RunStore(root), outline, executor)
     if only is not None:
-        first.planned(only)
-    first.check(only)
+        plan.planned(only)
+    plan.check(only)
     store = RunStore.create(root)
     with store.locked(executor.wait, executor.progress.note) as lock:
         store.objects.sweep()
         executor.check_reach(store.root)
-        plan = make_plan(store, method, params, found, executor)
-        take_back_damage(plan, executor)
-        for note in plan.notes:
+        for note in outline.notes:
             executor.progress.note(note)
-        yield store, plan, lock
+        yield WritableRun(store, lock, executor, only)
 
 
-def take_back_damage(plan: Plan, executor: Executor) -> None:
-    """Take back the marks of all that is not what was committed."""
+def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
+    """Run a plan; where it ends in the largest component of its points, then the plan of that, and so on.
+
+    The store may have changed until its lock was held, so `plan` is to be made under the lock.
+    """
+    forget_damaged(plan, target.executor)
+    while (component := run_stages(target, plan, source)) is not None:
+        plan, source = plan_component(target.store, plan, component, target.executor), component
+        plan.check(target.only)
+        forget_damaged(plan, target.executor)
+
+
+def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Component | None:
+    """Run the stages of a plan; return the component with which the run goes on, None where the plan is the last.
+
+    Finding the component is one unit: running `components` alone repeats it until the kept component is connected.
+    """
+    if largest_component(plan) is None:
+        target.store.save_plan(plan.as_dict())
+    names = [planned.stage.name for planned in plan.stages]
+    for position, planned in enumerate(plan.stages):
+        target.lock.check()
+        finds_component = bool(plan.outline.origins) and position <= names.index(STAGE)
+        if target.only in (None, names[position]) or finds_component:
+            run_stage(plan, planned, target.executor, source)
+        component = largest_component(plan) if names[position] == STAGE else None
+        if component is not None:
+            goes_on = target.only is None or names.index(target.only) >= position
+            return component if goes_on else None
+    return None
+
+
+def plan_component(store: RunStore, plan: Plan, component: Component, executor: Executor) -> Plan:
+    """Plan the run of a component; errors name the component that they are about."""
+    surveyed = survey(component, executor)
+    try:
+        return make_plan(store, outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan)), executor)
+    except (ConfigError, DataError) as error:
+        raise type(error)(f"{component.description}: {error}") from error
+
+
+def forget_damaged(plan: Plan, executor: Executor) -> None:
+    """Remove the marks of all units that are not what was committed, so that they are computed anew."""
     for planned in plan.stages:
         damaged = planned.group.damaged_units(executor.workers)
         if damaged:
@@ -144,7 +169,7 @@ def take_back_damage(plan: Plan, executor: Executor) -> None:
             planned.group.forget(damaged)
 
 
-def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: PointsSource, found: Survey) -> None:
+def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: PointsSource) -> None:
     """Run one stage if it is not complete, on the inputs that are there now."""
     group, name = planned.group, planned.stage.name
     inputs = {input_name: plan.planned(input_name).group for input_name in planned.stage.inputs}
@@ -162,7 +187,8 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     planned = with_counts(plan, planned)
     group.objects.set_json(INPUTS, contents)
     task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.need.cache, planned.fit.in_memory)
-    points = PointsInput(source, found.tile_digests, found.constant_features)
+    surveyed = plan.outline.survey
+    points = PointsInput(source, surveyed.tile_digests, surveyed.constant_features)
     work = StageWork(task, executor, planned.at_once, planned.fit.in_one_process, planned.batch, points)
     started = time.perf_counter()
     with PeakMemory() as peak:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from scalemani.params import Parameters
+from scalemani.runs.outline import outline_run
 from scalemani.runs.plan import make_plan
 from scalemani.sources import open_points
 from scalemani.store.buckets import BucketObjects
@@ -129,7 +130,7 @@ def test_what_travels_to_workers_holds_no_secret(bucket, roll):
     params = params.with_values({"landmarks": {"n_landmarks": 60}})
     source, executor = open_points(roll[:1500]), Executor()
     store = RunStore.create(f"{bucket}/run")
-    plan = make_plan(store, "laplacian-eigenmaps", params, survey(source, executor, 1024), executor)
+    plan = make_plan(store, outline_run("laplacian-eigenmaps", params, survey(source, executor, 1024)), executor)
     assert os.environ["AWS_ACCESS_KEY_ID"] == PLANTED["AWS_ACCESS_KEY_ID"]
     for planned in plan.stages:
         refuse_secrets(pickle.dumps(planned.group), planned.stage.name)

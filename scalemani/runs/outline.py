@@ -1,0 +1,63 @@
+"""What is decided of a run before its store is looked at: its parameters, its stages, and the keys of their results."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from scalemani.params import Parameters
+from scalemani.routes import Stage, route
+from scalemani.runs.parameters import check_against_data, decided
+from scalemani.store.objects import digest
+from scalemani.survey import Survey
+
+KEY_CHARACTERS = 16
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A method on given points.
+
+    `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect; `keys`
+    are by stage; `survey` is that of the points; `origins` say where points come from that are a component.
+    """
+
+    method: str
+    asked: Parameters
+    params: Parameters
+    notes: tuple[str, ...]
+    stages: tuple[Stage, ...]
+    keys: dict[str, str]
+    survey: Survey
+    origins: tuple[dict[str, Any], ...] = ()
+
+
+def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[dict[str, Any], ...] = ()) -> Outline:
+    """Decide what a run computes, after checking that its parameters fit the data.
+
+    Parameters
+    ----------
+    method : a name of `scalemani.routes.ROUTES`.
+    asked : parameters as they were given.
+    survey : of the points.
+    origins : where the points come from, outermost first, where they are a component.
+
+    Raises
+    ------
+    ConfigError, DataError
+        Where the parameters contradict each other, or the points cannot serve them.
+    """
+    stages = route(method, asked.embedding.solver)
+    params, notes = decided(asked, method, survey)
+    check_against_data(params, survey.dimensions, {stage.name for stage in stages})
+    keys: dict[str, str] = {}
+    for stage in stages:
+        inputs = [keys[name] for name in stage.inputs] or [survey.content]
+        seed = params.seed if stage.seeded else None
+        content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
+        keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
+    return Outline(method, asked, params, notes, stages, keys, survey, origins)
+
+
+def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
+    """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
+    return {**params.of_stage(stage.name), **{name: params.of_stage(name) for name in stage.also_reads}}
