@@ -33,6 +33,13 @@ def check_count(value: Any, name: str, minimum: int = 1, maximum: int | None = N
     return count
 
 
+def check_flag(value: Any, name: str) -> bool:
+    """Return `value` as a bool; raises ConfigError for what is neither True nor False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ConfigError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def check_seed(random_state: Any) -> int:
     """Return the seed of a run: an integer in [0, 2**63) as it is, None or a NumPy generator by drawing one.
 

@@ -7,24 +7,33 @@ import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_rows
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.sources import points_in_memory
-from scalemani.validation import check_count, check_magnitude, check_seed
+from scalemani.validation import check_count, check_flag, check_magnitude, check_seed
 
 
 class Landmarks(NamedTuple):
-    """Landmarks (L, D) in the dtype of the points, and their rows (L,) int64 (None if they are no data points)."""
+    """Landmarks (L, D) in the dtype of the points, and their rows (L,) int64.
+
+    Off the data they are float64, and `indices` is None.
+    """
 
     points: np.ndarray
     indices: np.ndarray | None
 
 
 def select_landmarks(
-    points: Any, n_landmarks: int, method: str = "random", random_state: Any = 0, *, sample_points: int = 100_000
+    points: Any,
+    n_landmarks: int,
+    method: str = "random",
+    random_state: Any = 0,
+    *,
+    sample_points: int = 100_000,
+    snap: bool = True,
 ) -> Landmarks:
-    """Select landmarks among points in memory, those of a run with the same seed; no two have equal coordinates.
+    """Select landmarks of points in memory, those of a run with the same seed; no two have equal coordinates.
 
     Parameters
     ----------
@@ -36,15 +45,16 @@ def select_landmarks(
     random_state : seed; the same one gives the same landmarks. None draws one
     sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding" and "minmax"
         choose; random and spread landmarks are drawn among all
+    snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
 
     Returns
     -------
-    Landmarks, rows ascending
+    Landmarks, rows ascending; off the data in float64, with `indices` None
 
     Raises
     ------
     ConfigError
-        For an unknown method, and `n_landmarks`, `random_state` or `sample_points` out of range.
+        For an unknown method, and `n_landmarks`, `random_state`, `sample_points` or `snap` out of range.
     DataError
         For points that cannot be used (see `scalemani.validation.check_points`), points that are all equal, and fewer
         distinct points than landmarks.
@@ -68,8 +78,7 @@ def select_landmarks(
     n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
-    rows = selected_rows(table, n_selected, method, seed, n_sampled)
-    return Landmarks(table[rows], rows)
+    return Landmarks(*selected_landmarks(table, Choice(n_selected, method, seed, n_sampled, check_flag(snap, "snap"))))
 
 
 def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:

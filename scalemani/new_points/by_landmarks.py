@@ -9,7 +9,7 @@ from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.records.embeddings import StoredEmbedding
-from scalemani.records.landmarks import StoredLandmarks
+from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarks
 from scalemani.runs.opened import Run
 
 ROWS_AT_ONCE = 4096
@@ -43,13 +43,25 @@ class PlacedLandmarks(NamedTuple):
         return Placed(placed)
 
 
+def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
+    """Return the coordinates (L, d) of the landmarks in the embedding of a run.
+
+    Where the embedding is Z times their own coordinates, landmarks off the data have these; those that no point uses
+    have none, and stand among their anchors as after a refinement.
+    """
+    among_points = landmarks.coordinates_in(StoredEmbedding(run.group("embedding")).embedding)
+    if not landmarks.off_data or run.params.embedding.solver != "lll":
+        return among_points
+    own = StoredLandmarkEmbedding(run.group("landmark_embedding")).vectors.read()
+    return np.where(own.any(axis=1, keepdims=True), own, among_points)
+
+
 def placed_landmarks(run: Run) -> PlacedLandmarks:
     """Return the landmarks of a finished run with their coordinates in its embedding."""
     landmarks = StoredLandmarks(run.group("landmarks"))
-    coordinates = StoredEmbedding(run.group("embedding")).embedding.gather(landmarks.rows.read())
     return PlacedLandmarks(
         prepare_landmarks(landmarks.points.read()),
-        coordinates,
+        coordinates_of(run, landmarks),
         run.params.landmark_neighbors,
         run.params.landmark_weights.regularization,
         reach_of(run),

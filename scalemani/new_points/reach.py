@@ -30,9 +30,12 @@ class Reach:
 
 
 def reach_of(run: Run) -> Reach:
-    """Return how far the landmarks of a run reach, which are a sample of its points."""
-    landmarks = StoredLandmarks(run.group("landmarks")).points.read().astype(np.float64)
+    """Return how far the landmarks of a run reach, which are a sample of its points, or all points beside others."""
+    stored = StoredLandmarks(run.group("landmarks"))
+    landmarks = stored.points.read().astype(np.float64)
     center = landmarks.mean(axis=0)
+    if stored.off_data:
+        return Reach(center, stored.read_reach())
     return Reach(center, float(np.linalg.norm(landmarks - center, axis=1).max()))
 
 

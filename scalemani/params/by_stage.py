@@ -13,6 +13,7 @@ from scalemani.params.tuned import (
     ClusteringTuning,
     ComponentsTuning,
     EmbeddingTuning,
+    LandmarksTuning,
     LayoutTuning,
     NeighborsTuning,
     PartitionTuning,
@@ -107,7 +108,7 @@ class SymmetricAffinitiesParams:
 
 
 @parameters()
-class LandmarksParams:
+class LandmarksParams(LandmarksTuning):
     """The landmarks: how many, and how they are chosen.
 
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
@@ -117,6 +118,11 @@ class LandmarksParams:
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
     method: Literal["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"] = "random"
     sample_points: Annotated[int, Field(ge=1000)] = 100_000
+
+    @property
+    def off_data(self) -> bool:
+        """Whether landmarks are no data points."""
+        return self.method in ("kmeans", "kmeans++") and not self.snap
 
 
 @parameters()

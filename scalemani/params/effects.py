@@ -137,6 +137,7 @@ CONDITIONS = (
         names=("landmarks.sample_points",),
         on="landmarks.method",
     ),
+    one_of("kmeans", "kmeans++", names=("landmarks.snap",), on="landmarks.method"),
     one_of(
         "refine",
         "lll+refine",

@@ -70,6 +70,16 @@ class ComponentsTuning:
 
 
 @parameters()
+class LandmarksTuning:
+    """What one way to choose landmarks takes. `snap` puts each centroid of k-means at the data point nearest to it.
+
+    Without, landmarks are the centroids themselves, which lie off the data.
+    """
+
+    snap: bool = True
+
+
+@parameters()
 class EmbeddingTuning:
     """Vectors are refined in float32 where `residual` is at least `float32_reaches`, else in float64."""
 

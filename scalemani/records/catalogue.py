@@ -45,6 +45,7 @@ DIMENSIONS: dict[str, str] = {
     "row_bound": "the rows of a block, and one",
     "nonzero": "the nonzeros of a sparse matrix in CSR form",
     "landmark": "the landmarks, L",
+    "anchor": "the points nearest to a landmark off the data: 8, at most N",
     "landmark_bound": "the landmarks, and one",
     "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",
     "affinity_nonzero": "the nonzeros of a part of Z^T W Z",

@@ -6,30 +6,75 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.records.reading import ArrayReader, MatrixDescription, StoredStage, landmark_matrix
-from scalemani.store.schema import AS_POINTS, ArrayDescription
+from scalemani.store.schema import AS_LANDMARKS, ArrayDescription
 
 
 class StoredLandmarks(StoredStage):
-    """The landmarks: points among the points."""
+    """The landmarks: points among the points, or, off the data, points beside them."""
 
     STAGE: ClassVar = "landmarks"
     ROWS: ClassVar = ArrayDescription(
-        STAGE, "rows", "whole", ("landmark",), "int64", "input row", "the row of each landmark, ascending"
+        STAGE, "rows", "whole", ("landmark",), "int64", "input row", "the row of each landmark, ascending; on the data"
     )
     POINTS: ClassVar = ArrayDescription(
-        STAGE, "points", "whole", ("landmark", "feature"), AS_POINTS, "as given", "the landmarks themselves"
+        STAGE, "points", "whole", ("landmark", "feature"), AS_LANDMARKS, "as given", "the landmarks themselves"
     )
-    ARRAYS: ClassVar = (ROWS, POINTS)
+    ANCHOR_ROWS: ClassVar = ArrayDescription(
+        STAGE,
+        "anchor_rows",
+        "whole",
+        ("landmark", "anchor"),
+        "int64",
+        "input row",
+        "the points nearest to each landmark, ascending distance; off the data",
+    )
+    ANCHOR_WEIGHTS: ClassVar = ArrayDescription(
+        STAGE,
+        "anchor_weights",
+        "whole",
+        ("landmark", "anchor"),
+        "float64",
+        "1",
+        "the weights of these points, whose combination each landmark nearly is; they sum to one; off the data",
+    )
+    REACH: ClassVar = ArrayDescription(
+        STAGE,
+        "reach",
+        "whole",
+        (),
+        "float64",
+        "as given",
+        "the distance of the farthest point from the mean of the landmarks; off the data",
+    )
+    ARRAYS: ClassVar = (ROWS, POINTS, ANCHOR_ROWS, ANCHOR_WEIGHTS, REACH)
+    ANCHORS_UNIT: ClassVar = "anchors"
+
+    @property
+    def off_data(self) -> bool:
+        """Whether the landmarks are no data points: they have anchors then, and no rows."""
+        return self.group.committed(self.ANCHORS_UNIT)
 
     @property
     def rows(self) -> ArrayReader:
-        """The input row (L,) int64 of each landmark, ascending."""
+        """The input row (L,) int64 of each landmark, ascending, where they are data points."""
         return self.reader(self.ROWS)
 
     @property
     def points(self) -> ArrayReader:
         """The landmarks (L, D)."""
         return self.reader(self.POINTS)
+
+    def read_reach(self) -> float:
+        """Return the distance of the farthest point from the mean of the landmarks, where these lie off the data."""
+        return float(self.reader(self.REACH).read())
+
+    def coordinates_in(self, embedding: ArrayReader) -> np.ndarray:
+        """Return the coordinates (L, d) of the landmarks in an embedding (N, d) of the points, in input order."""
+        if not self.off_data:
+            return embedding.gather(self.rows.read())
+        rows, weights = self.reader(self.ANCHOR_ROWS).read(), self.reader(self.ANCHOR_WEIGHTS).read()
+        distinct, places = np.unique(rows, return_inverse=True)
+        return np.einsum("la,lad->ld", weights, embedding.gather(distinct)[places.reshape(rows.shape)])
 
 
 class StoredLandmarkWeights(StoredStage):

@@ -21,6 +21,7 @@ from scalemani.workers.folds import runs_of
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
 COPIES_OF_BLOCK = 4  # as stored, its squares, at unit length, and a chunk on its way
+COPIES_OF_ANCHORS = 16  # eight of each landmark off the data, as gathered and beside each other
 COPIES_OF_LANDMARKS = 4  # gathered, at unit length, centred by k-means, and a column at work
 
 
@@ -28,8 +29,10 @@ def memory(sizes: Sizes) -> list[Held]:
     """List the landmarks in k-means, and what a block of the embedding takes."""
     params, rows, width = sizes.params, sizes.dimensions.block_rows, sizes.params.n_components
     n_landmarks = min(params.n_landmarks, sizes.dimensions.n_points)
+    copies = COPIES_OF_ANCHORS if params.landmarks.off_data else 0
     return [
         Held("coordinates of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", COPIES_OF_LANDMARKS),
+        Held("coordinates of their anchors", EACH_PROCESS, n_landmarks, width, "float64", copies),
         Held("distances of the landmarks to the centres", EACH_PROCESS, n_landmarks, params.clustering.n_clusters),
         Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK),
         Held("distances to the centres, and a column that is summed", EACH_TASK, rows, 2),
@@ -52,8 +55,8 @@ def run(work: StageWork) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
     task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
     if not task.output.committed(StoredClustering.CENTERS_UNIT):
-        rows = StoredLandmarks(task.inputs["landmarks"]).rows.read()
-        landmarks = StoredEmbedding(task.inputs["embedding"]).embedding.gather(rows)
+        stored = StoredLandmarks(task.inputs["landmarks"])
+        landmarks = stored.coordinates_in(StoredEmbedding(task.inputs["embedding"]).embedding)
         centers = kmeans(unit_rows(landmarks), asked.n_clusters, task.params.seed, asked.n_restarts).centers
         centers, passes, moved = converged(work, centers)
         task.output.write_whole(

@@ -31,14 +31,17 @@ def memory(sizes: Sizes) -> list[Held]:
     """List the landmarks with their sketches, and what a block takes."""
     dimensions, params = sizes.dimensions, sizes.params
     features, dtype, n_landmarks = dimensions.n_features, dimensions.dtype, params.n_landmarks
+    chosen = "float64" if params.landmarks.off_data else dtype
+    as_float64 = 0 if chosen == dtype else dimensions.block_rows  # what is compared with landmarks has their dtype
     order, width = min(n_landmarks, MOST_SAMPLE_ROWS), min(features, SKETCH_DIMENSIONS)
     return [
-        Held("landmarks", EACH_PROCESS, n_landmarks, features, dtype, COPIES_OF_LANDMARKS),
+        Held("landmarks", EACH_PROCESS, n_landmarks, features, chosen, COPIES_OF_LANDMARKS),
         Held("landmarks, centred", EACH_PROCESS, n_landmarks, features, "float64"),
         Held("axes of their sketches", EACH_PROCESS, features, width, "float64", COPIES_OF_AXES),
         Held("Gram matrix and its eigenvectors", EACH_PROCESS, min(order, features), min(order, features), copies=2),
         Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
         Held("points of a block", EACH_TASK, dimensions.block_rows, features, dtype, COPIES_OF_BLOCK),
+        Held("points of a block, in float64", EACH_TASK, as_float64, features),
         Held("a tile of points, centred", EACH_TASK, TILE, features, "float64", 2),
         Held("bounds of a tile", EACH_TASK, TILE, n_landmarks, "float32"),
         Held(

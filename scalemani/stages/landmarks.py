@@ -1,4 +1,7 @@
-"""The landmarks, chosen among the points in input order: the choice depends on the points and the seed alone."""
+"""The landmarks, chosen among the points in input order: they depend on the points and the seed alone.
+
+Landmarks off the data are stored with their anchors, the points nearest to them, which give them coordinates.
+"""
 
 from typing import Any
 
@@ -8,7 +11,8 @@ from scalemani.chunked.needs import EACH_PROCESS, ENCODED, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.selection import selected_rows
+from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
+from scalemani.kernels.landmarks.selection import Choice, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.records.landmarks import StoredLandmarks
@@ -39,12 +43,22 @@ def memory(sizes: Sizes) -> list[Held]:
             Held("centroids and their sums", EACH_PROCESS, n_landmarks, features, "float64", COPIES_OF_CENTROIDS)
         )
         held.append(Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2))
+    if asked.off_data:
+        n_anchors = ANCHORS * min(n_landmarks, LANDMARKS_AT_ONCE)
+        held.append(Held("landmarks off the data", EACH_PROCESS, n_landmarks, features, "float64", 2))
+        held.append(Held("anchors of some landmarks", EACH_PROCESS, n_anchors, features, "float64", 2))
+        held.append(Held("anchors and their distances", EACH_PROCESS, n_landmarks, ANCHORS, "float64", 8))
     return held
 
 
 def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the landmarks and their rows."""
+    """List what is stored: the landmarks and their rows, or their anchors."""
     dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
+    if sizes.params.landmarks.off_data:
+        return [
+            Written("landmarks off the data", STORED, n_landmarks, dimensions.n_features),
+            Written("rows and weights of their anchors", STORED, n_landmarks, ANCHORS, "float64", 2),
+        ]
     return [
         Written("rows of the landmarks", STORED, n_landmarks, 1, "int64"),
         Written("landmarks", ENCODED, n_landmarks, dimensions.n_features, dimensions.dtype),
@@ -52,17 +66,30 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Choose the landmarks and keep their points and rows."""
+    """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
     work.executor.progress.start(work.task.stage, 1)
-    points, params = PointsByRow(work.task), work.task.params
+    points, params, output = RowsOfStore(work.task), work.task.params, work.task.output
     asked = params.landmarks
-    rows = selected_rows(points, params.n_landmarks, asked.method, params.seed, asked.sample_points)
-    work.task.output.write_whole({StoredLandmarks.ROWS: rows, StoredLandmarks.POINTS: points[rows]})
+    choice = Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap)
+    landmarks, rows = selected_landmarks(points, choice)
+    certificates: dict[str, Any] = {"landmarks": len(landmarks)}
+    if rows is None:
+        found = anchored(points, landmarks)
+        anchors = {
+            StoredLandmarks.ANCHOR_ROWS: found.rows,
+            StoredLandmarks.ANCHOR_WEIGHTS: found.weights,
+            StoredLandmarks.REACH: np.array(found.reach),
+        }
+        output.write_whole(anchors, StoredLandmarks.ANCHORS_UNIT)
+        output.write_whole({StoredLandmarks.POINTS: landmarks})
+        certificates["mean_distance_to_nearest_point"] = float(found.distances.mean())
+    else:
+        output.write_whole({StoredLandmarks.ROWS: rows, StoredLandmarks.POINTS: landmarks})
     work.executor.progress.advance()
-    return {"landmarks": len(rows)}
+    return certificates
 
 
-class PointsByRow:
+class RowsOfStore:
     """Points that are read by row numbers, as an array in memory is."""
 
     def __init__(self, task: StageTask) -> None:

@@ -100,6 +100,38 @@ def test_landmarks_are_placed_where_they_are(points, tmp_path, solver):
         np.testing.assert_allclose(model.transform(points), model.embedding_, rtol=0, atol=1e-8)
 
 
+@pytest.mark.parametrize("solver", ["refine", "lll", "lll+refine", "exact"])
+def test_landmarks_off_the_data_place_new_points_too(points, tmp_path, solver):
+    off_data = {**SETTINGS, "solver": solver, "landmarks": "kmeans", "tuning": {"landmarks.snap": False}}
+    model = sm.LaplacianEigenmaps(**off_data, store=tmp_path / "run").fit(points)
+    landmarks = sm.select_landmarks(points, 200, "kmeans", random_state=3, snap=False)
+    assert landmarks.indices is None
+    np.testing.assert_array_equal(open_run(tmp_path / "run").group("landmarks").read("points"), landmarks.points)
+    placed = model.transform(points)
+    if solver == "lll":  # Z times the landmarks' coordinates is then the embedding itself
+        np.testing.assert_allclose(placed, model.embedding_, rtol=0, atol=1e-8)
+    on_data = sm.LaplacianEigenmaps(**SETTINGS, solver=solver).fit(points)
+    spread = np.linalg.norm(model.embedding_ - model.embedding_.mean(axis=0), axis=0)
+    missed = [np.linalg.norm(one.transform(points) - one.embedding_, axis=0) for one in (model, on_data)]
+    assert (missed[0] <= np.maximum(1.2 * missed[1], 0.1 * spread)).all()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.transform(points)  # all of which lie within reach
+
+
+def test_landmarks_off_the_data_that_no_point_uses_have_coordinates(tmp_path):
+    rng = np.random.default_rng(5)
+    points = np.concatenate([rng.normal(size=(600, 2)), rng.normal(size=(600, 2)) + np.array([7, 0])])
+    off_data = {"landmarks": "kmeans", "tuning": {"landmarks.snap": False}, "landmark_neighbors": 1}
+    model = sm.LaplacianEigenmaps(n_landmarks=300, solver="lll", **off_data, store=tmp_path / "run").fit(points)
+    landmarks = open_run(tmp_path / "run").group("landmarks").read("points")
+    placed = model.transform(landmarks)
+    nearest = np.square(landmarks[:, None] - points[None]).sum(axis=2).argmin(axis=1)
+    assert (
+        np.linalg.norm(placed - model.embedding_[nearest], axis=1).max() < 0.2 * np.ptp(model.embedding_, axis=0).max()
+    )
+
+
 @pytest.mark.parametrize("distance", [1e3, 1e6, 1e12, 1e30, 1e150, 1e200, 1e300])
 def test_new_points_far_from_all_others_get_finite_coordinates(model, distance):
     directions = np.concatenate([np.eye(3), -np.eye(3), np.ones((1, 3))])

@@ -142,3 +142,12 @@ def test_what_cannot_be_is_refused(tmp_path, given, message):
     with pytest.raises(ConfigError, match=message):
         sm.SpectralClustering(**given, store=tmp_path / "run").fit(points)
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("solver", ["refine", "lll"])
+def test_landmarks_off_the_data_start_the_clusters_as_well(solver):
+    points, truth = DIGITS
+    off_data = {"landmarks": "kmeans", "tuning": {"landmarks.snap": False}, "solver": solver}
+    model = sm.SpectralClustering(10, n_landmarks=300, perplexity=10, **off_data).fit(points)
+    assert clustering_error(model.labels_, truth) < 0.25
+    assert np.mean(model.predict(points) == model.labels_) > 0.97

@@ -41,6 +41,18 @@ def test_as_many_landmarks_as_distinct_points(method):
         select_landmarks(points, 31, method)
 
 
+@pytest.mark.parametrize("method", ["kmeans", "kmeans++"])
+def test_centroids_are_left_off_the_data_where_that_is_asked_for(method):
+    points = drawn().astype(np.float32)
+    selected = select_landmarks(points, 60, method, random_state=3, snap=False)
+    assert selected.indices is None
+    assert selected.points.dtype == np.float64
+    weights = landmark_weights(points, selected)
+    np.testing.assert_allclose(np.asarray(weights.sum(axis=1)).ravel(), 1.0, atol=1e-12)
+    with pytest.raises(ConfigError, match="snap must be True or False, got 'no'"):
+        select_landmarks(points, 60, method, snap="no")
+
+
 def test_spread_methods_cover_better_than_random():
     points = drawn(2000, 2)
     radius = {method: coverage(points, select_landmarks(points, 50, method).points) for method in METHODS}

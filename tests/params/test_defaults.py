@@ -35,7 +35,7 @@ FUNCTIONS = {
         "order": "affinities.order",
         "tol": "affinities.tolerance",
     },
-    sm.select_landmarks: {"method": "landmarks.method", "sample_points": "landmarks.sample_points"},
+    sm.select_landmarks: {name: f"landmarks.{name}" for name in ("method", "sample_points", "snap")},
     sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},

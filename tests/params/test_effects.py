@@ -35,6 +35,8 @@ def changed_value(name: str) -> object:
     default = Parameters().value(name)
     if name in WORDS or name in NUMBERS:
         return WORDS.get(name, NUMBERS.get(name))
+    if isinstance(default, bool):
+        return not default
     return default + 1 if isinstance(default, int) else 0.5 * default if default < 1 else 1.5 * default
 
 

@@ -19,6 +19,7 @@ HELD = {
         },
     ),
     "components": (1, {"queries_per_component": 64, "most_queries": 8192, "least_bridge_weight": 1e-3}),
+    "landmarks": (1, {"snap": True}),
     "embedding": (3, {"float32_reaches": 4e-6}),
     "clustering": (2, {"settled": 1e-6, "most_passes": 100}),
     "layout": (1, {"jitter": 1e-4, "exact_up_to": 2000, "coarsest": 0.1, "least_strength": 1e-6}),
@@ -41,8 +42,9 @@ def test_another_default_comes_with_another_version(stage):
 def test_a_key_holds_a_tuned_number_only_where_it_was_set(stage):
     assert not set(TUNED[stage]) & set(Parameters().of_stage(stage))
     for name in TUNED[stage]:
-        other = getattr(getattr(Parameters(), stage), name) / 2
-        other = int(other) if isinstance(getattr(getattr(Parameters(), stage), name), int) else other
+        default = getattr(getattr(Parameters(), stage), name)
+        other = not default if isinstance(default, bool) else default / 2
+        other = int(other) if type(default) is int else other
         if name.endswith("candidates"):
             other = 3.0
         changed = Parameters().with_values({stage: {name: other}})

@@ -52,7 +52,7 @@ def wide(tmp_path_factory) -> Run:
         "neighbors": {"n_neighbors": 8, "method": "exact"},
         "affinities": {"kind": "gaussian", "bandwidth_neighbor": 4},
         "components": {"disconnected": "largest"},
-        "landmarks": {"n_landmarks": 60},
+        "landmarks": {"n_landmarks": 60, "method": "kmeans", "snap": False},
     }
     folder, params = tmp_path_factory.mktemp("records") / "wide", Parameters().with_values(values)
     return run(open_points(points), folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.landmarks.anchors import NearestRows, nearer_rows, no_rows
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis
@@ -70,25 +71,22 @@ def minibatch_step(state: MinibatchState, batch: np.ndarray) -> MinibatchState:
     return state._replace(centroids=centroids, counts=counts, step=state.step + 1)
 
 
-class SnapState(NamedTuple):
-    """The data points nearest to each centroid so far, ascending by distance, ties by row."""
-
-    rows: np.ndarray  # (L, c) int64, -1 where there are none yet
-    squared_distances: np.ndarray  # (L, c) float64, in units of the state's scale; inf where there are none
+def centroids_of(state: MinibatchState) -> np.ndarray:
+    """Return the centroids (L, D) float64 as points."""
+    return state.centroids * state.scale + state.mean
 
 
-def snap_start(n_landmarks: int) -> SnapState:
+def snap_start(n_landmarks: int) -> NearestRows:
     """Return the state before the first block of points."""
-    shape = (n_landmarks, SNAP_CANDIDATES)
-    return SnapState(np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf))
+    return no_rows(n_landmarks, SNAP_CANDIDATES)
 
 
-def snap_step(snapped: SnapState, state: MinibatchState, block: np.ndarray, first_row: int) -> SnapState:
+def snap_step(snapped: NearestRows, state: MinibatchState, block: np.ndarray, first_row: int) -> NearestRows:
     """Return the state after one block of points; blocks may come in any order, each once.
 
     Parameters
     ----------
-    snapped : before the block
+    snapped : before the block; distances are in units of the state's scale
     state : with the final centroids
     block : (n, D) real, points [first_row, first_row + n)
     first_row : row of the first of them
@@ -96,16 +94,11 @@ def snap_step(snapped: SnapState, state: MinibatchState, block: np.ndarray, firs
     centroids = state.centroids.astype(np.float32)
     for start in range(0, len(block), SNAP_ROWS):
         rows = _normalised(state, block[start : start + SNAP_ROWS])
-        prepared = prepare_landmarks(rows, state.basis)
-        indices, squares = nearest_landmarks(centroids, prepared, min(SNAP_CANDIDATES, len(rows)))
-        candidates = np.concatenate([snapped.rows, indices + np.int64(first_row + start)], axis=1)
-        distances = np.concatenate([snapped.squared_distances, squares], axis=1)
-        order = np.lexsort((candidates, distances), axis=1)[:, :SNAP_CANDIDATES]
-        snapped = SnapState(np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1))
+        snapped = nearer_rows(snapped, centroids, rows, first_row + start, state.basis)
     return snapped
 
 
-def snap_rows(snapped: SnapState) -> np.ndarray:
+def snap_rows(snapped: NearestRows) -> np.ndarray:
     """Return distinct rows (L,) int64: a centroid's nearest that no closer one has taken, -1 where all are taken."""
     chosen = np.full(len(snapped.rows), -1, dtype=np.int64)
     taken: set[int] = set()

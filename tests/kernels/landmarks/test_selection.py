@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DataError
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_rows
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
+
+
+def selected_rows(points, *choice):
+    """Return the rows of landmarks, which are where they say."""
+    landmarks, rows = selected_landmarks(points, Choice(*choice))
+    np.testing.assert_array_equal(landmarks, points[rows])
+    return rows
 
 
 class Reader:
@@ -60,3 +67,25 @@ def test_methods_that_compare_all_pairs_choose_within_the_sample():
     points[17] = 1e6
     chosen = [17 in selected_rows(points, 20, "minmax", seed, 250) for seed in range(60)]
     assert 0 < np.mean(chosen) < 0.3
+
+
+@pytest.mark.parametrize("method", ["kmeans", "kmeans++"])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_centroids_that_are_not_snapped_are_those_next_to_the_snapped_ones_in_float64(method, dtype):
+    points = np.random.default_rng(4).integers(0, 255, (3000, 4)).astype(dtype)
+    reader, choice = Reader(points), Choice(40, method, 3, 500)
+    centroids, rows = selected_landmarks(reader, choice._replace(snap=False))
+    assert rows is None
+    assert reader.most <= 1024
+    assert centroids.dtype == np.float64
+    assert len(np.unique(centroids, axis=0)) == 40
+    nearest = np.square(centroids[:, None] - points[None].astype(float)).sum(axis=2).argmin(axis=1)
+    snapped = selected_landmarks(points, choice).rows
+    assert np.isin(snapped, nearest).mean() > 0.9  # some nearest points are taken by two centroids
+    np.testing.assert_array_equal(selected_landmarks(points, choice._replace(snap=False)).points, centroids)
+
+
+def test_as_many_centroids_as_distinct_points_are_the_points():
+    points = np.arange(7.0)[np.random.default_rng(1).permutation(1500) % 7][:, np.newaxis]
+    centroids = selected_landmarks(points, Choice(7, "kmeans", 0, 1500, snap=False)).points
+    np.testing.assert_allclose(np.sort(centroids[:, 0]), np.arange(7.0), atol=1e-6)
