@@ -15,6 +15,7 @@ from scalemani.cli.options import (
     Output,
     Points,
     RunFolder,
+    What,
     refuse_output_in_input,
     taking_options,
 )
@@ -172,20 +173,23 @@ def plot(run: RunFolder, out: Output, labels: Labels = None, debug: Debug = Fals
 
 
 @app.command()
-def export(run: RunFolder, out: Output, debug: Debug = False) -> None:
-    """Write the embedding of a run as .npy, .parquet or .zarr, rows in input order.
+def export(run: RunFolder, out: Output, what: What = None, debug: Debug = False) -> None:
+    """Write the embedding of a run, or what else it has computed, rows in input order.
 
-    Where components were left out, the input rows that the embedding has go beside it: OUT.input_rows.npy.
+    OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues; .npz (SciPy's CSR), .parquet or .zarr
+    for a graph; .npz (SciPy's CSR) or .zarr for affinities; .npz, .parquet or .zarr for landmarks and a curve; .npz or
+    .zarr for snapshots. Where components were left out, the input rows that the results have go beside it:
+    OUT.input_rows.npy.
     """
     from scalemani.cli.summaries import left_out
     from scalemani.export import beside, write_rows
-    from scalemani.export import export as export_rows
+    from scalemani.runs.exporting import export_result
     from scalemani.runs.opened import open_run
 
     refuse_output_in_input(out, run)
     opened = open_run(run)
     rows = opened.input_rows
-    export_rows(opened.embedding, out)
+    export_result(opened, out, what)
     if rows is not None:
         write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, beside(out, "input_rows"))
         typer.echo(f"{left_out(opened)}; the input rows of the others are in {beside(out, 'input_rows')}", err=True)

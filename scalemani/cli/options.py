@@ -47,6 +47,13 @@ Labels = Annotated[
         "and its nearest neighbour in the embedding agree, and embeds the same without them"
     ),
 ]
+What = Annotated[
+    str | None,
+    typer.Option(
+        help="embedding, labels, graph, affinities, landmarks, curve, snapshots or eigenvalues; default: what the run "
+        "ends in, a graph or an embedding"
+    ),
+]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 

@@ -5,6 +5,8 @@ from typing import ClassVar
 from scalemani.records.reading import ArrayReader, StoredStage
 from scalemani.store.schema import ArrayDescription
 
+SNAPSHOTS = "snapshots-"  # what the names of their units begin with
+
 
 def described_embedding(stage: str, meaning: str) -> ArrayDescription:
     """Return the description of an embedding (N, d), which two stages store."""
@@ -120,10 +122,24 @@ class StoredLayout(StoredStage):
         """Return the folder of the snapshot after some iterations."""
         return f"snapshots/{iteration:06d}"
 
+    @staticmethod
+    def snapshot_unit(iteration: int) -> str:
+        """Return the unit of the snapshot after some iterations."""
+        return f"{SNAPSHOTS}{iteration:06d}"
+
     @property
     def embedding(self) -> ArrayReader:
         """The embedding (N, d) float64, rows in input order."""
         return self.reader(self.EMBEDDING)
+
+    @property
+    def snapshot_iterations(self) -> list[int]:
+        """The iterations after which positions were kept, ascending."""
+        return sorted(int(unit.removeprefix(SNAPSHOTS)) for unit in self.group.units if unit.startswith(SNAPSHOTS))
+
+    def snapshot(self, iteration: int) -> ArrayReader:
+        """Return the positions (N, d) float64 after some iterations, rows in input order."""
+        return self.reader(self.SNAPSHOT, self.snapshot_folder(iteration))
 
     @property
     def curve(self) -> ArrayReader:

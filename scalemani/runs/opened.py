@@ -1,7 +1,7 @@
 """A run as its store holds it, opened for reading: arrays in input order, parameters, records of finished stages."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -9,20 +9,61 @@ import zarr
 from scalemani.chunked.work import Dimensions
 from scalemani.errors import StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
 from scalemani.runs.largest_component import Origin, input_rows
+from scalemani.records.graph import StoredGraph, StoredNeighbors
+from scalemani.records.landmarks import StoredLandmarks
+from scalemani.records.points import StoredWorkPoints
+from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_in_input_order, stored_graph
+from scalemani.sources.lazy import LazyRows
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
 
+# What a run lacks, and how to have it computed; it goes on from what is there.
+HOW_TO_GET = {
+    StoredLayout.STAGE: f"come from a descent: run it with a method such as {', '.join(sorted(OBJECTIVES))}",
+    StoredEmbedding.STAGE: "come from an embedding: run it with a method such as laplacian-eigenmaps",
+    StoredClustering.STAGE: "come from clustering: run it with --method spectral-clustering",
+    StoredSymmetricAffinities.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
+    StoredLandmarks.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
+}
+
+
+class LandmarksOfRun(NamedTuple):
+    """The landmarks (L, D) of a run and the rows (L,) of its results that they are, ascending; None off the data."""
+
+    rows: np.ndarray | None
+    points: np.ndarray
+
+
+class Curve(NamedTuple):
+    """How a descent went, (n,) each: iterations, the objective after them, its gradient's norm before the last step."""
+
+    iteration: np.ndarray
+    objective: np.ndarray
+    gradient_norm: np.ndarray
+
+
+class Snapshots(NamedTuple):
+    """Positions (S, N, d) in input order that a descent kept, read as they are asked for, after iterations (S,)."""
+
+    iteration: np.ndarray
+    positions: LazyRows
+
 
 class Run:
-    """A run as it stands in its store: arrays in input order, parameters, and the record of every finished stage."""
+    """A run as it stands in its store: arrays in input order, parameters, and the record of every finished stage.
 
-    def __init__(self, root: str | Path) -> None:
+    `plan` tells which of the results in the store these are; None: those of the last run there.
+    """
+
+    def __init__(self, root: str | Path, plan: dict[str, Any] | None = None) -> None:
         self.store = RunStore.open(root)
-        plan = self.store.load_plan()
+        plan = self.plan = self.store.load_plan() if plan is None else plan
         try:
             self.method: str = plan["method"]
             self.keys: dict[str, str] = dict(plan["keys"])
@@ -94,15 +135,67 @@ class Run:
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """The eigenvalues (n_components,) of L v = lambda D v that belong to the columns of the embedding."""
-        return StoredEmbedding(self._finished(StoredEmbedding.STAGE)).eigenvalues.read()
+        """The eigenvalues (n_components,) of L v = lambda D v that belong to the columns of the spectral embedding."""
+        return StoredEmbedding(self._finished(StoredEmbedding.STAGE, "eigenvalues")).eigenvalues.read()
 
     @property
     def labels(self) -> zarr.Array:
         """The clusters (n_points,) of spectral clustering, rows in input order."""
-        return StoredClustering(self._finished(StoredClustering.STAGE)).labels.zarr()
+        return StoredClustering(self._finished(StoredClustering.STAGE, "labels")).labels.zarr()
 
-    def _finished(self, stage: str) -> StageGroup:
+    @property
+    def graph(self) -> Graph:
+        """The neighbour graph, rows and neighbours in input order: `indices` and `distances` (n_points, k)."""
+        if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
+            return stored_graph(StoredGraph(self.group(StoredGraph.STAGE)))
+        return graph_in_input_order(StoredNeighbors(self._finished(StoredNeighbors.STAGE)), self._order())
+
+    @property
+    def affinities(self) -> AffinityMatrix:
+        """W, the symmetric affinities (n_points, n_points), rows and columns in input order: `.tocsr()` reads it."""
+        stored = StoredSymmetricAffinities(self._finished(StoredSymmetricAffinities.STAGE, "affinities"))
+        return AffinityMatrix(stored, self._order(), self.dimensions.n_points, self.dimensions.block_rows)
+
+    @property
+    def landmarks(self) -> LandmarksOfRun:
+        """The landmarks: `points` (L, n_features), and the `rows` (L,) that they are, None where they are no points."""
+        stored = StoredLandmarks(self._finished(StoredLandmarks.STAGE, "landmarks"))
+        return LandmarksOfRun(None if stored.off_data else stored.rows.read(), stored.points.read())
+
+    @property
+    def curve(self) -> Curve:
+        """The learning curve of a descent: `iteration`, `objective` and `gradient_norm`, (n,) each."""
+        iteration, objective, gradient_norm = StoredLayout(self._finished(StoredLayout.STAGE, "curve")).curve.read().T
+        return Curve(iteration.astype(np.int64), objective.copy(), gradient_norm.copy())
+
+    @property
+    def snapshots(self) -> Snapshots:
+        """The positions that a descent kept on its way: `positions` (S, n_points, d) after `iteration` (S,)."""
+        stored = StoredLayout(self._finished(StoredLayout.STAGE, "snapshots"))
+        iterations = stored.snapshot_iterations
+        if not iterations:
+            raise StoreError(
+                f"{self.store.root} has no snapshots: --set layout.snapshots=N (snapshots=N in Python) keeps the "
+                "positions every N iterations of a descent, which is then made again"
+            )
+        kept = [stored.snapshot(iteration).zarr() for iteration in iterations]
+
+        def read(start: int, stop: int) -> np.ndarray:
+            return np.stack([np.asarray(one[...]) for one in kept[start:stop]])
+
+        shape, where = (len(kept), *kept[0].shape), f"snapshots in {self.store.root}"
+        return Snapshots(np.array(iterations), LazyRows(shape, np.dtype(np.float64), read, where, 1))
+
+    def _order(self) -> InputOrder:
+        return InputOrder(StoredWorkPoints(self._finished(StoredWorkPoints.STAGE)))
+
+    def _finished(self, stage: str, what: str = "") -> StageGroup:
+        """Return the group of a finished stage; `what` of it is wanted is said where the method has no such stage."""
+        if stage not in self.keys and stage in HOW_TO_GET:
+            raise StoreError(
+                f"{self.store.root} was last run with method {self.method}, which has no {what}: these "
+                f"{HOW_TO_GET[stage]}, which goes on from the same graph"
+            )
         group = self.group(stage)
         if not group.complete:
             raise StoreError(f"stage {stage} of {self.store.root} is not finished: run the same command again")

@@ -150,7 +150,8 @@ class DescentLog:
         if every and state.iteration % every == 0:
             positions = in_input_order(self._task, state.positions)
             folder = StoredLayout.snapshot_folder(state.iteration)
-            self._task.output.write_whole({StoredLayout.SNAPSHOT: positions}, folder.replace("/", "-"), folder)
+            unit = StoredLayout.snapshot_unit(state.iteration)
+            self._task.output.write_whole({StoredLayout.SNAPSHOT: positions}, unit, folder)
         if self._checkpoints.due(CHECKPOINT_SECONDS):
             self._checkpoints.save({**state.arrays(), "curve": self.curve})
         now = time.monotonic()

@@ -101,7 +101,7 @@ def test_pictures_of_every_dimension(tmp_path, dimensions, labels):
 def test_picture_of_blocks_equals_picture_of_the_whole(tmp_path, monkeypatch):
     labels = RNG.integers(0, 3, 4000)
     embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", labels, size=300)
-    monkeypatch.setattr("scalemani.export.BLOCK_BYTES", 1)
+    monkeypatch.setattr("scalemani.export.rows.BLOCK_BYTES", 1)
     embedding_picture(zarr.array(EMBEDDING[:, :2], chunks=(333, 2)), tmp_path / "b.png", labels, size=300)
     assert np.array_equal(pixels(tmp_path / "a.png"), pixels(tmp_path / "b.png"))
 

@@ -5,7 +5,7 @@ import math
 import os
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,12 @@ PARTIAL = ".partial"
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
 Progress = Callable[[int], None]
+
+
+def new_file(partial: Path) -> Any:
+    """Open a new file for writing in the place of one that a killed command has left, or of a link planted there."""
+    partial.unlink(missing_ok=True)
+    return partial.open("xb")
 
 
 class RowWriter(ABC):
@@ -59,8 +65,7 @@ class FileWriter(RowWriter):
 
     def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
         super().__init__(target, shape, dtype, block_rows)
-        self.partial.unlink(missing_ok=True)  # left by a command that was killed, or a link that leads elsewhere
-        self.file = self.partial.open("xb")
+        self.file = new_file(self.partial)
 
     def finish(self) -> None:
         """Put the file in place of what was there."""
@@ -125,6 +130,22 @@ class ParquetWriter(FileWriter):
         super().abandon()
 
 
+@contextlib.contextmanager
+def creating(target: str) -> Iterator[None]:
+    """Refuse to create a zarr store where something lies; errors of the store say what was to be created."""
+    where = without_credentials(target)
+    if "://" not in target:
+        for place in (Path(target), Path(target + PARTIAL)):
+            if place.exists():
+                raise StoreError(f"{place} is already there and is not overwritten: remove it or choose another name")
+    try:
+        yield
+    except ImportError as error:
+        raise ConfigError(f"{where} needs s3fs: pip install 'scalemani[s3]'") from error
+    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
+        raise StoreError(f"cannot create {where}: {without_credentials(str(error))}") from error
+
+
 class ZarrWriter(RowWriter):
     """A zarr v3 array of which one block is one chunk; a directory or store that is there already is left alone."""
 
@@ -132,10 +153,7 @@ class ZarrWriter(RowWriter):
         super().__init__(target, shape, dtype, block_rows)
         self.local = "://" not in target
         self.created = False
-        if self.local and (Path(target).exists() or self.partial.exists()):
-            there = target if Path(target).exists() else self.partial
-            raise StoreError(f"{there} is already there and is not overwritten: remove it or choose another name")
-        try:
+        with creating(target):
             self.array = zarr.create_array(
                 str(self.partial) if self.local else target,
                 shape=shape,
@@ -143,11 +161,6 @@ class ZarrWriter(RowWriter):
                 chunks=(min(block_rows, max(shape[0], 1)), *shape[1:]),
                 config={"write_empty_chunks": True},
             )
-        except ImportError as error:
-            raise ConfigError(f"{without_credentials(target)} needs s3fs: pip install 'scalemani[s3]'") from error
-        except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
-            where = without_credentials(target)
-            raise StoreError(f"cannot create {where}: {without_credentials(str(error))}") from error
         self.created = True
 
     def write(self, start: int, rows: np.ndarray) -> None:
@@ -208,17 +221,7 @@ def write_rows(
     StoreError, DiskSpaceError
         When the place cannot be written; a .zarr that exists is not overwritten.
     """
-    refuse_credentials(str(path))
-    target = str(path).rstrip("/")
-    suffix = Path(target).suffix.lower()
-    if "://" in target and "?" in target:
-        raise ConfigError(
-            f"{without_credentials(target)} was given with a query: leave it out, nothing is written to one"
-        )
-    if suffix not in WRITERS:
-        raise ConfigError(f"{path} ends in {suffix or 'no suffix'}; allowed: {', '.join(SUFFIXES)}")
-    if "://" in target and suffix != ".zarr":
-        raise ConfigError(f"{without_credentials(target)}: behind a URL a .zarr can be written, {suffix} in a folder")
+    target, suffix = checked_target(path, SUFFIXES)
     kind = np.dtype(dtype)
     block_rows = block_rows or rows_per_block(math.prod(shape[1:]) * kind.itemsize)
     try:
@@ -234,6 +237,24 @@ def write_rows(
     except BaseException:
         writer.abandon()
         raise
+
+
+def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") -> tuple[str, str]:
+    """Return where to write and the suffix that says as what, one of `suffixes`.
+
+    `what` says in the message of a refusal what is to be written and why not as anything else.
+    """
+    refuse_credentials(str(path))
+    target = str(path).rstrip("/")
+    suffix, shown = Path(target).suffix.lower(), without_credentials(target)
+    if "://" in target and "?" in target:
+        raise ConfigError(f"{shown} was given with a query: leave it out, nothing is written to one")
+    if suffix not in suffixes:
+        said = f"; {what}" if what else ""
+        raise ConfigError(f"{path} ends in {suffix or 'no suffix'}{said}; allowed: {', '.join(suffixes)}")
+    if "://" in target and suffix != ".zarr":
+        raise ConfigError(f"{shown}: behind a URL a .zarr can be written, {suffix} in a folder")
+    return target, suffix
 
 
 def run_blocks(

@@ -1,0 +1,87 @@
+"""What a run has computed, out to files that other programs read, rows in input order."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from scalemani.errors import ConfigError, nearest_name
+from scalemani.export import Progress, checked_target, export, several, sparse, write_rows
+from scalemani.export.rows import SUFFIXES
+from scalemani.routes import GRAPH
+from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix
+from scalemani.runs.opened import Run
+from scalemani.sources.lazy import LazyRows, lazy_rows
+
+TABLES, GROUPS = (".npz", ".parquet", ".zarr"), (".npz", ".zarr")
+
+
+class Format(NamedTuple):
+    """The suffixes of the files that hold a result, why not others, and the names of columns where arrays have none."""
+
+    suffixes: tuple[str, ...]
+    why: str = ""
+    columns: tuple[str, ...] = ()
+
+
+FORMATS = {  # by the name of the property of `Run`
+    "embedding": Format(SUFFIXES),
+    "labels": Format(SUFFIXES, columns=("label",)),
+    "graph": Format(TABLES, "a graph has indices and distances", ("neighbor", "distance")),
+    "affinities": Format(GROUPS, "affinities are a sparse matrix"),
+    "landmarks": Format(TABLES, "landmarks have rows and points", ("row", "feature")),
+    "curve": Format(TABLES, "a curve has iteration, objective and gradient_norm"),
+    "snapshots": Format(GROUPS, "snapshots are several embeddings"),
+    "eigenvalues": Format(SUFFIXES, columns=("eigenvalue",)),
+}
+
+
+def export_result(run: Run, path: str | Path, what: str | None = None, progress: Progress | None = None) -> str:
+    """Write what a run has computed, rows in input order, by blocks, and return the name of what was written.
+
+    Parameters
+    ----------
+    run
+        A run that has it.
+    path
+        Where to. `embedding`, `labels` and `eigenvalues` go into .npy, .parquet or .zarr; `graph` into .npz (SciPy's
+        CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has it);
+        `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is there is
+        not replaced.
+    what
+        One of these names. None: the graph of a run that ends in it, else the embedding.
+    progress
+        Called with the number of rows of an embedding just written.
+
+    Raises
+    ------
+    ConfigError
+        For another name, or a file that cannot hold it.
+    StoreError
+        For what the run has not computed, saying how to have it; where the place cannot be written.
+    """
+    name = what or ("graph" if GRAPH.name in run.keys else "embedding")
+    if name not in FORMATS:
+        raise ConfigError(f"a run has no {name!r} to export: {nearest_name(name, FORMATS)}")
+    described = FORMATS[name]
+    target, suffix = checked_target(path, described.suffixes, described.why)
+    found = getattr(run, name)
+    if isinstance(found, AffinityMatrix):
+        sparse.WRITERS[suffix](found, target)
+    elif isinstance(found, Graph) and suffix == ".npz":
+        sparse.WRITERS[suffix](GraphMatrix(found), target)
+    elif isinstance(found, tuple):
+        several.WRITERS[suffix](named_arrays(found, described, suffix), target)
+    elif suffix == ".parquet" and described.columns:
+        several.WRITERS[suffix]({described.columns[0]: lazy_rows(found, name)}, target)
+    elif name == "embedding":
+        export(found, path, progress)
+    else:
+        rows = lazy_rows(found, name)
+        write_rows(rows.read, rows.shape, rows.dtype, path, several.block_rows(rows))
+    return name
+
+
+def named_arrays(found: Any, described: Format, suffix: str) -> dict[str, LazyRows]:
+    """Return the arrays of a result that are there by their names, in a table by those of their columns."""
+    columns = described.columns if suffix == ".parquet" and described.columns else found._fields
+    named = zip(columns, found, strict=True)
+    return {column: lazy_rows(array, column) for column, array in named if array is not None}

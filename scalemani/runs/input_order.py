@@ -1,0 +1,133 @@
+"""What a run keeps in work order, read in input order: the neighbour graph and W, by blocks of rows as asked for."""
+
+import functools
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.export.sparse import row_parts
+from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.graph import StoredGraph, StoredNeighbors
+from scalemani.records.points import StoredWorkPoints
+from scalemani.sources.lazy import LazyRows, lazy_rows
+
+PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
+
+
+@dataclass(frozen=True)
+class InputOrder:
+    """The way between input order and work order."""
+
+    work_points: StoredWorkPoints
+
+    @functools.cached_property
+    def input_rows(self) -> np.ndarray:
+        """The input row (N,) int64 of each work row."""
+        return self.work_points.input_rows.read()
+
+    @functools.cached_property
+    def work_rows(self) -> np.ndarray:
+        """The work row (N,) int64 of each input row."""
+        rows = np.empty_like(self.input_rows)
+        rows[self.input_rows] = np.arange(len(rows))
+        return rows
+
+
+class Graph(NamedTuple):
+    """The neighbour graph, rows and neighbours numbered in input order; both arrays read rows as they are asked for.
+
+    indices : (N, k) int64, the neighbours of each point, itself excluded
+    distances : (N, k) float32 (float64 for float64 points), Euclidean, ascending
+    """
+
+    indices: Any
+    distances: Any
+
+    def tocsr(self) -> sp.csr_matrix:
+        """Return the distances (N, N) in CSR form, in memory; neighbours at distance zero are stored entries."""
+        return GraphMatrix(self).rows(0, self.indices.shape[0])
+
+
+def stored_graph(graph: StoredGraph) -> Graph:
+    """Return the graph of a run that stores it in input order."""
+    return Graph(graph.indices.zarr(), graph.distances.zarr())
+
+
+def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder) -> Graph:
+    """Return the graph of a run that keeps it in work order: each read of rows is a pass over the stored graph."""
+    step = neighbors.final_step
+    stored = neighbors.indices(step), neighbors.distances(step)
+    shape, where = stored[0].zarr().shape, f"the neighbour graph in {neighbors.group.root}"
+    kinds = np.dtype(np.int64), np.dtype(stored[1].zarr().dtype)
+
+    def indices(start: int, stop: int) -> np.ndarray:
+        return order.input_rows[stored[0].gather(order.work_rows[start:stop])]
+
+    def distances(start: int, stop: int) -> np.ndarray:
+        return stored[1].gather(order.work_rows[start:stop])
+
+    rows = max(1, PASS_BYTES // (shape[1] * kinds[0].itemsize))
+    return Graph(LazyRows(shape, kinds[0], indices, where, rows), LazyRows(shape, kinds[1], distances, where, rows))
+
+
+class GraphMatrix:
+    """The graph as a sparse matrix (N, N) of distances, the neighbours of a row by ascending distance."""
+
+    def __init__(self, graph: Graph) -> None:
+        n_points, self._width = graph.indices.shape
+        self._indices, self._distances = (lazy_rows(array, "a neighbour graph") for array in graph)
+        self.shape = (n_points, n_points)
+        self.dtype = np.dtype(graph.distances.dtype)
+        self.indptr = np.arange(0, n_points * self._width + 1, self._width, dtype=np.int64)
+
+    def rows(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop)."""
+        indices, distances = self._indices.read(start, stop), self._distances.read(start, stop)
+        bounds = self.indptr[: stop - start + 1]
+        return sp.csr_matrix((distances.ravel(), indices.ravel(), bounds), shape=(stop - start, self.shape[1]))
+
+
+class AffinityMatrix:
+    """W = (P + P^T) / 2 with its bridges, symmetric (N, N) float32, rows and columns in input order, read by rows.
+
+    `tocsr()` gives all of it as a SciPy matrix in memory, `rows(start, stop)` some rows, in one pass over its blocks.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, stored: StoredSymmetricAffinities, order: InputOrder, n_points: int, block_rows: int) -> None:
+        self._stored, self._order, self._block_rows = stored, order, block_rows
+        self.shape = (n_points, n_points)
+
+    @functools.cached_property
+    def indptr(self) -> np.ndarray:
+        """Where each row begins and ends among the nonzeros: (N + 1,) int64."""
+        n_blocks = -(-self.shape[0] // self._block_rows)
+        counts = np.concatenate([np.diff(self._stored.read_row_bounds(block)) for block in range(n_blocks)])
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[self._order.work_rows], dtype=np.int64)])
+
+    @property
+    def nnz(self) -> int:
+        """The number of nonzeros."""
+        return int(self.indptr[-1])
+
+    def tocsr(self) -> sp.csr_matrix:
+        """Return all of it (N, N) in CSR form, in memory: 8 bytes a nonzero, 12 from 2^31 on."""
+        return sp.vstack([self.rows(*part) for part in row_parts(self.indptr)], format="csr")
+
+    def rows(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) as a matrix (stop - start, N) in CSR form, columns ascending."""
+        wanted = self._order.work_rows[start:stop]
+        order = np.argsort(wanted, kind="stable")
+        blocks, parts = wanted[order] // self._block_rows, []
+        for block in np.unique(blocks):
+            local = wanted[order][blocks == block] - block * self._block_rows
+            parts.append(self._stored.read_matrix(int(block), self.shape[1])[local])
+        by_work = sp.vstack(parts, format="csr") if parts else sp.csr_matrix((0, self.shape[1]), dtype=self.dtype)
+        found = by_work[np.argsort(order, kind="stable")]
+        columns = self._order.input_rows[found.indices]
+        rows = sp.csr_matrix((found.data, columns, found.indptr), shape=found.shape)
+        rows.sort_indices()
+        return rows
