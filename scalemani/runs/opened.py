@@ -13,11 +13,11 @@ from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
-from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_in_input_order, stored_graph
+from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.sources.lazy import LazyRows
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object

@@ -192,3 +192,14 @@ def test_the_command_writes_what_is_asked_for(scalemani, runs, tmp_path):
     status, _, errors = scalemani("export", root, tmp_path / "x.npy", "--what", "graph")
     assert status == 2
     assert "a graph has indices and distances; allowed: .npz, .parquet, .zarr" in errors
+
+
+def test_landmarks_off_the_data_have_no_rows(points, tmp_path):
+    landmarks = {"n_landmarks": 40, "method": "kmeans", "snap": False}
+    params = Parameters().with_values({**VALUES, "landmarks": landmarks})
+    made = run(open_points(points[:1500]), tmp_path / "run", "laplacian-eigenmaps", params, Executor())
+    assert made.landmarks.rows is None
+    export_result(made, tmp_path / "a.npz", "landmarks")
+    found = np.load(tmp_path / "a.npz")
+    assert list(found) == ["points"]
+    np.testing.assert_array_equal(found["points"], made.landmarks.points)
