@@ -5,15 +5,19 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.chunked.work import Dimensions, StageTask
+from scalemani.kernels.neighbors.rerank import recall_at_k
 from scalemani.kernels.neighbors.rounds import Round
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.stages import neighbors
+from scalemani.stages.neighbors.cells import near_cells_block
+from scalemani.stages.neighbors.counts import n_listed
+from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
+from scalemani.stages.neighbors.nn_descent import listed_edges, near_neighbors_block, short_sketches
 from scalemani.workers.executor import Executor
 
-K = 35  # more than FEW_NEIGHBORS, and more than a neighbour's list is visited for
+K = 35  # more than `few_neighbors`, and more than a neighbour's list is visited for
 PARAMS = Parameters().with_values(
     {
         "neighbors": {"n_neighbors": K, "method": "partition", "n_probes": 2, "recall": 1.0, "max_rounds": 2},
@@ -48,8 +52,8 @@ def test_points_gathered_mapped_and_in_memory_give_the_same_lists(finished, cach
     try:
         for block in (0, 3):
             computed = [
-                neighbors.near_cells_block(task, block),
-                neighbors.near_neighbors_block(Round(2, 2), 1, task, block),
+                near_cells_block(task, block),
+                near_neighbors_block(Round(2, 2), 1, task, block),
             ]
             for number, arrays in enumerate(computed):
                 for described, values in arrays.items():
@@ -86,9 +90,9 @@ def test_fresh_entries_are_those_that_the_round_before_did_not_hold(finished):
 
 def test_listed_edges_are_the_heads_of_the_lists(finished):
     task = task_with(finished, 0)
-    lists = neighbors.listed_edges(task, "round_0")
+    lists = listed_edges(task, "round_0")
     np.testing.assert_array_equal(lists[0], task.output.read("round_0/indices")[:, :K])
-    assert lists[0].nbytes + lists[1].nbytes == neighbors.BYTES_OF_EDGE * neighbors.n_listed(PARAMS) * 3500
+    assert lists[0].nbytes + lists[1].nbytes == BYTES_OF_EDGE * n_listed(PARAMS) * 3500
 
 
 def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_path):
@@ -101,18 +105,18 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
     groups = {name: apart.group(name) for name in ("work_points", "partition")}
     coarse = StageTask("neighbors", Dimensions(3600, 40, "float32", 4096), params, groups, apart.group("neighbors"), 0)
     try:
-        rounded, unit = neighbors.short_sketches(task)
+        rounded, unit = short_sketches(task)
         sketches = task.inputs["work_points"].read("sketch")
         scale = float(task.inputs["partition"].read("scale"))
         assert rounded.dtype == np.int8
         within = np.abs(sketches * scale) < 127 * unit
         np.testing.assert_allclose((rounded * unit)[within], (sketches * scale)[within], atol=0.501 * unit)
-        as_they_are, unit = neighbors.short_sketches(coarse)
+        as_they_are, unit = short_sketches(coarse)
         assert as_they_are.dtype == np.float32
         assert unit == float(groups["partition"].read("scale"))
     finally:
         PROCESS.free()
-    recalls = [neighbors.recall_at_k(*pair) for pair in sampled_distances(apart)]
+    recalls = [recall_at_k(*pair) for pair in sampled_distances(apart)]
     assert recalls[-1] - recalls[0] > 0.02
 
 

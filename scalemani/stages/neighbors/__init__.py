@@ -1,0 +1,69 @@
+"""The k-nearest-neighbour graph of the work points, in rounds, until its measured recall is what was asked.
+
+Round 0 looks through the cells nearest to each point; every later round looks among the neighbours of its neighbours.
+Candidates are chosen by sketches and settled by exact distances. Each round is a full set of arrays, so that a round
+that was cut short, or a block that was lost, can be computed anew on its own.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.work import StageTask, StageWork
+from scalemani.errors import ShortfallWarning
+from scalemani.kernels.neighbors.rounds import Round, next_round
+from scalemani.records.graph import StoredNeighbors, round_step
+from scalemani.records.points import StoredPartition
+from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
+from scalemani.stages.neighbors.counts import n_candidates
+from scalemani.stages.neighbors.exact import exact_block, measured_recall
+from scalemani.stages.neighbors.lists import arrays
+from scalemani.stages.neighbors.needs import disk, memory
+from scalemani.stages.neighbors.nn_descent import near_neighbors_block, pynndescent_block
+
+__all__ = ["disk", "memory", "run"]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Search, then refine until the recall asked for is measured, no round would help, or rounds run out."""
+    task, asked = work.task, work.task.params.neighbors
+    method = asked.method_for(task.dimensions.n_points)
+    first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
+    run_round(work, 0, first)
+    if method == "exact":
+        write_last_round(task, 0)
+        return {"method": method, "recall": 1.0, "rounds": 0}
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    rounds = [first_round(task) if method == "partition" else Round(0, 1)]
+    recalls = [measured_recall(work, 0)]
+    most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
+    while len(rounds) <= asked.max_rounds:
+        following = next_round(rounds, recalls, asked.recall, n_cells, most)
+        if following is None:
+            break
+        number = len(rounds)
+        compute = further_cells_block if following.over_cells else near_neighbors_block
+        run_round(work, number, functools.partial(compute, following, number))
+        rounds.append(following)
+        recalls.append(measured_recall(work, number))
+    if recalls[-1] < asked.recall:
+        work.warn(
+            f"neighbors: recall {recalls[-1]:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
+            "for: raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions",
+            ShortfallWarning,
+        )
+    write_last_round(task, len(rounds) - 1)
+    queries = min(asked.sampled_queries, task.dimensions.n_points)
+    return {"method": method, "recall": recalls[-1], "rounds": len(recalls) - 1, "sampled_queries": queries}
+
+
+def write_last_round(task: StageTask, number: int) -> None:
+    """Say which round the graph is."""
+    task.output.write_whole({StoredNeighbors.LAST_ROUND: np.array(number)}, StoredNeighbors.LAST_ROUND.name)
+
+
+def run_round(work: StageWork, number: int, function: Any) -> None:
+    """Compute the missing blocks of a round."""
+    work.task.output.create(work.task.dimensions.n_points, arrays(work.task), round_step(number))
+    work.map_blocks(function, round_step(number))

@@ -1,0 +1,58 @@
+"""Rounds of a search that look through the cells nearest to each point."""
+
+import numpy as np
+
+from scalemani.chunked.work import Arrays, StageTask
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.cell_scan import search_enough_cells
+from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
+from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.kernels.neighbors.rounds import Round, without_known
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.neighbors.counts import n_candidates, n_probes
+from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
+
+
+def first_round(task: StageTask) -> Round:
+    """Return the first round of a partition: over the cells nearest to each point."""
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    return Round(0, min(n_probes(task.dimensions, task.params), n_cells))
+
+
+def near_cells_block(task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block among the points of the cells nearest to each of its points."""
+    start, stop = task.dimensions.rows(block)
+    candidates = candidates_of_cells(task, start, stop, first_round(task))
+    return nearest_of_candidates(task, start, candidates, no_known(task, block))
+
+
+def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block after looking through further cells, beside those of the round before."""
+    indices, distances, _ = round_block(task, number - 1, block)
+    first, parts = task.dimensions.rows(block)[0], []
+    # With more candidates fewer rows are searched at a time: the memory is that of the first round.
+    for part in slices(len(indices), -(-len(indices) // asked.candidates)):
+        found = candidates_of_cells(task, first + part.start, first + part.stop, asked)
+        known = Neighbors(indices[part], distances[part])
+        parts.append(nearest_of_candidates(task, first + part.start, without_known(found, known.indices), known))
+    return {described: np.concatenate([part[described] for part in parts]) for described in parts[0]}
+
+
+def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
+    """Return the work rows (n, c) int32, -1 for none, that are nearest by sketch to rows `start` to `stop`."""
+    work_points = StoredWorkPoints(task.inputs["work_points"])
+    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    near = task.once(nearby_cells, asked.last)
+    own = sketches[start:stop]
+    probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, asked.last)
+    probes = np.ascontiguousarray(probes[:, asked.first :])
+    count = asked.candidates * n_candidates(task.params, 0)
+    return search_enough_cells(sketches, offsets, centroids, probes, start, count)
+
+
+def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:
+    """Return the cells among which the `n_wanted` nearest to a point of each cell are looked for."""
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    tuning = task.params.neighbors
+    return nearest_cells(centroids, centroids, max(tuning.nearby_cells, tuning.nearby_per_probe * n_wanted))

@@ -1,0 +1,72 @@
+"""Neighbours by looking at every point: of a block, and of the sampled queries by which the recall is measured."""
+
+import functools
+
+import numpy as np
+
+from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
+from scalemani.records.graph import StoredNeighbors, round_step
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.neighbors.lists import no_known, round_arrays
+
+
+def exact_block(task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block by looking at every point."""
+    start, stop = task.dimensions.rows(block)
+    rows = np.arange(start, stop)
+    found, queries = no_known(task, block), sketched_rows(task, rows)
+    for other in range(task.dimensions.n_blocks):
+        found = nearest_of_block(task, queries, rows, found, np.full(stop - start, np.inf), other)
+    return round_arrays(found, np.ones(found.indices.shape, np.uint8))
+
+
+def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
+    """Return the points at ascending work rows `rows`, with their sketches."""
+    work_points = StoredWorkPoints(task.inputs["work_points"])
+    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    return SketchedRows(work_points.points.gather(rows), task.read_table(work_points.sketch)[rows], scale)
+
+
+def nearest_of_block(
+    task: StageTask, queries: SketchedRows, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
+) -> Neighbors:
+    """Return the nearest of what is known and a block of points, for the points `queries` at work rows `rows`."""
+    work_points = StoredWorkPoints(task.inputs["work_points"])
+    start, stop = task.dimensions.rows(block)
+    sketches = task.read_table(work_points.sketch)[start:stop]
+    candidates = SketchedRows(work_points.points.read_block(block), sketches, queries.scale)
+    return exact_neighbors(queries, rows, candidates, start, known, limits)
+
+
+def measured_recall(work: StageWork, number: int) -> float:
+    """Return the share of the true neighbours of a random sample of points that a round has found."""
+    task, output = work.task, StoredNeighbors(work.task.output)
+    rows = sample_rows(
+        task.params.seed, "neighbors/queries", task.dimensions.n_points, task.params.neighbors.sampled_queries
+    )
+    found = output.distances(round_step(number)).gather(rows)
+    if not task.output.committed("truth"):
+        limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
+        queries = {StoredNeighbors.QUERY_ROWS: rows, StoredNeighbors.QUERY_LIMITS: limits}
+        task.output.write_whole(queries, "queries")
+        merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
+        truth = work.fold_blocks(nearest_to_queries, merge, "recall")
+        task.output.write_whole({StoredNeighbors.TRUE_DISTANCES: truth.distances}, "truth")
+    return recall_at_k(found, output.true_distances.read())
+
+
+def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
+    """Return the nearest of a block of points to the sampled queries."""
+    output = StoredNeighbors(task.output)
+    rows = output.query_rows.read_once()
+    queries = task.once(sampled_queries)
+    empty = no_neighbors(len(rows), task.params.n_neighbors)
+    return nearest_of_block(task, queries, rows, empty, output.query_limits.read_once(), block)
+
+
+def sampled_queries(task: StageTask) -> SketchedRows:
+    """Return the sampled queries. They lie in all blocks: gathered for every block, each would be read each time."""
+    return sketched_rows(task, StoredNeighbors(task.output).query_rows.read_once())

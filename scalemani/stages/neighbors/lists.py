@@ -1,0 +1,54 @@
+"""The lists of a block: as they are stored after a round, and refined by candidates."""
+
+import numpy as np
+
+from scalemani.chunked.tiled_search import refine_by_tiles
+from scalemani.chunked.work import Arrays, StageTask
+from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
+from scalemani.memory.mapped import Table
+from scalemani.records.graph import StoredNeighbors, round_step
+from scalemani.records.points import StoredWorkPoints
+from scalemani.store.schema import RowArray
+
+
+def arrays(task: StageTask) -> list[RowArray]:
+    """Describe one round."""
+    width = task.params.n_neighbors
+    return [
+        StoredNeighbors.INDICES.sized(width),
+        StoredNeighbors.DISTANCES.sized(width, dtype=task.dimensions.distance_dtype),
+        StoredNeighbors.FRESH.sized(width),
+    ]
+
+
+def no_known(task: StageTask, block: int) -> Neighbors:
+    """Return the lists of a block before anything is known."""
+    start, stop = task.dimensions.rows(block)
+    empty = no_neighbors(stop - start, task.params.n_neighbors)
+    return Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
+
+
+def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:
+    """Return the lists of a block as they are stored."""
+    return {
+        StoredNeighbors.INDICES: found.indices,
+        StoredNeighbors.DISTANCES: found.distances,
+        StoredNeighbors.FRESH: fresh.astype(np.uint8),
+    }
+
+
+def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (indices, distances, fresh), (n, k) each, of a block after a round."""
+    output, step = StoredNeighbors(task.output), round_step(number)
+    readers = output.indices(step), output.distances(step), output.fresh(step)
+    indices, distances, fresh = (array.read_block(block) for array in readers)
+    return indices, distances, fresh
+
+
+def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
+    """Return the arrays of rows from `start` on: the nearest of what is known and the candidates, by exact distance."""
+    stored, n_points = StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points
+    fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
+    points: Table = stored.read_once() if fits else stored.map_once()
+    found, fresh = refine_by_tiles(points, start, candidates, known)
+    return round_arrays(found, fresh)

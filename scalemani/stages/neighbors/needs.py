@@ -1,0 +1,92 @@
+"""What the search holds in memory and writes, by method."""
+
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, MAPPED, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
+from scalemani.stages.neighbors.counts import n_candidates, n_listed
+
+BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
+BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
+COPIES_OF_LISTS = 4  # those before, those found, the same encoded, and what a block is merged with
+BYTES_BY_DESCENT = 60  # of pynndescent: lists with their distances, new and old candidates
+SPARE_CANDIDATES, COPIES_OF_CANDIDATES = 144, 4  # of a pool; pools of a block, in order, and numbered anew
+COPIES_OF_BLOCK = 2  # decoded, and put together
+COPIES_OF_SKETCHES = 4  # of two blocks, as read and in panels
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List what the method holds, and the lists of a block."""
+    k, rows = sizes.params.n_neighbors, sizes.dimensions.block_rows
+    lists = Held("lists of a block", EACH_TASK, rows, k * BYTES_OF_NEIGHBOR, "uint8", COPIES_OF_LISTS)
+    by_method = {"exact": exact_held, "partition": partition_held, "pynndescent": descent_held}
+    return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
+
+
+def exact_held(sizes: Sizes) -> list[Held]:
+    """List what a block takes that is compared with all others."""
+    dimensions, width = sizes.dimensions, sizes.sketch_width
+    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    return [
+        Held("sketches of all points", GROWING, dimensions.n_points, width, "float32"),
+        Held("points of a block and of the one it is compared with", EACH_TASK, rows, features, dtype, 2),
+        Held("block that points are in while they are gathered", EACH_TASK, rows, features, dtype),
+        Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
+    ]
+
+
+def partition_held(sizes: Sizes) -> list[Held]:
+    """List sketches and lists of all points, and what a block takes of them."""
+    dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
+    n_points, row_bytes = dimensions.n_points, dimensions.row_bytes
+    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    n_queries = min(params.neighbors.sampled_queries, n_points)
+    n_cells = n_points // params.partition.cell_points + 1
+    pools = n_candidates(params, 0) + SPARE_CANDIDATES
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(params, 1) * row_bytes)
+    everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)
+    return [
+        Held("sketches of all points", GROWING, n_points, width, "float32"),
+        Held("sketches of all points in bytes", GROWING, n_points, width, "int8"),
+        Held("heads of all lists", GROWING, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
+        Held("points of all blocks", CACHE, n_points, features, dtype),
+        Held("sampled queries", EACH_PROCESS, n_queries, features, dtype),
+        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, params.neighbors.nearby_cells), "int32"),
+        Held(
+            "points of a block that queries are compared with",
+            EACH_TASK,
+            rows,
+            features,
+            dtype,
+            COPIES_OF_BLOCK,
+            "recall",
+        ),
+        Held("candidates of a block", EACH_TASK, rows, pools, "int32", COPIES_OF_CANDIDATES, "rounds"),
+        Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
+    ]
+
+
+def descent_held(sizes: Sizes) -> list[Held]:
+    """List the points, and what pynndescent keeps of them."""
+    n_points, features = sizes.dimensions.n_points, sizes.dimensions.n_features
+    return [
+        Held("points", EACH_PROCESS, n_points, features, sizes.dimensions.dtype),
+        Held("points in float32", EACH_PROCESS, n_points, features, "float32"),
+        Held("lists of pynndescent", EACH_PROCESS, n_points, sizes.params.n_neighbors * BYTES_BY_DESCENT, "uint8"),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: rounds, the sampled queries; and all points where they are mapped."""
+    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    exact = sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
+    rounds = 1 if exact else 1 + sizes.params.neighbors.max_rounds
+    queries = sizes.params.neighbors.sampled_queries
+    written = [
+        Written("neighbours, in every round", STORED, sizes.n_edges, 1, "int32", rounds),
+        Written("distances, in every round", STORED, sizes.n_edges, 1, sizes.dimensions.distance_dtype, rounds),
+        Written("whether they are new, in every round", STORED, sizes.n_edges, 1, "uint8", rounds),
+        Written("rows and reaches of the sampled queries", STORED, queries, 2),
+        Written("distances of their true neighbours", STORED, queries, k),
+    ]
+    points = Written("points in work order", MAPPED, dimensions.n_points, dimensions.n_features, dimensions.dtype)
+    return written if exact else [*written, points]

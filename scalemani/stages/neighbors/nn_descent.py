@@ -1,0 +1,78 @@
+"""Rounds of a search that look among the neighbours of neighbours, and pynndescent as a peer."""
+
+import numpy as np
+
+from scalemani.chunked.tiled_search import propose_by_tiles
+from scalemani.chunked.work import Arrays, StageTask
+from scalemani.kernels.neighbors.nn_descent import NeighborLists
+from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.kernels.neighbors.rounds import Round
+from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
+from scalemani.memory.mapped import Table
+from scalemani.records.graph import StoredNeighbors, round_step
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.neighbors.counts import n_candidates, n_listed
+from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
+
+
+def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block after looking among the neighbours of those of the round before."""
+    start, _ = task.dimensions.rows(block)
+    step = round_step(number - 1)
+    indices, distances, fresh = round_block(task, number - 1, block)
+    lists = task.latest(listed_edges, step)
+    sketches, unit = task.once(short_sketches)
+    limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
+    most_visited = task.params.neighbors.most_visited
+    own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
+    count = asked.candidates * n_candidates(task.params, number)
+    candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
+    return nearest_of_candidates(task, start, candidates, Neighbors(indices, distances))
+
+
+def short_sketches(task: StageTask) -> tuple[Table, float]:
+    """Return the sketches of all points, in bytes unless that is too coarse for near neighbours, and their unit.
+
+    The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
+    """
+    tuning, sketches = task.params.neighbors, task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
+    scale, output = StoredPartition(task.inputs["partition"]).basis.scale, StoredNeighbors(task.output)
+    step = rounding_step(sketches[output.query_rows.read_once()])
+    close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
+    if not 0 < rounding_error(step, sketches.shape[1]) * scale <= tuning.rounding_share * close < np.inf:
+        return sketches, scale
+    rounded = task.table(sketches.shape, np.int8)
+    for block in range(task.dimensions.n_blocks):
+        rows = slice(*task.dimensions.rows(block))
+        rounded[rows] = rounded_sketches(sketches[rows], step)
+    return rounded, step * scale
+
+
+def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:
+    """Return the fields of `NeighborLists`, the head of every list after a round, read once and not by each block."""
+    shape = (task.dimensions.n_points, n_listed(task.params))
+    indices, fresh, output = task.table(shape, np.int32), task.table(shape, np.bool_), StoredNeighbors(task.output)
+    for block in range(task.dimensions.n_blocks):
+        rows = slice(*task.dimensions.rows(block))
+        indices[rows] = output.indices(step).read_block(block)[:, : shape[1]]
+        fresh[rows] = output.fresh(step).read_block(block)[:, : shape[1]]
+    return indices, fresh
+
+
+def pynndescent_block(task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block as pynndescent finds them, with distances computed anew."""
+    start, stop = task.dimensions.rows(block)
+    found = task.once(pynndescent_graph)[start:stop]
+    # pynndescent lists a point among its own neighbours, not always first.
+    itself = np.arange(start, stop, dtype=np.int32)[:, np.newaxis]
+    return nearest_of_candidates(task, start, np.where(found == itself, np.int32(-1), found), no_known(task, block))
+
+
+def pynndescent_graph(task: StageTask) -> np.ndarray:
+    """Return the rows (N, k + 1) that pynndescent finds for all points in memory: it compiles for some 30 seconds."""
+    from pynndescent import NNDescent  # its import alone takes seconds
+
+    points = StoredWorkPoints(task.inputs["work_points"]).points.read().astype(np.float32)
+    width = min(task.params.n_neighbors + 1, len(points))
+    index = NNDescent(points, n_neighbors=width, random_state=task.params.seed % 2**32, low_memory=True)
+    return np.asarray(index.neighbor_graph[0], dtype=np.int32)
