@@ -1,0 +1,109 @@
+"""Landmarks anywhere in the space of the points, one after the other, by stochastic gradients.
+
+The feature of a landmark t is phi(t)_i = exp(-|t - x_i|^2 / eta) over the points. A new landmark climbs towards the
+largest |phi(t) - its projection on the features of the landmarks before|^2: close to many points, and not where others
+are. Every batch of points keeps an orthonormal basis of these features, which grows by a column a landmark.
+
+Source: [GP] 3 and 4, algorithm 1.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.errors import DataError
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.landmarks.gaussian.active import exhausted, total_variance
+from scalemani.kernels.landmarks.gaussian.batches import Batches, check_in_set, projected
+from scalemani.kernels.landmarks.gaussian.residuals import (
+    EXHAUSTED,
+    features_differ,
+    grow,
+    mean_objective,
+    objective,
+    write_feature,
+)
+
+STEP_OFFSET, STEP_POWER = 10.0, -0.51  # [GP] 5: rho_s = (10 + s)^-0.51
+LEAST_MET = 1.5  # sum of squares of the first landmark's feature: that of a single point is one
+
+
+class Learned(NamedTuple):
+    """Landmarks (L, D) float64 in the order found.
+
+    `objectives` (L,) are those at the end, over all batches and a point; `starts` (L,) those of where a landmark
+    started.
+    """
+
+    landmarks: np.ndarray
+    objectives: np.ndarray
+    starts: np.ndarray
+
+
+class Climb(NamedTuple):
+    """How landmarks are found: how many, eta (None: the sum of the variances), steps, the set S, and the seed."""
+
+    n_landmarks: int
+    eta: float | None = None
+    steps: int = 1000
+    projection: str = "none"
+    seed: int = 0
+
+
+def learned_landmarks(batches: Batches, climb: Climb) -> Learned:
+    """Return landmarks, each found by `climb.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
+
+    A step is the gradient divided by (4 / eta) sum_i |r_i phi_i|, where r is the feature less its projection: it moves
+    the landmark by the share (10 + s)^-0.51 towards a mean of the points of the batch, weighed by r_i phi_i. Without
+    the divisor of our own, the way a step goes depends on the unit of the points and the size of a batch.
+
+    Raises
+    ------
+    DataError
+        For points outside the set S; for an eta far too small or so large that the features of fewer landmarks span
+        all; for fewer distinct points than landmarks.
+    """
+    n_batches, size, n_features = batches.points.shape
+    check_in_set(batches, climb.projection)
+    sample = batches.points.reshape(-1, n_features)
+    eta = total_variance(sample) if climb.eta is None else climb.eta
+    bases = np.zeros((n_batches, climb.n_landmarks, size))
+    found = np.empty((climb.n_landmarks, n_features))
+    objectives, starts = np.empty(climb.n_landmarks), np.empty(climb.n_landmarks)
+    for number in range(climb.n_landmarks):
+        draw = generator(climb.seed, "landmarks/gp/start", number).standard_normal(n_features)
+        start = projected(batches.mean + batches.deviation * draw, climb.projection)
+        landmark = climbed(batches.points, bases[:, :number], start, eta, climb)
+        starts[number], _ = mean_objective(batches.points, bases[:, :number], start, eta)
+        objectives[number], share = mean_objective(batches.points, bases[:, :number], landmark, eta)
+        if number == 0:
+            check_met(sample, landmark, eta)
+        if not share > EXHAUSTED:
+            raise exhausted(sample, climb.n_landmarks, number, eta, features_differ)
+        for batch, basis in zip(batches.points, bases, strict=True):
+            grow(basis, number, batch, landmark, eta)
+        found[number] = landmark
+    return Learned(found, objectives, starts)
+
+
+def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, climb: Climb) -> np.ndarray:
+    """Return where the steps lead from a start (D,): step s takes batch s modulo their number."""
+    landmark = start
+    for step in range(climb.steps):
+        batch = step % len(batches)
+        _, gradient, weight = objective(batches[batch], bases[batch], landmark, eta)
+        if weight > 0:
+            rate = (STEP_OFFSET + step) ** STEP_POWER * eta / (4.0 * weight)
+            landmark = projected(landmark + rate * gradient, climb.projection)
+    return landmark
+
+
+def check_met(sample: np.ndarray, landmark: np.ndarray, eta: float) -> None:
+    """Refuse an eta so small that the first landmark meets a single point of the sample (S, D), or none."""
+    phi = np.empty(len(sample))
+    write_feature(sample, landmark, eta, phi)
+    if phi @ phi < min(LEAST_MET, len(sample)):
+        raise DataError(
+            f"landmarks.eta={eta:.4g} is far too small for these points: the first landmark is near to no more than "
+            f"one of {len(sample)}; the sum of the variances of the columns would do, {total_variance(sample):.4g}"
+        )
