@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from scalemani.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
-    from scalemani.estimators import KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
+    from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
-    "estimators": ("KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
+    "estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),

@@ -34,11 +34,20 @@ NEIGHBORS = Stage("neighbors", ("partition", "work_points"), seeded=True, versio
 AFFINITIES = Stage("affinities", ("neighbors",), seeded=True)
 COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities"), by_block=False)
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))
+NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities",))
 LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False)
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
-REDUCED = Stage("reduced", ("symmetric_affinities", "landmark_weights"), solvers=LANDMARK_SOLVERS)
+REDUCED = Stage(
+    "reduced", ("symmetric_affinities", "normalized_affinities", "landmark_weights"), solvers=LANDMARK_SOLVERS
+)
 LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=LANDMARK_SOLVERS)
-COARSE_GRAPHS = Stage("coarse_graphs", ("symmetric_affinities",), by_block=False, solvers=REFINING_SOLVERS, version=2)
+COARSE_GRAPHS = Stage(
+    "coarse_graphs",
+    ("symmetric_affinities", "normalized_affinities"),
+    by_block=False,
+    solvers=REFINING_SOLVERS,
+    version=2,
+)
 COARSE_EMBEDDING = Stage(
     "coarse_embedding",
     ("coarse_graphs",),
@@ -53,6 +62,7 @@ EMBEDDING = Stage(
     (
         "work_points",
         "symmetric_affinities",
+        "normalized_affinities",
         "landmark_weights",
         "landmark_embedding",
         "coarse_graphs",
@@ -63,6 +73,7 @@ EMBEDDING = Stage(
     also_reads=("landmark_embedding",),
     version=3,
 )
+DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, version=2)
 
 LAYOUT = Stage(
@@ -76,11 +87,8 @@ LAYOUT = Stage(
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
-SPECTRAL_ROUTE = (
-    *GRAPH_ROUTE,
-    AFFINITIES,
-    COMPONENTS,
-    SYMMETRIC_AFFINITIES,
+AFFINITY_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
+EIGENVECTOR_STAGES = (
     LANDMARKS,
     LANDMARK_WEIGHTS,
     REDUCED,
@@ -89,12 +97,15 @@ SPECTRAL_ROUTE = (
     COARSE_EMBEDDING,
     EMBEDDING,
 )
+SPECTRAL_ROUTE = (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES)
+DIFFUSION_ROUTE = (*AFFINITY_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES)
 
 NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": SPECTRAL_ROUTE,
     "spectral-clustering": (*SPECTRAL_ROUTE, CLUSTERING),
+    "diffusion-maps": DIFFUSION_ROUTE,
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }

@@ -1,7 +1,8 @@
 """The scikit-learn face: parameters kept as given, one code path with the command line underneath."""
 
 from scalemani.estimators.clustering import SpectralClustering
+from scalemani.estimators.diffusion import DiffusionMaps
 from scalemani.estimators.graphs import KnnGraph, knn_graph
 from scalemani.estimators.spectral import LaplacianEigenmaps
 
-__all__ = ["KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"]
+__all__ = ["DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"]

@@ -37,6 +37,8 @@ PARAMETERS = {
     "solver": "embedding.solver",
     "residual": "embedding.residual",
     "max_passes": "embedding.max_passes",
+    "alpha": "normalized_affinities.alpha",
+    "time": "diffusion_coordinates.time",
     "n_clusters": "clustering.n_clusters",
     "n_restarts": "clustering.n_restarts",
     "strength": "layout.strength",

@@ -6,9 +6,10 @@ import numpy as np
 
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.spectral.diffusion import diffusion_scales
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
-from scalemani.records.embeddings import StoredEmbedding
+from scalemani.records.embeddings import StoredDiffusionCoordinates
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarks
 from scalemani.runs.opened import Run
 
@@ -49,10 +50,12 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     Where the embedding is Z times their own coordinates, landmarks off the data have these; those that no point uses
     have none, and stand among their anchors as after a refinement.
     """
-    among_points = landmarks.coordinates_in(StoredEmbedding(run.group("embedding")).embedding)
+    among_points = landmarks.coordinates_in(run.stored_embedding)
     if not landmarks.off_data or run.params.embedding.solver != "lll":
         return among_points
     own = StoredLandmarkEmbedding(run.group("landmark_embedding")).vectors.read()
+    if StoredDiffusionCoordinates.STAGE in run.keys:
+        own *= diffusion_scales(run.eigenvalues, run.params.diffusion_coordinates.time)
     return np.where(own.any(axis=1, keepdims=True), own, among_points)
 
 

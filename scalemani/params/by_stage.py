@@ -108,6 +108,16 @@ class SymmetricAffinitiesParams:
 
 
 @parameters()
+class NormalizedAffinitiesParams:
+    """W over (q_n q_m)^`alpha`, q the degrees of W, for diffusion maps.
+
+    0 leaves W as it is; at 1 the density of the points leaves no trace in the limit of many points.
+    """
+
+    alpha: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
+@parameters()
 class LandmarksParams(LandmarksTuning):
     """The landmarks: how many, and how they are chosen.
 
@@ -175,6 +185,13 @@ class EmbeddingParams(EmbeddingTuning):
     def by_passes(self) -> bool:
         """Whether vectors are refined by passes over the graph."""
         return self.solver in REFINING_SOLVERS
+
+
+@parameters()
+class DiffusionCoordinatesParams:
+    """Diffusion maps: columns are scaled by |1 - eigenvalue|^`time`, the steps of the random walk; 0 scales nothing."""
+
+    time: Annotated[float, Field(ge=0)] = 1.0
 
 
 @parameters()

@@ -12,12 +12,14 @@ from scalemani.params.by_stage import (
     AffinitiesParams,
     ClusteringParams,
     ComponentsParams,
+    DiffusionCoordinatesParams,
     EmbeddingParams,
     LandmarkEmbeddingParams,
     LandmarksParams,
     LandmarkWeightsParams,
     LayoutParams,
     NeighborsParams,
+    NormalizedAffinitiesParams,
     PartitionParams,
     ReducedParams,
     SymmetricAffinitiesParams,
@@ -45,11 +47,13 @@ class Parameters:
     affinities: AffinitiesParams = AffinitiesParams()
     components: ComponentsParams = ComponentsParams()
     symmetric_affinities: SymmetricAffinitiesParams = SymmetricAffinitiesParams()
+    normalized_affinities: NormalizedAffinitiesParams = NormalizedAffinitiesParams()
     landmarks: LandmarksParams = LandmarksParams()
     landmark_weights: LandmarkWeightsParams = LandmarkWeightsParams()
     reduced: ReducedParams = ReducedParams()
     landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
     embedding: EmbeddingParams = EmbeddingParams()
+    diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
     clustering: ClusteringParams = ClusteringParams()
     layout: LayoutParams = LayoutParams()
 

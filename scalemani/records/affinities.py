@@ -1,5 +1,7 @@
 """Affinities of the edges of the neighbour graph, its components, and W: the symmetric affinities."""
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
@@ -8,6 +10,7 @@ import scipy.sparse as sp
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.records.reading import ArrayReader, StoredStage
+from scalemani.store.groups import StageGroup
 from scalemani.store.schema import ArrayDescription
 
 BLOCK_FOLDERS = ("block-N",)
@@ -214,3 +217,23 @@ class StoredSymmetricAffinities(StoredStage):
             values[first : first + len(block_values)] = block_values
             first += len(block_indices)
         return AffinityRows(indptr, indices, values)
+
+
+class StoredNormalizedAffinities(StoredSymmetricAffinities):
+    """W normalised by density, q^-alpha W q^-alpha, in the form of `symmetric_affinities`."""
+
+    STAGE: ClassVar = "normalized_affinities"
+    INDPTR: ClassVar = replace(StoredSymmetricAffinities.INDPTR, stage=STAGE)
+    INDICES: ClassVar = replace(StoredSymmetricAffinities.INDICES, stage=STAGE)
+    VALUES: ClassVar = replace(
+        StoredSymmetricAffinities.VALUES, stage=STAGE, meaning="the nonzeros of W, each over (q_n q_m)^alpha"
+    )
+    DEGREES: ClassVar = replace(StoredSymmetricAffinities.DEGREES, stage=STAGE)
+    ARRAYS: ClassVar = (INDPTR, INDICES, VALUES, DEGREES)
+
+
+def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredSymmetricAffinities:
+    """Return the W that a stage works on, from its inputs: normalised by density where the method has that stage."""
+    if StoredNormalizedAffinities.STAGE in inputs:
+        return StoredNormalizedAffinities(inputs[StoredNormalizedAffinities.STAGE])
+    return StoredSymmetricAffinities(inputs[StoredSymmetricAffinities.STAGE])

@@ -1,9 +1,14 @@
 """All arrays of all stages, and what the names of their dimensions stand for."""
 
 from scalemani.errors import StoreError
-from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
+from scalemani.records.affinities import (
+    StoredAffinities,
+    StoredComponents,
+    StoredNormalizedAffinities,
+    StoredSymmetricAffinities,
+)
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
-from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
+from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarks, StoredLandmarkWeights, StoredReduced
 from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
@@ -19,6 +24,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredAffinities,
     StoredComponents,
     StoredSymmetricAffinities,
+    StoredNormalizedAffinities,
     StoredLandmarks,
     StoredLandmarkWeights,
     StoredReduced,
@@ -26,6 +32,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredCoarseGraphs,
     StoredCoarseEmbedding,
     StoredEmbedding,
+    StoredDiffusionCoordinates,
     StoredClustering,
     StoredLayout,
 )

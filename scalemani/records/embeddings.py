@@ -9,7 +9,7 @@ SNAPSHOTS = "snapshots-"  # what the names of their units begin with
 
 
 def described_embedding(stage: str, meaning: str) -> ArrayDescription:
-    """Return the description of an embedding (N, d), which two stages store."""
+    """Return the description of an embedding (N, d), which several stages store."""
     return ArrayDescription(stage, "embedding", "rows", ("point", "component"), "float64", "1", meaning)
 
 
@@ -38,6 +38,19 @@ class StoredEmbedding(StoredStage):
     def eigenvalues(self) -> ArrayReader:
         """The eigenvalue (d,) float64 of each column."""
         return self.reader(self.EIGENVALUES)
+
+
+class StoredDiffusionCoordinates(StoredStage):
+    """The coordinates of diffusion maps."""
+
+    STAGE: ClassVar = "diffusion_coordinates"
+    EMBEDDING: ClassVar = described_embedding(STAGE, "the columns of `embedding`, each times |1 - eigenvalue|^time")
+    ARRAYS: ClassVar = (EMBEDDING,)
+
+    @property
+    def embedding(self) -> ArrayReader:
+        """The coordinates (N, d) float64, rows in input order."""
+        return self.reader(self.EMBEDDING)
 
 
 class StoredClustering(StoredStage):

@@ -12,16 +12,23 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
+from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
+from scalemani.records.reading import ArrayReader
 from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_in_input_order, stored_graph
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.sources.lazy import LazyRows
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
+
+# The stages that store an embedding, later ones first.
+EMBEDDINGS: dict[str, type[StoredLayout | StoredDiffusionCoordinates | StoredEmbedding]] = {
+    stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding)
+}
+
 
 # What a run lacks, and how to have it computed; it goes on from what is there.
 HOW_TO_GET = {
@@ -117,15 +124,18 @@ class Run:
     @property
     def embedding(self) -> zarr.Array:
         """The embedding (n_points, n_components) as a zarr array, rows in input order."""
-        group = self._finished(self.last_stage)
-        if self.last_stage == StoredLayout.STAGE:
-            return StoredLayout(group).embedding.zarr()
-        return StoredEmbedding(group).embedding.zarr()
+        return self.stored_embedding.zarr()
+
+    @property
+    def stored_embedding(self) -> ArrayReader:
+        """The reader of the embedding, which knows ways to read it that zarr does not."""
+        stage = self.last_stage
+        return EMBEDDINGS[stage](self._finished(stage)).embedding
 
     @property
     def last_stage(self) -> str:
-        """The stage that holds the embedding: the descent of nonlinear methods, else the spectral embedding."""
-        for stage in (StoredLayout.STAGE, StoredEmbedding.STAGE):
+        """The stage that holds the embedding: the last one of the method that stores any."""
+        for stage in EMBEDDINGS:
             if stage in self.keys:
                 return stage
         raise StoreError(

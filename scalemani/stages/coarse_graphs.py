@@ -19,7 +19,7 @@ from scalemani.kernels.spectral.coarsening import (
     joined,
     no_aggregates,
 )
-from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 
 LEAST_SHARE_OF_PARTS = (
@@ -75,7 +75,7 @@ def run(work: StageWork) -> dict[str, Any]:
 def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Rows]:
     """Return the aggregate of each point, and the graph between aggregates: two passes over W."""
     task, blocks = work.task, range(work.task.dimensions.n_blocks)
-    graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
+    graph = affinity_graph(task.inputs)
     inverse_roots = graph.read_degrees(task.dimensions.n_points, workspace.empty)
     np.divide(1, np.sqrt(inverse_roots, out=inverse_roots), out=inverse_roots)
     aggregates = no_aggregates(task.dimensions.n_points)
@@ -91,5 +91,5 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
 
 def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, count: int, block: int) -> SummedRows:
     """Return one block's part of the graph between aggregates."""
-    rows = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_rows(block)
+    rows = affinity_graph(task.inputs).read_rows(block)
     return coarse_part(rows, labels, count, task.dimensions.rows(block)[0], workspace)

@@ -34,7 +34,7 @@ from scalemani.kernels.spectral.refinement import (
     refinement,
 )
 from scalemani.params import Parameters
-from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights
@@ -122,7 +122,7 @@ class StreamedGraph:
 
     def __init__(self, work: StageWork, workspace: Workspace) -> None:
         self._work, self.workspace = work, workspace
-        self._stored = StoredSymmetricAffinities(work.task.inputs["symmetric_affinities"])
+        self._stored = affinity_graph(work.task.inputs)
         self.degrees = self._stored.read_degrees(work.task.dimensions.n_points, workspace.empty)
         self._inverse_roots = workspace.as_large(1 / np.sqrt(self.degrees))
         self.trivial = workspace.as_large(unit_roots(self.degrees))
@@ -247,7 +247,7 @@ def vectors_beside(task: StageTask, n_coarse: int, empty: Empty) -> np.ndarray:
 def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return what a sparse eigensolver finds in memory, to machine precision."""
     work.executor.progress.start(work.task.stage, 1)
-    stored = StoredSymmetricAffinities(work.task.inputs["symmetric_affinities"])
+    stored = affinity_graph(work.task.inputs)
     dimensions = work.task.dimensions
     blocks = [stored.read_matrix(block, dimensions.n_points) for block in range(dimensions.n_blocks)]
     found = exact_eigenmaps(sp.csr_matrix(sp.vstack(blocks, format="csr")), work.task.params.n_components)

@@ -20,7 +20,7 @@ from scalemani.kernels.spectral.reduced import (
     weighted_product,
 )
 from scalemani.memory.process import PROCESS
-from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.landmarks import StoredLandmarkWeights, StoredReduced, sparse_weights
 from scalemani.records.reading import MatrixDescription
 from scalemani.workers.budget import MemoryNeed
@@ -137,7 +137,7 @@ def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:
 def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
     n_landmarks, weights = task.params.n_landmarks, StoredLandmarkWeights(task.inputs["landmark_weights"])
-    graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
+    graph = affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.read_block_degrees(block)
     reached, places = np.unique(affinities.indices, return_inverse=True)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))

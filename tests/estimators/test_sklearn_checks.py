@@ -12,6 +12,7 @@ from scalemani.objectives import OBJECTIVES
     [
         sm.LaplacianEigenmaps(),
         sm.SpectralClustering(),
+        sm.DiffusionMaps(),
         *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]
 )

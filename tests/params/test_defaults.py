@@ -20,7 +20,11 @@ from scalemani.params.by_stage import AffinitiesParams, LandmarksParams
 from scalemani.routes import ROUTES
 from scalemani.workers.executor import Executor
 
-SPECTRAL = {"laplacian-eigenmaps": sm.LaplacianEigenmaps, "spectral-clustering": sm.SpectralClustering}
+SPECTRAL = {
+    "laplacian-eigenmaps": sm.LaplacianEigenmaps,
+    "spectral-clustering": sm.SpectralClustering,
+    "diffusion-maps": sm.DiffusionMaps,
+}
 ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()}}
 # Of the functions in memory, by the parameter of runs that they stand for; what they have beside is data.
 FUNCTIONS = {

@@ -9,6 +9,7 @@ from scalemani.objectives import OBJECTIVES
 ESTIMATORS = {
     "laplacian-eigenmaps": sm.LaplacianEigenmaps,
     "spectral-clustering": sm.SpectralClustering,
+    "diffusion-maps": sm.DiffusionMaps,
     **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()},
 }
 

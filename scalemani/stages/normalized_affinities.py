@@ -1,0 +1,67 @@
+"""W normalised by density, q^-alpha W q^-alpha with the degrees q of W: the graph of diffusion maps."""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.graph.density import density_normalized, density_scales
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
+
+COPIES_OF_SCALES = 2  # the degrees, and their powers
+COPIES_OF_BLOCK = 3  # as read, decoded, and encoded
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the scale of every point, and a block of W before and after."""
+    nonzeros = sizes.block_nonzeros
+    return [
+        Held("scales of the points", EACH_PROCESS, sizes.dimensions.n_points, 1, "float64", COPIES_OF_SCALES),
+        Held("columns of a block of W", EACH_TASK, nonzeros, 1, "int32", COPIES_OF_BLOCK),
+        Held("values of a block of W, before and after", EACH_TASK, nonzeros, 1, "float32", 2 * COPIES_OF_BLOCK),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: as much as of W."""
+    n_points = sizes.dimensions.n_points
+    return [
+        Written("columns of the normalised W", STORED, sizes.most_nonzeros, 1, "int32"),
+        Written("values of the normalised W", STORED, sizes.most_nonzeros, 1, "float32"),
+        Written("where its rows begin", STORED, n_points, 1, "int64"),
+        Written("its degrees", STORED, n_points, 1, "float64"),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Scale the rows of W that are missing; certify the extremes of the degrees that are left."""
+    work.map_parts(normalized_block)
+    least, largest = work.fold_blocks(block_extremes, lambda one, other: (min(one[0], other[0]), max(one[1], other[1])))
+    return {"least_degree": least, "largest_degree": largest}
+
+
+def block_extremes(task: StageTask, block: int) -> tuple[float, float]:
+    """Return the extremes of a block's degrees."""
+    degrees = StoredNormalizedAffinities(task.output).read_block_degrees(block)
+    return float(degrees.min()), float(degrees.max())
+
+
+def normalized_block(task: StageTask, block: int) -> Arrays:
+    """Return the rows of one block."""
+    indptr, indices, values = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_rows(block)
+    scaled = density_normalized(indptr, indices, values, task.dimensions.rows(block)[0], task.once(scales))
+    return {
+        StoredNormalizedAffinities.INDPTR: indptr,
+        StoredNormalizedAffinities.INDICES: indices,
+        StoredNormalizedAffinities.VALUES: scaled,
+        StoredNormalizedAffinities.DEGREES: row_sums(scaled, indptr),
+    }
+
+
+def scales(task: StageTask) -> np.ndarray:
+    """Return the scale (N,) of every point."""
+    degrees = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_degrees(task.dimensions.n_points)
+    return density_scales(degrees, task.params.normalized_affinities.alpha)
