@@ -65,7 +65,8 @@ def effect(points, tmp_path_factory):
             return f"refused: {error}", set()
         keys = {one.stage.name: one.key for one in plan.stages}
         changed = {stage for stage in {*keys, *plain[method]} if keys.get(stage) != plain[method].get(stage)}
-        return (f"note: {plan.notes[0]}" if plan.notes else "acts"), changed
+        notes = plan.outline.notes
+        return (f"note: {notes[0]}" if notes else "acts"), changed
 
     return found
 
