@@ -67,7 +67,9 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     ----------
     embedding_ : (N, d) float64, eigenvectors of L v = lambda D v in input order, the constant one left out
     eigenvalues_ : (d,) ascending, in [0, 2]
-    certificates_ : what each stage measured about how good its result is
+    certificates_ : what each stage measured about how good its result is; of `embedding` the residual, the eigengap
+        after the last column, and what these bound: the angle to the exact eigenvectors (radians) and the error of the
+        eigenvalues
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     References

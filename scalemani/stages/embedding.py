@@ -7,7 +7,7 @@ The vectors are stored now and then: a refinement that was killed goes on from t
 """
 
 import functools
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,6 +21,13 @@ from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
+from scalemani.kernels.spectral.accuracy import (
+    UNKNOWN,
+    Following,
+    SubspaceAccuracy,
+    following_value,
+    subspace_accuracy,
+)
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
 from scalemani.kernels.spectral.refinement import (
@@ -40,6 +47,8 @@ from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights
 
 CHECKPOINT_SECONDS = 10.0
+ROUNDINGS = 4  # of a product, in inner products of unit vectors
+MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
 COPIES_OF_WANTED = 3  # as refined, scaled, and with their signs
@@ -101,20 +110,37 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Solve as asked, write the embedding in input order, and certify the residual on the full problem."""
+    """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
     graph = StreamedGraph(work, work.workspace())
-    vectors, values, certificates = SOLVERS[work.task.params.embedding.solver](work, graph)
-    residual = certificates["residual"]
+    solved = SOLVERS[work.task.params.embedding.solver](work, graph)
+    residual = float(solved.residuals.max())
     if work.task.params.embedding.by_passes and residual > work.task.params.residual:
         work.warn(
-            f"embedding: residual {residual:.1e} after {certificates['passes']} passes is above the "
+            f"embedding: residual {residual:.1e} after {solved.passes} passes is above the "
             f"{work.task.params.residual:.1e} asked for: raise embedding.max_passes",
             ShortfallWarning,
         )
-    write_embedding(work, StoredEmbedding.EMBEDDING, vectors, graph.workspace.empty)
-    work.task.output.write_whole({StoredEmbedding.EIGENVALUES: values})
+    rounding = ROUNDINGS * float(np.finfo(solved.vectors.dtype).eps)
+    accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
+    tell_of_angle(work, accuracy)
+    write_embedding(work, StoredEmbedding.EMBEDDING, solved.vectors, graph.workspace.empty)
+    work.task.output.write_whole({StoredEmbedding.EIGENVALUES: solved.eigenvalues})
     Checkpoints(work.task.output).clear()
-    return certificates
+    return {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
+
+
+def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy) -> None:
+    """Say that the subspace is not told from its neighbours, and what tells it; not of the start of a descent."""
+    params = work.task.params
+    if accuracy.angle_bound <= MOST_ANGLE or params.layout.objective is not None:
+        return
+    count, remedy = params.n_components, f"ask for embedding.residual={params.residual / 10:.0e} or less, or for "
+    by_solver = {"exact": "ask for ", "lll": "refine the embedding (embedding.solver=refine), or ask for "}
+    work.warn(
+        f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
+        f"the embedding is only known to be within {accuracy.angle_bound:.2g} rad of the exact one; "
+        f"{by_solver.get(params.embedding.solver, remedy)}another landmark_embedding.n_components"
+    )
 
 
 class StreamedGraph:
@@ -152,7 +178,14 @@ class StreamedGraph:
         return rows
 
 
-Solved = tuple[np.ndarray, np.ndarray, dict[str, Any]]
+class Solved(NamedTuple):
+    """An embedding (N, d) in work order, its eigenvalues and residuals (d,), what follows these, and passes made."""
+
+    vectors: np.ndarray
+    eigenvalues: np.ndarray
+    residuals: np.ndarray
+    following: Following
+    passes: int = 0
 
 
 def landmark_vectors(task: StageTask, empty: Empty) -> np.ndarray:
@@ -167,19 +200,32 @@ def landmark_vectors(task: StageTask, empty: Empty) -> np.ndarray:
 
 
 def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
-    """Return plain LLL: no pass, and one for the certificate."""
+    """Return plain LLL: no pass, and one for the certificate.
+
+    The coordinates of the next vector are not stored: its residual is taken to be the largest of those before it.
+    """
     work.executor.progress.start(work.task.stage, 1)
     vectors = landmark_vectors(work.task, graph.workspace.empty)
-    values = StoredLandmarkEmbedding(work.task.inputs["landmark_embedding"]).eigenvalues.read()
-    return vectors, values, {"residual": residual_of(graph, vectors), "passes": 0}
+    solved = StoredLandmarkEmbedding(work.task.inputs["landmark_embedding"])
+    residuals = residuals_of(graph, vectors)
+    # A store that an older version wrote may not say it.
+    following = solved.group.record["certificates"].get("following_eigenvalue")
+    known = UNKNOWN if following is None else Following.one(1 - following, float(residuals.max()))
+    return Solved(vectors, solved.eigenvalues.read(), residuals, known)
 
 
-def residual_of(graph: StreamedGraph, vectors: np.ndarray) -> float:
-    """Return the largest |S u - theta u| over the unit vectors u = D^1/2 v, theta = u . S u."""
+def unit_vectors(graph: StreamedGraph, vectors: np.ndarray) -> np.ndarray:
+    """Return u = D^1/2 v at unit length, (N, d)."""
     unit = vectors * np.sqrt(graph.degrees)[:, np.newaxis]
     unit /= np.sqrt(column_squares(unit))
+    return np.asarray(unit)
+
+
+def residuals_of(graph: StreamedGraph, vectors: np.ndarray) -> np.ndarray:
+    """Return |S u - theta u| (d,) of the unit vectors u = D^1/2 v, theta = u . S u."""
+    unit = unit_vectors(graph, vectors)
     image = graph.product(unit)
-    return float(residuals_into(None, unit, image, np.einsum("ij,ij->j", unit, image)).max())
+    return residuals_into(None, unit, image, np.einsum("ij,ij->j", unit, image))
 
 
 def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
@@ -211,7 +257,11 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
         if checkpoints.due(CHECKPOINT_SECONDS):
             checkpoints.save(state.arrays())
     values, vectors = refined_embedding(state, graph.degrees, wanted)
-    return vectors, values, {"residual": float(state.residuals[:wanted].max()), "passes": state.passes}
+    if len(state.values) > wanted:
+        beyond = Following(state.values[wanted:], state.residuals[wanted:])
+    else:  # few points have no vectors beside those wanted
+        beyond = following_value(whole_matrix(task), state.values, np.asarray(state.vectors))
+    return Solved(vectors, values, state.residuals[:wanted], beyond, state.passes)
 
 
 def stored_state(checkpoints: Checkpoints, workspace: Workspace) -> RefinementState | None:
@@ -247,11 +297,17 @@ def vectors_beside(task: StageTask, n_coarse: int, empty: Empty) -> np.ndarray:
 def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return what a sparse eigensolver finds in memory, to machine precision."""
     work.executor.progress.start(work.task.stage, 1)
-    stored = affinity_graph(work.task.inputs)
-    dimensions = work.task.dimensions
+    affinities = whole_matrix(work.task)
+    found = exact_eigenmaps(affinities, work.task.params.n_components)
+    following = following_value(affinities, 1 - found.eigenvalues, unit_vectors(graph, found.embedding))
+    return Solved(found.embedding, found.eigenvalues, residuals_of(graph, found.embedding), following)
+
+
+def whole_matrix(task: StageTask) -> sp.csr_matrix:
+    """Return W (N, N) in memory."""
+    stored, dimensions = affinity_graph(task.inputs), task.dimensions
     blocks = [stored.read_matrix(block, dimensions.n_points) for block in range(dimensions.n_blocks)]
-    found = exact_eigenmaps(sp.csr_matrix(sp.vstack(blocks, format="csr")), work.task.params.n_components)
-    return found.embedding, found.eigenvalues, {"residual": residual_of(graph, found.embedding), "passes": 0}
+    return sp.csr_matrix(sp.vstack(blocks, format="csr"))
 
 
 SOLVERS = {"refine": by_refinement, "lll": by_landmarks, "lll+refine": by_refinement, "exact": by_exact_solver}

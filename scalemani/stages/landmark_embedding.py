@@ -8,6 +8,7 @@ from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.eigenproblem import solve_reduced
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredReduced
 
+LARGEST_EIGENVALUE = 2.0  # of L v = lambda D v; stands for one beyond the last landmark
 DENSE_COPIES = 4  # A~, B~, the factor and what LAPACK works in, where the problem is solved dense or fills in
 
 
@@ -31,12 +32,12 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals."""
+    """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals and where others begin."""
     task = work.task
     work.executor.progress.start(task.stage, 1)
     reduced = StoredReduced(task.inputs["reduced"])
     laplacian, mass = reduced.read_matrix(StoredReduced.LAPLACIAN), reduced.read_matrix(StoredReduced.MASS)
-    solution = solve_reduced(laplacian, mass, task.params.n_components, seed=task.params.seed)
+    solution = solve_reduced(laplacian, mass, task.params.n_components, following=True, seed=task.params.seed)
     task.output.write_whole(
         {
             StoredLandmarkEmbedding.EIGENVALUES: solution.eigenvalues,
@@ -46,6 +47,7 @@ def run(work: StageWork) -> dict[str, Any]:
     work.executor.progress.advance()
     return {
         "largest_residual": float(solution.residuals.max()),
+        "following_eigenvalue": min(solution.following, LARGEST_EIGENVALUE),
         "near_zero_eigenvalues": int(solution.n_zero),
         "unused_landmarks": len(solution.dropped),
     }

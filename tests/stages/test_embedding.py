@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
+from scalemani.progress import Silent
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
@@ -11,11 +13,13 @@ from scalemani.stages import embedding
 from scalemani.workers.executor import Executor
 
 
-def embedded(points, folder, solver, **values):
+def embedded(points, folder, solver, n_components=2, progress=None, **values):
     """Return a run of Laplacian eigenmaps with these parameters of the embedding."""
     asked = {"affinities": {"perplexity": 8}, "landmarks": {"n_landmarks": 150}}
-    params = Parameters().with_values({**asked, "embedding": {"solver": solver, **values}})
-    return run(open_points(points), folder, "laplacian-eigenmaps", params, Executor(), 1024)
+    shape = {"landmark_embedding": {"n_components": n_components}}
+    params = Parameters().with_values({**asked, **shape, "embedding": {"solver": solver, **values}})
+    executor = Executor(progress=progress or Silent())
+    return run(open_points(points), folder, "laplacian-eigenmaps", params, executor, 1024)
 
 
 @pytest.fixture
@@ -53,3 +57,76 @@ def test_refinement_of_landmark_vectors_starts_from_them_beside_the_coarse_graph
     expected = landmark_start(finished)
     assert added.shape == expected.shape
     np.testing.assert_allclose(added / np.linalg.norm(added, axis=0), expected, atol=1e-6)
+
+
+@pytest.fixture(scope="module")
+def clusters():
+    """Four clusters on a square, so far from each other that bridges alone join them: three eigenvalues near zero."""
+    draws = np.random.default_rng(0)
+    corners = np.array([[0, 0], [60, 0], [0, 70], [90, 100]])
+    points = np.repeat(corners, 250, axis=0) + draws.normal(size=(1000, 2))
+    return np.column_stack([points, 0.1 * draws.normal(size=1000)]).astype(np.float32)
+
+
+def exact_eigenmaps(finished, count):
+    """Return the smallest eigenvalues of L v = lambda D v but for the trivial one, D^1/2 V, and D, in input order."""
+    n_points = finished.dimensions.n_points
+    weights = StoredSymmetricAffinities(finished.group("symmetric_affinities")).read_matrix(0, n_points).toarray()
+    order = np.argsort(finished.group("work_points").read("input_rows"))
+    weights = weights.astype(np.float64)[order][:, order]
+    degrees = weights.sum(axis=1)
+    values, vectors = np.linalg.eigh(weights / np.sqrt(np.outer(degrees, degrees)))
+    return 1 - values[::-1][1 : count + 1], vectors[:, ::-1][:, 1 : count + 1], degrees
+
+
+CERTIFIED = [
+    ("refine", {"residual": 1e-2}),
+    ("refine", {"residual": 1e-3}),
+    ("refine", {"residual": 1e-7}),
+    ("refine", {"residual": 1e-11}),
+    ("lll+refine", {"residual": 1e-3}),
+    ("lll+refine", {"residual": 1e-8}),
+    ("lll", {}),
+    ("exact", {}),
+]
+
+
+@pytest.mark.parametrize("n_components", [2, 3])
+@pytest.mark.parametrize(("solver", "values"), CERTIFIED)
+def test_no_embedding_is_farther_from_the_exact_one_than_it_says(
+    clusters, tmp_path, listening, n_components, solver, values
+):
+    finished = embedded(clusters, tmp_path / "run", solver, n_components, listening, **values)
+    exact_values, exact, degrees = exact_eigenmaps(finished, n_components + 1)
+    certificates = finished.certificates["embedding"]
+    scaled = np.sqrt(degrees)[:, np.newaxis] * np.asarray(finished.embedding[...])
+    angle = subspace_angle(scaled, exact[:, :n_components])
+    assert angle <= certificates["angle_bound"] + 1e-10  # what rounding makes of gaps of 1e-5 in the dense solve
+    error = np.abs(finished.eigenvalues - exact_values[:n_components]).max()
+    assert error <= certificates["eigenvalue_error_bound"] + 1e-13
+    gap = exact_values[n_components] - exact_values[n_components - 1]
+    if values.get("residual", 0) <= 1e-6 and solver != "lll":
+        assert certificates["eigengap"] == pytest.approx(gap, rel=0.2)
+    told = [line for line in listening.warned if "apart: at these residuals" in line]
+    assert len(told) == (certificates["angle_bound"] > 0.1)
+
+
+def test_an_eigengap_far_below_the_residual_is_told_of_with_what_to_do(clusters, tmp_path, listening):
+    finished = embedded(clusters, tmp_path / "run", "refine", 2, listening, residual=1e-3)
+    certificates = finished.certificates["embedding"]
+    exact_values, _, _ = exact_eigenmaps(finished, 3)
+    assert exact_values[2] - exact_values[1] < 1e-4
+    assert certificates["residual"] <= 1e-3
+    assert certificates["angle_bound"] > 0.1
+    (told,) = [line for line in listening.warned if "apart: at these residuals" in line]
+    assert "eigenvalues 2 and 3 are" in told
+    assert "embedding.residual=1e-04 or less, or for another landmark_embedding.n_components" in told
+    assert "ScalemaniWarning" in [kind for kind, _ in finished.records()["embedding"]["warnings"]]
+
+
+def test_the_start_of_a_descent_is_told_nothing_of_its_eigengap(clusters, tmp_path, listening):
+    values = {"layout": {"max_iterations": 3, "exaggerated_iterations": 0}, "affinities": {"perplexity": 8}}
+    params = Parameters().with_values(values)
+    finished = run(open_points(clusters), tmp_path / "run", "t-sne", params, Executor(progress=listening), 1024)
+    assert finished.certificates["embedding"]["angle_bound"] > 0.1
+    assert not [line for line in listening.warned if "apart: at these residuals" in line]

@@ -35,7 +35,9 @@ class ReducedSolution:
     `eigenvalues` (d,) ascending; `vectors` (L, d), B-orthonormal, zero at dropped landmarks; `residuals` (d,),
     |A v - lambda B v| / |A| with the Frobenius norm of A and v of unit length; `n_zero`, how many of the eigenvalues
     computed are zero up to rounding, the constant vector's included (more than one: the graph falls into components,
-    and the vectors of eigenvalue zero are one basis of many); `dropped` (n,), landmarks that no point uses.
+    and the vectors of eigenvalue zero are one basis of many); `dropped` (n,), landmarks that no point uses;
+    `following`, the next eigenvalue or an approximation of it from above: infinite where there is none, NaN where it
+    was not asked for.
     """
 
     eigenvalues: np.ndarray
@@ -43,6 +45,7 @@ class ReducedSolution:
     residuals: np.ndarray
     n_zero: int
     dropped: np.ndarray
+    following: float
 
 
 def solve_reduced(
@@ -50,6 +53,7 @@ def solve_reduced(
     b: sp.csr_matrix,
     n_components: int,
     constant: bool = True,
+    following: bool = False,
     tolerance: float = TOLERANCE,
     seed: int = 0,
 ) -> ReducedSolution:
@@ -64,6 +68,7 @@ def solve_reduced(
     b : (L, L) sparse or dense, symmetric positive semidefinite, float64.
     n_components : number of eigenpairs d.
     constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
+    following : whether the next eigenvalue is wanted too; it changes no bit of the others.
     tolerance : largest residual relative to |A| + lambda |B|.
     seed : of the start vectors.
 
@@ -99,12 +104,14 @@ def solve_reduced(
     if constant:
         _check_constant(a)
     values, vectors = _smallest(a, b, wanted, constant, tolerance, seed)
-    n_zero = int(np.count_nonzero(values < ZERO_TOLERANCE * _norm(a) / _norm(b)))
+    n_zero = int(np.count_nonzero(values[:wanted] < ZERO_TOLERANCE * _norm(a) / _norm(b)))
+    further = _following(a, b, values, wanted) if following else np.nan
     if constant:
         values, vectors = _without_constant(values, vectors, b, max(n_zero, 1))
     full = np.zeros((len(used) + len(dropped), vectors.shape[1]))
     full[used] = sign_rule(vectors)
-    return ReducedSolution(values, full, _residuals(a, b, values, full[used]), n_zero, dropped)
+    values = values[:n_components]
+    return ReducedSolution(values, full, _residuals(a, b, values, full[used]), n_zero, dropped, further)
 
 
 def sign_rule(vectors: np.ndarray) -> np.ndarray:
@@ -145,7 +152,7 @@ def _without_constant(
 def _smallest(
     a: sp.csr_matrix, b: sp.csr_matrix, wanted: int, constant: bool, tolerance: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the `wanted` smallest eigenpairs."""
+    """Return the smallest eigenvalues, the first `wanted` of them converged, and the vectors of these."""
     if a.shape[0] > DENSE_LANDMARKS and 3 * wanted <= a.shape[0]:
         start = generator(seed, "eigenvectors").standard_normal((a.shape[0], wanted + GUARD_VECTORS))
         if constant:
@@ -155,6 +162,18 @@ def _smallest(
     if scipy.linalg.eigvalsh(b.toarray() * scale[:, None] * scale, subset_by_index=[0, 0])[0] < RANK_TOLERANCE:
         raise _singular()
     return scipy.linalg.eigh(a.toarray(), b.toarray(), subset_by_index=[0, wanted - 1])
+
+
+def _following(a: sp.csr_matrix, b: sp.csr_matrix, values: np.ndarray, wanted: int) -> float:
+    """Return the eigenvalue after the first `wanted`: among `values` already where these come of a Krylov space.
+
+    A dense solve of its own leaves the last bits of the others as they are.
+    """
+    if len(values) > wanted:
+        return float(values[wanted])
+    if wanted == a.shape[0]:
+        return np.inf
+    return float(scipy.linalg.eigvalsh(a.toarray(), b.toarray(), subset_by_index=[wanted, wanted])[0])
 
 
 def _singular() -> RankError:
@@ -224,9 +243,9 @@ def _block_krylov(
         images.append(a @ block)
         space, image = np.hstack(basis), np.hstack(images)
         values, rotation = np.linalg.eigh(space.T @ image)
-        values, vectors = values[:wanted], space @ rotation[:, :wanted]
-        errors = image @ rotation[:, :wanted] - (b @ vectors) * values
-        scales = np.linalg.norm(vectors, axis=0) * (norms[0] + np.abs(values) * norms[1])
+        values, vectors = values[: wanted + 1], space @ rotation[:, :wanted]
+        errors = image @ rotation[:, :wanted] - (b @ vectors) * values[:wanted]
+        scales = np.linalg.norm(vectors, axis=0) * (norms[0] + np.abs(values[:wanted]) * norms[1])
         worst = float(np.max(np.linalg.norm(errors, axis=0) / scales))
         if worst <= tolerance:
             return values, vectors

@@ -72,11 +72,22 @@ def test_path_and_complete_graph_have_their_closed_form_spectra():
 def test_large_problems_equal_the_dense_solver(density, monkeypatch):
     monkeypatch.setattr(eigenproblem, "SPARSE_DENSITY", density)
     a, b = reduced_problem(1300)
-    solution = solve_reduced(a, b, 6)
-    expected = scipy.linalg.eigh(a.toarray(), b.toarray(), eigvals_only=True, subset_by_index=[1, 6])
-    np.testing.assert_allclose(solution.eigenvalues, expected, atol=1e-10)
+    solution = solve_reduced(a, b, 6, following=True)
+    expected = scipy.linalg.eigh(a.toarray(), b.toarray(), eigvals_only=True, subset_by_index=[1, 7])
+    np.testing.assert_allclose(solution.eigenvalues, expected[:-1], atol=1e-10)
+    assert solution.following == pytest.approx(expected[-1], rel=1e-3)
+    assert solution.following >= expected[-1] - 1e-12
     assert solution.residuals.max() < 1e-8
     check(a, b, solution, 6)
+
+
+def test_asking_for_the_following_eigenvalue_changes_no_bit_of_the_others():
+    a, b = reduced_problem(300)
+    alone, solution = solve_reduced(a, b, 3), solve_reduced(a, b, 3, following=True)
+    np.testing.assert_array_equal(solution.vectors, alone.vectors)
+    expected = scipy.linalg.eigh(a.toarray(), b.toarray(), eigvals_only=True)[4]
+    assert solution.following == pytest.approx(expected, rel=1e-9)
+    assert solve_reduced(*laplacian(ring(4)), 3, following=True).following == np.inf
 
 
 def test_small_problems_drop_unused_landmarks_and_say_so():

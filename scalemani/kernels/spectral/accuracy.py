@@ -1,0 +1,159 @@
+"""How far approximate eigenvectors are from the exact ones: bounds from residuals and the gap to further eigenvalues.
+
+X1 (N, d) are unit Ritz vectors of S = D^-1/2 W D^-1/2 for its leading eigenvalues, the trivial one left out; X2 are
+some that follow; X3 is an orthonormal basis of what else there is. In the basis [X1, X2, X3], S is
+
+    [[Theta1, 0, E1^T], [0, Theta2, E2^T], [E1, E2, M]]
+
+with Ritz values on the diagonals and residuals R1 = X3 E1, R2 = X3 E2, of columns r_k. An exact eigenvector (a, b, c)
+of a leading eigenvalue lambda has b = (lambda - Theta2)^-1 E2^T c and
+(lambda - M - E2 (lambda - Theta2)^-1 E2^T) c = E1 a. With t the largest eigenvalue of M and theta_d <= lambda the last
+Ritz value of X1, hence
+
+    |c| <= |R1| / G |a|,   G = theta_d - t - sum_k r_k^2 / (theta_d - theta_k),
+    |b| <= |c| sqrt(sum_k r_k^2 / (theta_d - theta_k)^2),   k over X2,
+
+which is the sine theorem of Davis and Kahan where X2 is empty. Where the last eigenvalue kept has a near neighbour X2
+spans the gap: residuals do not lead from X1 to X2. t is not known: it is taken to be at most the Ritz value that
+follows those of X2 and its residual together. That holds as long as no eigenvalue is missing among the Ritz values,
+which residuals cannot tell.
+
+Sources: Davis and Kahan 1970, The rotation of eigenvectors by a perturbation III; Nakatsukasa 2020, Sharp error bounds
+for Ritz vectors and approximate singular vectors.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+import scipy.sparse.linalg
+
+from scalemani.kernels.arrays.columns import unit_roots
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS
+
+LEAST_VALUE = -1.0  # of S, whose eigenvalues lie in [-1, 1]
+BELOW_ALL = -2.0  # where eigenvalues of known vectors are moved to
+TOLERANCES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the search for the next eigenvalue, until the gap is resolved
+RESOLVED = 0.1  # share of the gap that the next eigenvalue may be off by
+MOST_RESTARTS = 300  # of Lanczos for one tolerance: tight clusters take hundreds, and the gap may be zero
+
+
+class Following(NamedTuple):
+    """Ritz values (g,) of S beyond those that are kept, descending, and residuals |S y - theta y| of unit vectors y.
+
+    One at least; further ones are of vectors that come of one Rayleigh-Ritz step with those that are kept.
+    """
+
+    values: np.ndarray
+    residuals: np.ndarray
+
+    @classmethod
+    def one(cls, value: float, residual: float) -> "Following":
+        """Return what follows where only the next value is known."""
+        return cls(np.array([value]), np.array([residual]))
+
+
+UNKNOWN = Following.one(1.0, 1.0)  # no gap can be told
+
+
+class SubspaceAccuracy(NamedTuple):
+    """How far an embedding can be from the exact one.
+
+    Attributes
+    ----------
+    eigengap : the last Ritz value kept less the following one, of S, which is lambda_(d+1) - lambda_d of
+        L v = lambda D v. Negative where an eigenvalue is missing among those kept
+    angle_bound : radians in [0, pi/2]. The largest principal angle between the span of D^1/2 V, of the embedding V, and
+        that of the exact eigenvectors is at most this; pi/2 where residuals do not bound it
+    eigenvalue_error_bound : no eigenvalue kept exceeds the exact one by more
+    """
+
+    eigengap: float
+    angle_bound: float
+    eigenvalue_error_bound: float
+
+
+def subspace_accuracy(
+    values: np.ndarray, residuals: np.ndarray, following: Following, rounding: float = 0.0
+) -> SubspaceAccuracy:
+    """Return bounds on the error of approximate leading eigenvectors of S, the trivial one left out.
+
+    Parameters
+    ----------
+    values : (d,) Ritz values theta of S, descending
+    residuals : (d,) lengths |S x - theta x| for the unit Ritz vectors x
+    following : what comes after them
+    rounding : what x^T S y of two different Ritz vectors may be for rounding
+
+    Notes
+    -----
+    The bounds of the module, with the Frobenius norm of R1, for every number of vectors in X2; the best is returned.
+    The sine of the largest principal angle is at most the Frobenius norm of all sines, which is what is bounded.
+    Eigenvalues err by at most |R1|^2 / G, and by |R1| where no G is positive.
+    """
+    last, length = float(values[-1]), float(np.sqrt((residuals**2).sum()))
+    eigengap = last - float(following.values[0])
+    sine, error, lost, turned, coupled = np.inf, length, 0.0, 1.0, 0.0
+    for value, residual in zip(following.values, following.residuals, strict=True):
+        gap = last - value - residual - lost
+        if gap > 0:
+            sine = min(sine, length / gap * np.sqrt(turned) + coupled)
+            error = min(error, length**2 / gap)
+        if value >= last:
+            break
+        lost += residual**2 / (last - value)
+        turned += (residual / (last - value)) ** 2
+        coupled = rounding / eigengap
+    return SubspaceAccuracy(eigengap, float(np.arcsin(min(1.0, sine))), float(error) + rounding)
+
+
+def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.ndarray) -> Following:
+    """Return the largest eigenvalue of S = D^-1/2 W D^-1/2 beyond those of known vectors.
+
+    Up to 2,500 points by a dense solve; above by Lanczos, until it is off by a tenth of the gap at most. The search
+    starts anew, so that it also finds what is missing among those known: the second of two equal eigenvalues, say.
+
+    Parameters
+    ----------
+    affinities : W (N, N) symmetric CSR
+    values : (d,) Ritz values of S, descending
+    vectors : (N, d), their unit vectors, the trivial one left out
+    """
+    n_points = affinities.shape[0]
+    if len(values) + 1 >= n_points:
+        return Following.one(LEAST_VALUE, 0.0)
+    degrees = row_sums(affinities.data, affinities.indptr)
+    scale = sp.diags_array(1 / np.sqrt(degrees))
+    normalized = sp.csr_matrix(scale @ sp.csr_matrix(affinities, dtype=np.float64) @ scale)
+    known = np.column_stack([unit_roots(degrees), vectors]).astype(np.float64)
+    moved = known * (np.append(1.0, values) - BELOW_ALL)
+    if n_points > DENSE_LANDMARKS:
+        return _by_lanczos(normalized, known, moved, float(values[-1]))
+    matrix = normalized.toarray()
+    matrix -= moved @ known.T
+    largest = n_points - 1
+    (value,) = scipy.linalg.eigvalsh(matrix, subset_by_index=[largest, largest], overwrite_a=True)
+    return Following.one(float(value), n_points * float(np.finfo(np.float64).eps))
+
+
+def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, moved: np.ndarray, last: float) -> Following:
+    """Return the largest eigenvalue of S - moved known^T, resolved to a share of its distance to `last`."""
+    operator = scipy.sparse.linalg.LinearOperator(
+        normalized.shape, matvec=lambda vector: normalized @ vector - moved @ (known.T @ vector), dtype=np.float64
+    )
+    vector, found = generator(0, "following eigenvalue").standard_normal(len(known)), UNKNOWN
+    for tolerance in TOLERANCES:
+        try:
+            largest, vectors = scipy.sparse.linalg.eigsh(
+                operator, 1, which="LA", tol=tolerance, v0=vector, maxiter=MOST_RESTARTS
+            )
+        except scipy.sparse.linalg.ArpackNoConvergence:
+            break
+        vector, value = vectors[:, 0], float(largest[0])
+        found = Following.one(value, float(np.linalg.norm(operator @ vector - value * vector)))
+        if found.residuals[0] <= RESOLVED * abs(last - value):
+            break
+    return found
