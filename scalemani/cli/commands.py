@@ -10,9 +10,9 @@ import typer
 from scalemani.cli import machines
 from scalemani.cli.options import (
     Debug,
-    Labels,
     Options,
     Output,
+    PlotLabels,
     Points,
     RunFolder,
     What,
@@ -20,6 +20,8 @@ from scalemani.cli.options import (
     taking_options,
 )
 from scalemani.errors import ConfigError, nearest_name
+
+OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
 
 app = typer.Typer(
     add_completion=False,
@@ -160,15 +162,21 @@ def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = Fa
 
 
 @app.command()
-def plot(run: RunFolder, out: Output, labels: Labels = None, debug: Debug = False) -> None:
+def plot(run: RunFolder, out: Output, labels: PlotLabels = None, debug: Debug = False) -> None:
     """Draw the embedding of a run as a .png: readable at ten million points."""
+    import numpy as np
+
     from scalemani.figures import embedding_picture
     from scalemani.runs.opened import open_run
     from scalemani.sources import open_labels
 
-    refuse_output_in_input(out, run, *([] if labels is None else [labels]))
+    refuse_output_in_input(out, run, *([] if labels in (None, OWN_LABELS) else [labels]))
     opened = open_run(run)
-    classes = None if labels is None else opened.of_results(open_labels(labels, opened.n_input_points))
+    classes = None
+    if labels == OWN_LABELS:
+        classes = np.asarray(opened.labels[...])
+    elif labels is not None:
+        classes = opened.of_results(open_labels(labels, opened.n_input_points))
     embedding_picture(opened.embedding, out, labels=classes)
 
 

@@ -54,6 +54,12 @@ What = Annotated[
         "ends in, a graph or an embedding"
     ),
 ]
+PlotLabels = Annotated[
+    str | None,
+    typer.Option(
+        help="one label a point to colour by: .npy, .npz::member or text; run: the clusters of the run itself"
+    ),
+]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 

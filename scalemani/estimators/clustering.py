@@ -5,18 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.base import ClusterMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from scalemani.estimators.fitting import Embedder, fitted, placed
 from scalemani.estimators.parameters import keep_parameters
-from scalemani.kernels.landmarks.kmeans import assign
-from scalemani.records.embeddings import StoredClustering
-from scalemani.stages.clustering import unit_rows
+from scalemani.new_points.clusters import centers_of, nearest_clusters
 
 NO_CLUSTER = -1  # of points of components that are left out, as scikit-learn says of noise
 
 
-class SpectralClustering(ClusterMixin, Embedder):
+class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin, Embedder):
     """Spectral clustering of millions of points: K eigenvectors by landmarks, k-means warm-started from the landmarks.
 
     The eigenvectors are those of `LaplacianEigenmaps`, the constant one left out, and rows are taken at unit length.
@@ -36,7 +34,7 @@ class SpectralClustering(ClusterMixin, Embedder):
     Attributes
     ----------
     labels_ : (N,) int32, the cluster of each point, in input order; -1 where disconnected="largest" leaves it out
-    embedding_, eigenvalues_, certificates_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`
+    embedding_, eigenvalues_, certificates_, run_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`
 
     References
     ----------
@@ -102,8 +100,19 @@ class SpectralClustering(ClusterMixin, Embedder):
         with fitted(self, X) as finished:
             self.eigenvalues_ = finished.eigenvalues
             self.labels_ = finished.of_input(np.asarray(finished.labels[...]), NO_CLUSTER)
-            self._centers = StoredClustering(finished.group(StoredClustering.STAGE)).centers.read()
+            self._centers = centers_of(finished)
         return self
+
+    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
+        """Cluster points and return their spectral embedding (N, d)."""
+        return self.fit(X).embedding_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the coordinates (n, d) float64 of new points (n, D) in the spectral embedding.
+
+        See `LaplacianEigenmaps.transform`.
+        """
+        return placed(self, X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters (n,) int32 of new points (n, D), of any kind that `fit` takes.
@@ -111,4 +120,8 @@ class SpectralClustering(ClusterMixin, Embedder):
         Each point is placed among the landmarks as `LaplacianEigenmaps.transform` does, and gets the cluster whose
         centre is nearest. Landmarks get their label; other points of the training data nearly always do.
         """
-        return assign(unit_rows(placed(self, X)), self._centers)[0]
+        return nearest_clusters(placed(self, X), self._centers)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])

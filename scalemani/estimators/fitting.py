@@ -34,6 +34,19 @@ class Embedder(BaseEstimator):
     embedding_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
     _placement: Placement
+    _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
+
+    @property
+    def run_(self) -> Run:
+        """The run in `store`, opened: its graph, affinities, landmarks, curve and snapshots, as `open_run` gives them.
+
+        Raises AttributeError for a model that was fitted without `store`, whose run is gone.
+        """
+        check_is_fitted(self)
+        store, plan = self._kept
+        if store is None:
+            raise AttributeError("run_ is the run in `store`, and this model was fitted without one: give store=FOLDER")
+        return Run(store, plan)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -51,6 +64,7 @@ def fitted(estimator: Embedder, points: Any) -> Iterator[Run]:
         finished = run(source, folder, estimator._method, parameters_of(asked), executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
+        estimator._kept = asked["store"], finished.plan
         estimator._placement = placement_of(finished, in_memory=asked["store"] is None)
         # What is stored has no columns that scikit-learn knows to look at.
         shown = np.empty((0, source.shape[1])) if isinstance(points, STORED) else points

@@ -11,6 +11,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from scalemani.estimators.fitting import Embedder, fitted, placed
 from scalemani.estimators.parameters import keep_parameters
 from scalemani.objectives import OBJECTIVES
+from scalemani.runs.opened import Curve
 
 
 class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder):
@@ -58,12 +59,15 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     embedding_ : (N, d) float64, in input order
     objective_ : value of the objective at the end; for t-SNE and s-SNE the Kullback-Leibler divergence
     n_iter_ : iterations made
+    curve_ : the learning curve: `iteration`, `objective` and `gradient_norm`, (n,) each
+    run_ : the run in `store`, opened, with its `graph`, `affinities`, `landmarks` and `snapshots`; with `store` alone
     certificates_ : what each stage measured about how good its result is
     n_features_in_, feature_names_in_ : as in scikit-learn
     """
 
     objective_: float
     n_iter_: int
+    curve_: Curve
 
     def __init__(
         self,
@@ -123,8 +127,8 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
 
     def fit(self, X: Any, y: Any = None) -> "NonlinearEmbedding":
         """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fitted(self, X):
-            pass
+        with fitted(self, X) as finished:
+            self.curve_ = finished.curve
         self.objective_ = self.certificates_["layout"]["objective"]
         self.n_iter_ = self.certificates_["layout"]["iterations"]
         return self

@@ -110,6 +110,26 @@ def test_new_points_join_the_cluster_they_lie_in(tmp_path):
     both = np.concatenate([model.labels_, model.predict(points[1200:])])
     assert clustering_error(both, truth) <= 0.01
     assert model.predict(np.empty((0, 4))).shape == (0,)
+    np.testing.assert_allclose(model.transform(points[landmarks]), model.embedding_[landmarks], atol=1e-9)
+    np.testing.assert_array_equal(assign(unit_rows(model.transform(points)), model._centers)[0], model.predict(points))
+
+
+def test_a_model_with_a_store_has_its_run_whatever_was_run_there_since(tmp_path):
+    points, _ = BLOBS
+    model = sm.SpectralClustering(6, n_landmarks=300, perplexity=10, store=tmp_path / "run").fit(points[:900])
+    sm.TSNE(perplexity=5, n_landmarks=200, max_iter=3, store=tmp_path / "run").fit(points[:600])
+    np.testing.assert_array_equal(model.run_.labels[...], model.labels_)
+    assert model.run_.affinities.shape == (900, 900)
+    with pytest.raises(AttributeError, match="store=FOLDER"):
+        sm.LaplacianEigenmaps(n_landmarks=50).fit(points[:100]).run_  # noqa: B018
+
+
+def test_a_descent_has_its_curve():
+    points, _ = BLOBS
+    model = sm.ElasticEmbedding(perplexity=5, n_landmarks=200, max_iter=5).fit(points[:600])
+    assert model.curve_.iteration[-1] == model.n_iter_
+    assert (np.diff(model.curve_.objective) < 0).all()
+    assert model.curve_.objective[-1] == pytest.approx(model.objective_, rel=1e-2)
 
 
 def test_eigenvectors_are_as_many_as_clusters_or_as_asked():

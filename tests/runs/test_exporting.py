@@ -203,3 +203,16 @@ def test_landmarks_off_the_data_have_no_rows(points, tmp_path):
     found = np.load(tmp_path / "a.npz")
     assert list(found) == ["points"]
     np.testing.assert_array_equal(found["points"], made.landmarks.points)
+
+
+def test_a_picture_by_the_clusters_of_the_run_is_that_by_the_same_labels(scalemani, runs, tmp_path):
+    root = runs["spectral-clustering"].store.root
+    np.save(tmp_path / "labels.npy", runs["spectral-clustering"].labels[...])
+    assert scalemani("plot", root, tmp_path / "own.png", "--labels", "run")[0] == 0
+    assert scalemani("plot", root, tmp_path / "given.png", "--labels", tmp_path / "labels.npy")[0] == 0
+    assert scalemani("plot", root, tmp_path / "none.png")[0] == 0
+    own, given, plain = ((tmp_path / f"{name}.png").read_bytes() for name in ("own", "given", "none"))
+    assert own == given != plain
+    status, _, errors = scalemani("plot", runs["t-sne"].store.root, tmp_path / "x.png", "--labels", "run")
+    assert status == 2
+    assert "has no labels" in errors
