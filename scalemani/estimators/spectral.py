@@ -67,14 +67,10 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     ----------
     embedding_ : (N, d) float64, eigenvectors of L v = lambda D v in input order, the constant one left out
     eigenvalues_ : (d,) ascending, in [0, 2]
-<<<<<<< HEAD
     certificates_ : what each stage measured about how good its result is; of `embedding` the residual, the eigengap
         after the last column, and what these bound: the angle to the exact eigenvectors (radians) and the error of the
         eigenvalues
-=======
-    certificates_ : what each stage measured about how good its result is
     run_ : the run in `store`, opened, with its `graph`, `affinities` and `landmarks`; there with `store` alone
->>>>>>> 45af6ff (Models with a store have their run, descents their curve, spectral clustering a transform; pictures are coloured by a run's own clusters)
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     References
