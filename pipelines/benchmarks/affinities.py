@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
 from scalemani.kernels.affinities.orders import GRAPH_ORDERS, ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
 
@@ -81,11 +81,12 @@ def measure(squared_distances, indices, solver, order, repeats=1):
     """Return one row of the report."""
     graph = indices if order in GRAPH_ORDERS else None
     search = {"solver": solver, "order": order, "tol": TOLERANCE}
-    entropic_affinities(squared_distances[:64], PERPLEXITY, indices=None if graph is None else graph[:64], **search)
+    few = RowsOfData(None if graph is None else graph[:64])
+    entropic_affinities(squared_distances[:64], PERPLEXITY, rows=few, **search)
     seconds = []
     for _ in range(repeats):
         start = time.process_time()
-        rows = entropic_affinities(squared_distances, PERPLEXITY, indices=graph, **search)
+        rows = entropic_affinities(squared_distances, PERPLEXITY, rows=RowsOfData(graph), **search)
         seconds.append(time.process_time() - start)
     return {
         "solver": solver,

@@ -99,9 +99,7 @@ def entropic_affinities(
             solver=solver,
             order=order,
             tol=tol,
-            indices=None if indices is None else indices[tile],
-            first_row=start,
-            seed=seed,
+            rows=entropic.RowsOfData(None if indices is None else indices[tile], start, seed),
         )
         for whole, values in zip(rows, part, strict=True):
             whole[tile] = values

@@ -14,7 +14,7 @@ from scalemani.kernels.affinities.bandwidths import (
     self_tuning_affinities,
     typical_bandwidth,
 )
-from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
 from scalemani.kernels.affinities.shares import row_entropies
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.params import AffinitiesParams, Parameters
@@ -176,9 +176,7 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
         solver=asked.solver,
         order=asked.order,
         tol=asked.tolerance,
-        indices=indices,
-        first_row=start,
-        seed=task.params.seed,
+        rows=RowsOfData(indices, start, task.params.seed),
     )
     return {
         StoredAffinities.VALUES: found.values.astype(np.float32),

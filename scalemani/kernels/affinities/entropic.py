@@ -58,6 +58,24 @@ def empty_rows(n_rows: int, n_neighbors: int) -> EntropicRows:
     )
 
 
+class RowsOfData(NamedTuple):
+    """Which rows of the data are solved for, as far as orders ask.
+
+    Attributes
+    ----------
+    indices : (n, k) int, global row numbers of the neighbours; "mst" and "path" need them.
+    first : global number of the first row, a multiple of 1,024.
+    seed : of the orders "random" and "path".
+    """
+
+    indices: np.ndarray | None = None
+    first: int = 0
+    seed: int = 0
+
+
+ANY_ROWS = RowsOfData()
+
+
 class Search(NamedTuple):
     """A root finder, and the share of a row's own root in what it hands on; the rest is what it received."""
 
@@ -122,9 +140,7 @@ def entropic_affinities(
     solver: str = "newton",
     order: str = "density",
     tol: float = 1e-10,
-    indices: np.ndarray | None = None,
-    first_row: int = 0,
-    seed: int = 0,
+    rows: RowsOfData = ANY_ROWS,
 ) -> EntropicRows:
     """Return each row's Gaussian affinities p_m ~ exp(-beta d_m^2) at the beta where their perplexity is K.
 
@@ -141,9 +157,7 @@ def entropic_affinities(
         K-th neighbour), "bounds" (its own bracket), "mst", "path" (both need `indices`), "raster" (the row before),
         "random", "oracle" (the row next in beta, found by solving twice: for comparisons)
     tol : bound on |H - log K|, in nats
-    indices : (n, k) int, global row numbers of the neighbours
-    first_row : global number of the first row, a multiple of 1,024: blocks then give the bits of one call on all rows
-    seed : of the orders "random" and "path"
+    rows : which rows of the data these are, for orders that ask; blocks then give the bits of one call on all rows
 
     Returns
     -------
@@ -152,7 +166,7 @@ def entropic_affinities(
     Raises
     ------
     ValueError
-        For a `first_row` within a tile.
+        For a `rows.first` within a tile.
 
     Notes
     -----
@@ -164,22 +178,22 @@ def entropic_affinities(
     ----------
     [EA] 2.3, algorithm 1.
     """
-    if first_row % TILE_ROWS:
-        raise ValueError(f"first_row must be a multiple of {TILE_ROWS}, got {first_row}")
+    if rows.first % TILE_ROWS:
+        raise ValueError(f"the first row must be a multiple of {TILE_ROWS}, got {rows.first}")
     n_rows, n_neighbors = squared_distances.shape
-    rows = empty_rows(n_rows, n_neighbors)
+    found = empty_rows(n_rows, n_neighbors)
     problem = entropy_problem(n_neighbors, perplexity, tol)
     search = Search(SOLVERS[solver], OWN_SHARE)
     for start in range(0, n_rows, TILE_ROWS):
         stop = min(start + TILE_ROWS, n_rows)
         tile = np.ascontiguousarray(squared_distances[start:stop])
-        own = EntropicRows(*(array[start:stop] for array in rows))
-        local = None if indices is None else indices[start:stop].astype(np.int64) - (first_row + start)
-        number = (first_row + start) // TILE_ROWS
-        sequence, parents = tile_order(tile, perplexity, order, local, seed, number)
+        own = EntropicRows(*(array[start:stop] for array in found))
+        first = rows.first + start
+        local = None if rows.indices is None else rows.indices[start:stop].astype(np.int64) - first
+        sequence, parents = tile_order(tile, perplexity, order, local, rows.seed, first // TILE_ROWS)
         solve_tile(tile, sequence, parents, problem, search, own)
         if order == "oracle":
             # neighbours in this order have the same root: an average would only lag behind
             sequence, parents = in_sequence(oracle_sequence(tile, own.beta, problem.scale_column))
             solve_tile(tile, sequence, parents, problem, search._replace(own_share=1.0), own)
-    return rows
+    return found

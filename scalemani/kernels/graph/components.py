@@ -34,6 +34,13 @@ class Bridges(NamedTuple):
     distances: np.ndarray
 
 
+class Scores(NamedTuple):
+    """Approximate squared distances (Q, n), and by how much those to a point (n,) may be wrong."""
+
+    squares: np.ndarray
+    errors: np.ndarray
+
+
 @compiled
 def _join_rows(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
     for row in range(indices.shape[0]):
@@ -108,8 +115,7 @@ def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPON
 
 @compiled
 def _screen(
-    scores: np.ndarray,
-    error: np.ndarray,
+    scores: Scores,
     queries: np.ndarray,
     query_labels: np.ndarray,
     points: np.ndarray,
@@ -117,13 +123,13 @@ def _screen(
     best: tuple[np.ndarray, np.ndarray],
     first_row: int,
 ) -> None:
-    """Recompute directly every pair that the approximate squared distances `scores` cannot rule out."""
+    """Compute directly every pair that approximate squared distances cannot rule out."""
     rows, distances = best
-    for query in range(scores.shape[0]):
-        for point in range(scores.shape[1]):
+    for query in range(scores.squares.shape[0]):
+        for point in range(scores.squares.shape[1]):
             if point_labels[point] == query_labels[query]:
                 continue
-            if scores[query, point] - error[point] * (1.0 + 1e-3) > distances[query]:
+            if scores.squares[query, point] - scores.errors[point] * (1.0 + 1e-3) > distances[query]:
                 continue
             distance = squared_distance_in_one_sum(queries[query], points[point])
             if distance < distances[query]:
@@ -165,9 +171,9 @@ def nearest_outside(
         error = unit * (longest + np.sqrt(norms)) ** 2
         labels = point_labels[first : first + TILE_ROWS]
         for few in slices(len(queries), QUERIES_AT_ONCE):
-            scores = query_norms[few, None] + norms - 2.0 * (centred_queries[few] @ centred.T)
+            squares = query_norms[few, None] + norms - 2.0 * (centred_queries[few] @ centred.T)
             best = rows[few], squared[few]
-            _screen(scores, error, queries[few], query_labels[few], tile, labels, best, start + first)
+            _screen(Scores(squares, error), queries[few], query_labels[few], tile, labels, best, start + first)
     return rows, np.sqrt(squared)
 
 

@@ -17,6 +17,18 @@ KERNELS = {"student": STUDENT, "gaussian": GAUSSIAN, "epanechnikov": EPANECHNIKO
 LEAST_SUM = 1e-300  # a sum that underflows, or that an approximation leaves below zero, counts as this where it divides
 
 
+class Field(NamedTuple):
+    """The field at targets: S (M,) and its gradient (M, d), float64."""
+
+    sums: np.ndarray
+    gradients: np.ndarray
+
+
+def empty_field(targets: np.ndarray) -> Field:
+    """Return room for the field at targets (M, d)."""
+    return Field(np.empty(len(targets)), np.empty(targets.shape))
+
+
 class Potential(Protocol):
     """The field of sources that stay where they are."""
 

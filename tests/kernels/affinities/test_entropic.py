@@ -6,7 +6,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
 from scalemani.kernels.affinities.entropy import LARGEST
 from scalemani.kernels.affinities.orders import ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
@@ -45,7 +45,7 @@ def oracle_log_beta(squared, perplexity):
 def test_every_solver_and_order_finds_the_oracle_root(solver, order):
     squared = squared_rows(1500, 40)
     found = entropic_affinities(
-        squared, 12.5, solver=solver, order=order, tol=1e-12, indices=neighbors(1500, 40), seed=3
+        squared, 12.5, solver=solver, order=order, tol=1e-12, rows=RowsOfData(neighbors(1500, 40), seed=3)
     )
     assert np.max(np.abs(found.residuals)) <= 1e-12
     assert not found.saturated.any()
@@ -59,10 +59,10 @@ def test_every_solver_and_order_finds_the_oracle_root(solver, order):
 @pytest.mark.parametrize("order", ORDERS)
 def test_blocks_give_the_bits_of_one_call(order):
     squared, indices = squared_rows(3000, 20), neighbors(3000, 20)
-    whole = entropic_affinities(squared, 6.0, order=order, indices=indices, seed=1)
+    whole = entropic_affinities(squared, 6.0, order=order, rows=RowsOfData(indices, seed=1))
     for start, stop in ((0, 1024), (1024, 3000), (2048, 3000)):
         part = entropic_affinities(
-            squared[start:stop], 6.0, order=order, indices=indices[start:stop], first_row=start, seed=1
+            squared[start:stop], 6.0, order=order, rows=RowsOfData(indices[start:stop], start, 1)
         )
         for of_part, of_whole in zip(part, whole, strict=True):
             assert np.array_equal(of_part, of_whole[start:stop])
@@ -191,4 +191,4 @@ def test_warm_starts_save_steps():
 
 def test_blocks_that_begin_within_a_tile_are_refused():
     with pytest.raises(ValueError, match="multiple of 1024, got 5"):
-        entropic_affinities(squared_rows(4, 10), 3.0, first_row=5)
+        entropic_affinities(squared_rows(4, 10), 3.0, rows=RowsOfData(first=5))

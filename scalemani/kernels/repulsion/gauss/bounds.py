@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.repulsion.gauss.boxes import Grid
 from scalemani.kernels.repulsion.gauss.expansions import hermite_functions
 
 LAST_TERM = 140  # beyond, r^s / sqrt(s!) < 1e-120 for every order that is allowed
@@ -140,29 +141,29 @@ def worst_errors(
     summed: np.ndarray,
     others: np.ndarray,
     sizes: np.ndarray,
-    strides: np.ndarray,
-    reaches: np.ndarray,
+    grid: Grid,
 ) -> tuple[float, float]:
     """Return bounds on the errors of S and of the length of grad S over the boxes of targets `keys` (n,).
 
-    Args:
-        axis: of at least max(reaches) + 1 steps.
-        reach: how many boxes away sources count.
-        keys: of the boxes of targets, ascending.
-        summed: (n,) where pairs are summed.
-        others: keys of the boxes of sources, ascending.
-        sizes: sum of |q| in each of those.
-        strides: of the keys.
-        reaches: (3,) how many boxes away each pair of boxes is looked at; all further ones count as just beyond.
+    Parameters
+    ----------
+    axis : of at least max(grid.reaches) + 1 steps.
+    reach : how many boxes away sources count.
+    keys : (n,) int64, of the boxes of targets, ascending.
+    summed : (n,) bool, where pairs are summed.
+    others : (m,) int64, keys of the boxes of sources, ascending.
+    sizes : (m,) float64, the sum of |q| in each of those.
+    grid : whose `reaches` say how many boxes away each pair of boxes is looked at; all further ones count as just
+        beyond.
     """
-    layers, lines, columns = reaches
+    layers, lines, columns = grid.reaches
     rows = (2 * layers + 1) * (2 * lines + 1)
     sums, slopes, left = np.zeros(len(keys)), np.zeros(len(keys)), np.full(len(keys), sizes.sum())
     steps, head = np.zeros(3, np.int64), 0
-    n_dims = int((reaches > 0).sum())
+    n_dims = int((grid.reaches > 0).sum())
     for row in range(rows):
         steps[0], steps[1] = abs(row // (2 * lines + 1) - layers), abs(row % (2 * lines + 1) - lines)
-        move = (row // (2 * lines + 1) - layers) * strides[0] + (row % (2 * lines + 1) - lines) * strides[1]
+        move = (row // (2 * lines + 1) - layers) * grid.strides[0] + (row % (2 * lines + 1) - lines) * grid.strides[1]
         head = 0
         for i in range(len(keys)):
             middle = keys[i] + move

@@ -29,7 +29,14 @@ from scalemani.kernels.repulsion.gauss.boxes import (
 )
 from scalemani.kernels.repulsion.gauss.expansions import box_moments, translate, translations
 from scalemani.kernels.repulsion.gauss.targets import evaluate_boxes, sum_boxes
-from scalemani.kernels.repulsion.pair_sums import PairSums, checked_tolerance, kernel_number, pair_arguments
+from scalemani.kernels.repulsion.pair_sums import (
+    Field,
+    PairSums,
+    checked_tolerance,
+    empty_field,
+    kernel_number,
+    pair_arguments,
+)
 
 BOX_RATIO = 0.5  # r
 FEW_PAIRS = 5
@@ -99,18 +106,18 @@ class FastGauss(PairSums):
         own = targets is None
         grid, boxed, target_boxed = self._boxed(points, at, own, self.reach)
         weights = weights if charges is None else weights[boxed.order]
-        sums, gradients = np.empty(len(at)), np.empty(at.shape)
+        field = empty_field(at)
         direct = self._direct(grid, boxed, target_boxed)
-        self._sum_pairs(grid, boxed, weights, target_boxed, np.flatnonzero(direct), own, sums, gradients)
+        self._sum_pairs(grid, boxed, weights, target_boxed, np.flatnonzero(direct), own, field)
         expanded = np.flatnonzero(~direct)
         if len(expanded):
             coefficients = self._coefficients(grid, boxed, weights, target_boxed.keys[expanded])
 
             def part(panel: slice) -> None:
-                evaluate_boxes(target_boxed, expanded[panel], coefficients[panel], weights, own, sums, gradients)
+                evaluate_boxes(target_boxed, expanded[panel], coefficients[panel], weights, own, *field)
 
             run(self.over(part, slices(len(expanded), BOXES_PER_PANEL)))
-        return sums, gradients
+        return field
 
     def bound(self, sources: np.ndarray, targets: np.ndarray | None = None, charges: np.ndarray | None = None) -> float:
         """Return a number that no |S - S_exact| of `field` exceeds, known before anything is summed."""
@@ -139,8 +146,7 @@ class FastGauss(PairSums):
             summed,
             boxed.keys,
             sizes,
-            grid.strides,
-            grid.reaches,
+            grid,
         )
         rounding = ROUNDING * float(sizes.sum())
         return worst[0] + rounding, worst[1] + rounding
@@ -176,12 +182,11 @@ class FastGauss(PairSums):
         target_boxed: Boxed,
         boxes: np.ndarray,
         own: bool,
-        sums: np.ndarray,
-        gradients: np.ndarray,
+        field: Field,
     ) -> None:
         def part(panel: slice) -> None:
             ranges = self._ranges(grid, boxed, target_boxed.keys[boxes[panel]])
-            sum_boxes(boxed, weights, target_boxed, boxes[panel], ranges, own, sums, gradients)
+            sum_boxes(boxed, weights, target_boxed, boxes[panel], ranges, own, *field)
 
         run(self.over(part, slices(len(boxes), BOXES_PER_PANEL)))
 

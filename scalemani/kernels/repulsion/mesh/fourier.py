@@ -178,7 +178,7 @@ def transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, facto
         x, y = source.ctypes.data, target.ctypes.data
         far, near = ROW_BYTES * done * part, ROW_BYTES * done
         for p in range(part):
-            _turn(x + near * p, far, y + near * radix * p, near, done, factors, w, radix)
+            _turn((x + near * p, far), (y + near * radix * p, near), done, factors, w, radix)
             w += 2 * (radix - 1)
         source, target = target, source
         remaining, done = part, done * radix
@@ -186,8 +186,12 @@ def transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, facto
 
 
 @compiled
-def _turn(x: int, far: int, y: int, near: int, done: int, f: np.ndarray, w: int, radix: int) -> None:
-    """Transform `done` groups of rows that share their factors f[w : w + 2 (radix - 1)]."""
+def _turn(source: tuple[int, int], target: tuple[int, int], done: int, f: np.ndarray, w: int, radix: int) -> None:
+    """Transform `done` groups of rows that share their factors f[w : w + 2 (radix - 1)].
+
+    `source` and `target` are addresses of the first row of a group, and the bytes from each to the next.
+    """
+    (x, far), (y, near) = source, target
     if radix == 4:
         four = (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5])
         for q in range(done):

@@ -105,7 +105,7 @@ class BarnesHut(PairSums):
 
 
 @compiled
-def _sum_groups(
+def _sum_groups(  # noqa: PLR0913 - grouped, LLVM would reassociate the sums in another way
     kind: int,
     theta: float,
     tree: CellTree,

@@ -41,14 +41,22 @@ class CellTree(NamedTuple):
     skip: np.ndarray
 
 
+class Ranges(NamedTuple):
+    """Cells in preorder: the first point (n,) of each, the one behind its last, and its parent, -1 for the root."""
+
+    first: np.ndarray
+    last: np.ndarray
+    parents: np.ndarray
+
+
 def build_tree(points: np.ndarray, charges: np.ndarray, leaf_points: int) -> CellTree:
     """Return the tree over points (N, d), d = 2 or 3, with charges (N,) none of which differ in sign."""
     keys, order = morton_order(points)
     columns, charges = np.ascontiguousarray(points[order].T), charges[order]
-    first, last, parents = _split(keys, len(columns), leaf_points)
-    centers, totals, skip = _weigh(columns, charges, first, last, parents)
-    moments = _second_moments(columns, charges, first, last, parents, centers, totals, skip)
-    return CellTree(order, columns, charges, centers, totals, moments, first, last, skip)
+    ranges = Ranges(*_split(keys, len(columns), leaf_points))
+    centers, totals, skip = _weigh(columns, charges, ranges)
+    moments = _second_moments(columns, charges, ranges, centers, totals, skip)
+    return CellTree(order, columns, charges, centers, totals, moments, ranges.first, ranges.last, skip)
 
 
 @compiled
@@ -121,13 +129,12 @@ def _lower_bound(keys: np.ndarray, begin: int, end: int, key: int) -> int:
 
 
 @compiled
-def _weigh(
-    columns: np.ndarray, charges: np.ndarray, first: np.ndarray, last: np.ndarray, parents: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _weigh(columns: np.ndarray, charges: np.ndarray, ranges: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return `centers`, `totals` and `skip`, from the leaves up: parents stand before children, so the last is first.
 
     A cell without any charge has the middle of its box as its centre.
     """
+    first, last, parents = ranges
     n_nodes, n_dims = len(first), len(columns)
     nodes = np.zeros((n_nodes, CACHE_LINE))  # what a walk asks of a cell is in one place
     centers, totals, skip = nodes[:, :n_dims], nodes[:, n_dims : n_dims + 2], np.arange(1, n_nodes + 1)
@@ -158,13 +165,12 @@ def _weigh(
 def _second_moments(
     columns: np.ndarray,
     charges: np.ndarray,
-    first: np.ndarray,
-    last: np.ndarray,
-    parents: np.ndarray,
+    ranges: Ranges,
     centers: np.ndarray,
     totals: np.ndarray,
     skip: np.ndarray,
 ) -> np.ndarray:
+    first, last, parents = ranges
     n_dims = len(columns)
     moments, offset = np.zeros((len(first), n_dims * (n_dims + 1) // 2)), np.empty(n_dims)
     for node in range(len(first) - 1, -1, -1):
