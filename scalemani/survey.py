@@ -27,7 +27,7 @@ MOST_BLOCK_ROWS = 65_536
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
 
-class Seen(NamedTuple):
+class SeenRows(NamedTuple):
     """What was seen of some rows.
 
     Digests of tiles, least and largest value of each feature (D,), and how many rows of a sample take how many bytes
@@ -93,9 +93,9 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
     if source.remote:
         need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
-        seen = executor.fold(look, seen_together, blocks, batch=Batch("reading", "reading", need))
+        seen = executor.fold(look, combine_seen, blocks, batch=Batch("reading", "reading", need))
     else:
-        seen = executor.fold_locally(look, seen_together, blocks, source.sequential)
+        seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
     constant = check_magnitude(seen.minima, seen.maxima, dtype)
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
@@ -106,20 +106,20 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct)
 
 
-def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> Seen:
+def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:
     """Return the digests of a block's tiles, the extremes of its features, and the encoded size of its first tile."""
     start, stop = dimensions.rows(block)
     rows = source.read(start, stop)
     check_finite_block(rows, start)
     sample = rows[:TILE_ROWS]
-    return Seen(tile_digests(rows), rows.min(axis=0), rows.max(axis=0), len(sample), encoded_bytes(sample))
+    return SeenRows(tile_digests(rows), rows.min(axis=0), rows.max(axis=0), len(sample), encoded_bytes(sample))
 
 
-def seen_together(one: Seen, other: Seen) -> Seen:
+def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
     """Return what was seen of consecutive blocks; the list of the first is lengthened."""
     one.tiles.extend(other.tiles)
     sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
-    return Seen(one.tiles, np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima), *sampled)
+    return SeenRows(one.tiles, np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima), *sampled)
 
 
 def tile_digests(rows: np.ndarray) -> list[str]:
@@ -128,7 +128,7 @@ def tile_digests(rows: np.ndarray) -> list[str]:
     return [digest(rows[start : start + TILE_ROWS].data) for start in range(0, len(rows), TILE_ROWS)]
 
 
-def unchanged(rows: np.ndarray, start: int, digests: Sequence[str]) -> np.ndarray:
+def check_unchanged(rows: np.ndarray, start: int, digests: Sequence[str]) -> np.ndarray:
     """Return rows read a second time, if they are what the survey saw."""
     tile = start // TILE_ROWS
     found = tile_digests(rows)

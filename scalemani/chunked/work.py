@@ -18,7 +18,7 @@ from scalemani.sources import PointsSource
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.schema import ArrayDescription
 from scalemani.workers.budget import Batch
-from scalemani.workers.executor import Executor, timed
+from scalemani.workers.executor import Executor, write_ledger
 from scalemani.workers.folds import folded, runs_of
 
 PARTS_LEDGER = ".parts"
@@ -204,7 +204,7 @@ class StageWork:
 
 def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range) -> Any:
     """Compute what a run adds to a fold."""
-    with timed(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
+    with write_ledger(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
         return function(task, run)
 
 
@@ -215,7 +215,7 @@ def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Seque
     """Compute one block and commit it."""
     unit = block_unit(blocks[0], step)
     if not task.output.committed_by_now(unit):
-        with timed(task.stage, f"{task.output.path}/{unit}"):
+        with write_ledger(task.stage, f"{task.output.path}/{unit}"):
             task.output.write_block(blocks[0], function(task, blocks[0]), step)
 
 
@@ -223,7 +223,7 @@ def write_part(function: BlockFunction, step: str, task: StageTask, blocks: Sequ
     """Compute the ragged arrays of one block and commit them."""
     unit = block_unit(blocks[0], step)
     if not task.output.committed_by_now(unit):
-        with timed(task.stage, f"{task.output.path}/{unit}"):
+        with write_ledger(task.stage, f"{task.output.path}/{unit}"):
             task.output.write_parts(blocks[0], function(task, blocks[0]), step)
 
 
@@ -244,5 +244,5 @@ def write_each(
     missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block))]
     computed = iter(function(task, missing) if missing else ())
     for block in missing:
-        with timed(task.stage, f"{task.output.path}/{block_unit(block)}"):
+        with write_ledger(task.stage, f"{task.output.path}/{block_unit(block)}"):
             write(*next(computed))

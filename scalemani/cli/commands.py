@@ -147,12 +147,12 @@ def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = Fa
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr."""
     from scalemani.cli.summaries import certificate_text
     from scalemani.export import export as export_rows
-    from scalemani.new_points import NewPoints, placement_of
+    from scalemani.new_points import NewPoints, read_placement
     from scalemani.runs.opened import open_run
     from scalemani.sources import open_points
 
     refuse_output_in_input(out, new_points, run)
-    placed = NewPoints(placement_of(open_run(run)), open_points(new_points))
+    placed = NewPoints(read_placement(open_run(run)), open_points(new_points))
     export_rows(placed, out)
     account = placed.account
     for message, _ in account.warnings:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from scalemani.estimators.fitting import Embedder, fitted, placed
+from scalemani.estimators.fitting import Embedder, fit_run, transform_points
 from scalemani.estimators.parameters import keep_parameters
 from scalemani.new_points.clusters import centers_of, nearest_clusters
 
@@ -97,7 +97,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
     def fit(self, X: Any, y: Any = None) -> "SpectralClustering":
         """Cluster points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fitted(self, X) as finished:
+        with fit_run(self, X) as finished:
             self.eigenvalues_ = finished.eigenvalues
             self.labels_ = finished.of_input(np.asarray(finished.labels[...]), NO_CLUSTER)
             self._centers = centers_of(finished)
@@ -112,7 +112,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
         See `LaplacianEigenmaps.transform`.
         """
-        return placed(self, X)
+        return transform_points(self, X)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the clusters (n,) int32 of new points (n, D), of any kind that `fit` takes.
@@ -120,7 +120,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         Each point is placed among the landmarks as `LaplacianEigenmaps.transform` does, and gets the cluster whose
         centre is nearest. Landmarks get their label; other points of the training data nearly always do.
         """
-        return nearest_clusters(placed(self, X), self._centers)
+        return nearest_clusters(transform_points(self, X), self._centers)
 
     @property
     def _n_features_out(self) -> int:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
-from scalemani.new_points import NewPoints, Placement, placement_of
+from scalemani.new_points import NewPoints, Placement, read_placement
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_points
@@ -55,7 +55,7 @@ class Embedder(BaseEstimator):
 
 
 @contextlib.contextmanager
-def fitted(estimator: Embedder, points: Any) -> Iterator[Run]:
+def fit_run(estimator: Embedder, points: Any) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
     source = open_points(points if isinstance(points, STORED) else check_points(points, "X", 2, convert_objects=True))
     asked = estimator.get_params(deep=False)
@@ -65,14 +65,14 @@ def fitted(estimator: Embedder, points: Any) -> Iterator[Run]:
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
         estimator._kept = asked["store"], finished.plan
-        estimator._placement = placement_of(finished, in_memory=asked["store"] is None)
+        estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
         # What is stored has no columns that scikit-learn knows to look at.
         shown = np.empty((0, source.shape[1])) if isinstance(points, STORED) else points
         validate_data(estimator, shown, skip_check_array=True)
         yield finished
 
 
-def placed(estimator: Embedder, points: Any) -> np.ndarray:
+def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
     if isinstance(points, STORED):

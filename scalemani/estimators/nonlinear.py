@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from scalemani.estimators.fitting import Embedder, fitted, placed
+from scalemani.estimators.fitting import Embedder, fit_run, transform_points
 from scalemani.estimators.parameters import keep_parameters
 from scalemani.objectives import OBJECTIVES
 from scalemani.runs.opened import Curve
@@ -127,7 +127,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
 
     def fit(self, X: Any, y: Any = None) -> "NonlinearEmbedding":
         """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fitted(self, X) as finished:
+        with fit_run(self, X) as finished:
             self.curve_ = finished.curve
         self.objective_ = self.certificates_["layout"]["objective"]
         self.n_iter_ = self.certificates_["layout"]["iterations"]
@@ -152,7 +152,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
 
         Source: Vladymyrov, thesis 2014, eq. (5.9).
         """
-        return placed(self, X)
+        return transform_points(self, X)
 
     @property
     def _n_features_out(self) -> int:

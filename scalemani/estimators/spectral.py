@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from scalemani.estimators.fitting import Embedder, fitted, placed
+from scalemani.estimators.fitting import Embedder, fit_run, transform_points
 from scalemani.estimators.parameters import keep_parameters
 
 
@@ -129,7 +129,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
 
     def fit(self, X: Any, y: Any = None) -> "LaplacianEigenmaps":
         """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fitted(self, X) as finished:
+        with fit_run(self, X) as finished:
             self.eigenvalues_ = finished.eigenvalues
         return self
 
@@ -152,7 +152,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         ValueError
             For another number of columns, and for points that are not finite numbers.
         """
-        return placed(self, X)
+        return transform_points(self, X)
 
     @property
     def _n_features_out(self) -> int:

@@ -4,8 +4,8 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.new_points.account import Account, Placement
-from scalemani.new_points.by_descent import placed_by_descent
-from scalemani.new_points.by_landmarks import placed_landmarks
+from scalemani.new_points.by_descent import read_descent_placement
+from scalemani.new_points.by_landmarks import read_landmark_placement
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource
 from scalemani.validation import check_finite_block
@@ -13,14 +13,14 @@ from scalemani.validation import check_finite_block
 ROWS_AT_ONCE = 65536
 
 
-def placement_of(run: Run, in_memory: bool = False) -> Placement:
+def read_placement(run: Run, in_memory: bool = False) -> Placement:
     """Return what places new points in a run.
 
     `in_memory` reads all that is needed of its store, which may go then.
     """
     if run.last_stage == "layout":
-        return placed_by_descent(run, in_memory)
-    return placed_landmarks(run)
+        return read_descent_placement(run, in_memory)
+    return read_landmark_placement(run)
 
 
 class NewPoints:
@@ -28,7 +28,7 @@ class NewPoints:
 
     Parameters
     ----------
-    placement : the finished embedding, as `placement_of` returns it.
+    placement : the finished embedding, as `read_placement` returns it.
     points : (N, D), the points; read by rows.
 
     Attributes

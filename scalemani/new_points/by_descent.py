@@ -22,7 +22,7 @@ from scalemani.stages.affinities import sigma_of
 
 
 @dataclass(frozen=True)
-class PlacedByDescent:
+class DescentPlacement:
     """All that placing a point in a nonlinear embedding takes; `positions` (N, d) are in work order.
 
     `sigma` is that of Gaussian affinities, None for others.
@@ -72,10 +72,10 @@ def query_affinities(squares: np.ndarray, params: Parameters, sigma: float | Non
     return values / values.sum(axis=1, keepdims=True)
 
 
-def placed_by_descent(run: Run, in_memory: bool) -> PlacedByDescent:
+def read_descent_placement(run: Run, in_memory: bool) -> DescentPlacement:
     """Return the placement of a finished nonlinear run; `in_memory` reads its points, so that its store may go."""
     order = StoredWorkPoints(run.group("work_points")).input_rows.read()
     positions = np.ascontiguousarray(StoredLayout(run.group("layout")).embedding.read()[order])
     asked = run.params.affinities
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
-    return PlacedByDescent(neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma)
+    return DescentPlacement(neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma)

@@ -16,7 +16,7 @@ from scalemani.runs.opened import Run
 ROWS_AT_ONCE = 4096
 
 
-class PlacedLandmarks(NamedTuple):
+class LandmarkPlacement(NamedTuple):
     """All that placing a point takes. `points` (L, D), `coordinates` (L, d), neighbours and regularisation of Z."""
 
     prepared: PreparedLandmarks
@@ -59,10 +59,10 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     return np.where(own.any(axis=1, keepdims=True), own, among_points)
 
 
-def placed_landmarks(run: Run) -> PlacedLandmarks:
+def read_landmark_placement(run: Run) -> LandmarkPlacement:
     """Return the landmarks of a finished run with their coordinates in its embedding."""
     landmarks = StoredLandmarks(run.group("landmarks"))
-    return PlacedLandmarks(
+    return LandmarkPlacement(
         prepare_landmarks(landmarks.points.read()),
         coordinates_of(run, landmarks),
         run.params.landmark_neighbors,

@@ -6,7 +6,7 @@ from typing import Any
 
 from scalemani.params import Parameters
 from scalemani.routes import Stage, route
-from scalemani.runs.parameters import check_against_data, decided
+from scalemani.runs.parameters import check_against_data, decide_parameters
 from scalemani.store.objects import digest
 from scalemani.survey import Survey
 
@@ -47,7 +47,7 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
         Where the parameters contradict each other, or the points cannot serve them.
     """
     stages = route(method, asked.embedding.solver)
-    params, notes = decided(asked, method, survey)
+    params, notes = decide_parameters(asked, method, survey)
     check_against_data(params, survey.dimensions, {stage.name for stage in stages})
     keys: dict[str, str] = {}
     for stage in stages:

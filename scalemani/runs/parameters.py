@@ -13,7 +13,7 @@ from scalemani.survey import Survey
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 
 
-def decided(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
+def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, and notes on those that were set and have no effect."""
     n_points = found.dimensions.n_points
     params = asked.resolved(method, n_points, found.distinct_points)

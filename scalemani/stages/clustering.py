@@ -58,7 +58,7 @@ def run(work: StageWork) -> dict[str, Any]:
         stored = StoredLandmarks(task.inputs["landmarks"])
         landmarks = stored.coordinates_in(StoredEmbedding(task.inputs["embedding"]).embedding)
         centers = kmeans(unit_rows(landmarks), asked.n_clusters, task.params.seed, asked.n_restarts).centers
-        centers, passes, moved = converged(work, centers)
+        centers, passes, moved = run_kmeans(work, centers)
         task.output.write_whole(
             {
                 StoredClustering.CENTERS: centers,
@@ -77,7 +77,7 @@ def run(work: StageWork) -> dict[str, Any]:
     return {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
 
 
-def converged(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
+def run_kmeans(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
     runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     asked, moved, passes = work.task.params.clustering, np.inf, 0

@@ -17,7 +17,7 @@ from scalemani.kernels.graph.components import (
     boruvka_round,
     bridge_queries,
     components,
-    joined_parents,
+    join_neighbors,
     nearer,
     nearest_outside,
 )
@@ -123,7 +123,7 @@ def streamed_components(task: StageTask) -> Components:
     for block in range(task.dimensions.n_blocks):
         indices, _ = neighbors.read_graph_block(block)
         values = affinities.values.read_block(block)
-        parents = joined_parents(parents, indices, values, task.dimensions.rows(block)[0])
+        parents = join_neighbors(parents, indices, values, task.dimensions.rows(block)[0])
     return components(parents)
 
 

@@ -102,7 +102,7 @@ def landmark_weights_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of Z of one block."""
     points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read_once()
-    indices, _ = nearest_landmarks(points, task.once(prepared_landmarks), task.params.landmark_neighbors)
+    indices, _ = nearest_landmarks(points, task.once(read_prepared_landmarks), task.params.landmark_neighbors)
     values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)
     errors = reconstruction_errors(points, landmarks, indices, values)
     return {
@@ -112,6 +112,6 @@ def landmark_weights_block(task: StageTask, block: int) -> Arrays:
     }
 
 
-def prepared_landmarks(task: StageTask) -> PreparedLandmarks:
+def read_prepared_landmarks(task: StageTask) -> PreparedLandmarks:
     """Return the landmarks as the search for the nearest ones takes them."""
     return prepare_landmarks(StoredLandmarks(task.inputs["landmarks"]).points.read_once())

@@ -79,7 +79,7 @@ def run(work: StageWork) -> dict[str, Any]:
         problem = Problem(rows, objective, scale, task.params.strength, offset=offset, over=pool.map)
         shape = rows.n_points, task.params.n_components
         method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
-        state, curve, stopped = descended(work, problem, method)
+        state, curve, stopped = run_descent(work, problem, method)
         sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
         error = measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map)
         if error > asked.tolerance:
@@ -102,7 +102,7 @@ def run(work: StageWork) -> dict[str, Any]:
     return certificates
 
 
-def descended(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
+def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
     """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended."""
     task = work.task
     phases = phases_of(task.params.layout, problem.rows.n_points)

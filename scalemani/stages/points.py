@@ -12,7 +12,7 @@ from scalemani.errors import StoreError
 from scalemani.records.points import StoredPoints
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
-from scalemani.survey import unchanged
+from scalemani.survey import check_unchanged
 
 SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
 COPIES_AT_WORK = 2  # the block as read, and encoded where nothing compresses
@@ -75,4 +75,4 @@ def surveyed_tiles(task: StageTask) -> list[str]:
 def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTask, block: int) -> Arrays:
     """Read one block and make sure that it is what the survey saw."""
     start, stop = task.dimensions.rows(block)
-    return {StoredPoints.POINTS: unchanged(source.read(start, stop), start, tile_digests)}
+    return {StoredPoints.POINTS: check_unchanged(source.read(start, stop), start, tile_digests)}

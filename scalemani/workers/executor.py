@@ -59,7 +59,7 @@ class Executor:
             raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
         self._lock = threading.Lock()
         self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None
-        self._restore: Callable[[], None] = nothing
+        self._restore: Callable[[], None] = do_nothing
 
     @classmethod
     def asked_for(
@@ -150,14 +150,14 @@ class Executor:
     def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
         with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(functools.partial(done, function), units))
+            return list(pool.map(functools.partial(call_and_release, function), units))
 
     def _advance(self) -> None:
         with self._lock:
             self.progress.advance()
 
     def _counted(self, function: Callable[[Any], Any], unit: Any) -> Any:
-        result = done(function, unit)
+        result = call_and_release(function, unit)
         self._advance()
         return result
 
@@ -178,19 +178,19 @@ def bytes_of(size: str | int) -> int:
         raise refusal from error
 
 
-def done(function: Callable[[Any], Any], unit: Any) -> Any:
+def call_and_release(function: Callable[[Any], Any], unit: Any) -> Any:
     """Return function(unit); of what it has touched of mapped files, little stays in memory."""
     result = function(unit)
     PROCESS.pages.release_excess()
     return result
 
 
-def nothing() -> None:
+def do_nothing() -> None:
     """Do nothing: workers of a cluster that was not started here are its own concern."""
 
 
 @contextlib.contextmanager
-def timed(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
+def write_ledger(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
     """Append a line to the ledger of finished units, where the environment names one: process, begin and seconds.
 
     What is not stored, and is done anew when a run goes on, has a ledger of its own, which a suffix tells.

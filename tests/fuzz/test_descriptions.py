@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from scalemani.chunked.work import DIMENSIONS
 from scalemani.errors import ScalemaniError
-from scalemani.new_points import NewPoints, placement_of
+from scalemani.new_points import NewPoints, read_placement
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import INPUTS, plan_run, run
@@ -70,7 +70,7 @@ def used(folder, points, planned):
     opened.certificates  # noqa: B018
     np.asarray(opened.embedding[...])
     assert np.isfinite(opened.eigenvalues).all()
-    NewPoints(placement_of(opened), open_points(points[:3])).read(0, 3)
+    NewPoints(read_placement(opened), open_points(points[:3])).read(0, 3)
     if planned:
         plan_run(open_points(points), folder, "laplacian-eigenmaps", Parameters().with_values(VALUES), Executor())
 

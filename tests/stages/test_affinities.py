@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from scalemani.errors import ConfigError
-from scalemani.new_points.by_descent import placed_by_descent
+from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.params import Parameters
 from scalemani.progress import Silent
 from scalemani.runs.walk import run
@@ -80,7 +80,7 @@ def test_points_with_duplicates_for_neighbours_have_a_sigma_too(points, tmp_path
 def test_new_points_get_the_sigma_of_the_run(points, tmp_path):
     values = {"neighbors": {"n_neighbors": K}, "affinities": {"kind": "gaussian"}, "layout": {"max_iterations": 5}}
     finished = run(open_points(points), tmp_path / "run", "t-sne", Parameters().with_values(values), Executor())
-    placement = placed_by_descent(finished, in_memory=True)
+    placement = read_descent_placement(finished, in_memory=True)
     assert placement.sigma == finished.certificates["affinities"]["sigma"]
 
 

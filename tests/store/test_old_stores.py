@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.new_points import NewPoints, placement_of
+from scalemani.new_points import NewPoints, read_placement
 from scalemani.params import Parameters
 from scalemani.records.catalogue import description_of
 from scalemani.records.coarse import StoredCoarseGraphs
@@ -75,7 +75,7 @@ def test_numbers_that_it_holds_as_certificates_alone_are_found(old):
 def test_new_points_are_placed_where_they_were(old):
     points = StoredPoints(group(old, "points")).points.read()[:5] + 1
     with np.load(GOLDEN / "version_2_placed.npz") as expected:
-        placed = NewPoints(placement_of(open_run(old)), open_points(points)).read_all()
+        placed = NewPoints(read_placement(open_run(old)), open_points(points)).read_all()
         np.testing.assert_allclose(placed, expected["transformed"], rtol=0, atol=1e-6)
 
 

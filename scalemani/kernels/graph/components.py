@@ -49,7 +49,7 @@ def _join_rows(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, sta
                 unite(parents, start + row, indices[row, column])
 
 
-def joined_parents(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> np.ndarray:
+def join_neighbors(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> np.ndarray:
     """Return the union-find state after the edges of rows [start, start + n) are added.
 
     Parameters

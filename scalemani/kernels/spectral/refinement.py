@@ -269,7 +269,7 @@ def refinement(
         yield state
 
 
-def refined(
+def refine_vectors(
     state: RefinementState, problem: RefinementProblem, n_wanted: int, target: float, max_passes: int
 ) -> RefinementState:
     """Return the last state of `refinement`, or the given one where nothing is left to do."""

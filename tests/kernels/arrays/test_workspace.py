@@ -9,7 +9,13 @@ import pytest
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.spectral.coarsening import coarser
 from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
-from scalemani.kernels.spectral.refinement import RefinementProblem, initial_state, n_columns, n_start_columns, refined
+from scalemani.kernels.spectral.refinement import (
+    RefinementProblem,
+    initial_state,
+    n_columns,
+    n_start_columns,
+    refine_vectors,
+)
 from scalemani.memory.mapped import MappedArrays
 
 N_POINTS = 12_000
@@ -40,7 +46,7 @@ def eigenvectors(w, degrees, apply, trivial, workspace):
         levels.correct_below(transfer, 0, smoothing, residuals)
 
     problem = RefinementProblem(apply, correct, trivial, workspace)
-    final = refined(initial_state(start, problem, n_columns(2, N_POINTS)), problem, 2, 1e-4, 20)
+    final = refine_vectors(initial_state(start, problem, n_columns(2, N_POINTS)), problem, 2, 1e-4, 20)
     return [*(array for level in coarse for array in (*level.rows, level.degrees)), final.vectors, final.values]
 
 

@@ -10,7 +10,7 @@ from scalemani.kernels.graph.components import (
     boruvka_round,
     bridge_queries,
     components,
-    joined_parents,
+    join_neighbors,
     nearer,
     nearest_outside,
 )
@@ -19,7 +19,7 @@ from scalemani.kernels.graph.components import (
 def streamed(indices, values, size):
     parents = separate_items(len(indices))
     for start in range(0, len(indices), size):
-        parents = joined_parents(parents, indices[start : start + size], values[start : start + size], start)
+        parents = join_neighbors(parents, indices[start : start + size], values[start : start + size], start)
     return components(parents)
 
 
@@ -41,7 +41,7 @@ def test_equals_scipy_for_any_blocks(n, k, size, kept, seed):
 
 def test_a_step_leaves_its_argument_alone():
     parents = separate_items(3)
-    joined_parents(parents, np.array([[1]], np.int32), np.ones((1, 1)), 0)
+    join_neighbors(parents, np.array([[1]], np.int32), np.ones((1, 1)), 0)
     np.testing.assert_array_equal(parents, [0, 1, 2])
 
 

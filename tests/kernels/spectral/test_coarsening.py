@@ -9,7 +9,13 @@ from scalemani.kernels.graph.product import smoothed, smoothed_residual
 from scalemani.kernels.spectral.coarsening import aggregated, coarse_graph, coarse_part, coarser, joined, no_aggregates
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
-from scalemani.kernels.spectral.refinement import RefinementProblem, initial_state, n_columns, n_start_columns, refined
+from scalemani.kernels.spectral.refinement import (
+    RefinementProblem,
+    initial_state,
+    n_columns,
+    n_start_columns,
+    refine_vectors,
+)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +139,7 @@ def test_eigenvectors_of_coarse_graphs_and_corrections_make_few_passes(large):
 
     problem = RefinementProblem(large.apply, correct, large.trivial)
     state = initial_state(start, problem, n_columns(2, 20_000))
-    final = refined(state, problem, 2, 1e-5, 30)
+    final = refine_vectors(state, problem, 2, 1e-5, 30)
     assert final.residuals[:2].max() <= 1e-5
     assert final.passes <= 20
     np.testing.assert_allclose(1 - final.values[:2], exact_eigenmaps(large.w, 2).eigenvalues, atol=1e-6)

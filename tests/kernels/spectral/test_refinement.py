@@ -15,7 +15,7 @@ from scalemani.kernels.spectral.refinement import (
     initial_state,
     n_columns,
     random_columns,
-    refined,
+    refine_vectors,
     refined_embedding,
     step,
 )
@@ -71,7 +71,7 @@ def problem_of(graph, over=map):
 def refined_from(graph, vectors, n_wanted, target, max_passes):
     problem = problem_of(graph)
     state = initial_state(vectors.copy(), problem, vectors.shape[1])
-    return refined(state, problem, n_wanted, target, max_passes)
+    return refine_vectors(state, problem, n_wanted, target, max_passes)
 
 
 @pytest.mark.parametrize(("dtype", "target"), [(np.float32, 1e-5), (np.float64, 1e-9)])
@@ -123,7 +123,7 @@ def test_any_blocks_threads_and_a_resumed_run_give_the_same_bits(graph_of, graph
         for _ in range(4):
             state = step(state, problem, 1e-4)
         arrays = {name: np.copy(values) for name, values in state.arrays().items()}
-        other = refined(RefinementState.of_arrays(arrays), problem, 2, 1e-4, 200)
+        other = refine_vectors(RefinementState.of_arrays(arrays), problem, 2, 1e-4, 200)
     np.testing.assert_array_equal(one.vectors, other.vectors)
     assert one.passes == other.passes
     assert one.residuals[:2].max() <= 1e-4
