@@ -5,8 +5,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from scalemani.errors import ConfigError
-from scalemani.params import TUNED, Parameters, set_value
+from scalemani.params import Parameters, set_tuned, set_value
 from scalemani.validation import check_seed
 
 # By the name that a parameter has on the command line after --set.
@@ -81,15 +80,3 @@ def parameters_of(given: Mapping[str, Any]) -> Parameters:
         elif name not in RESOURCES:
             set_value(values, PARAMETERS[name], value)
     return Parameters().with_values(values)
-
-
-def set_tuned(values: dict[str, Any], tuning: Mapping[str, Any] | None) -> None:
-    """Set tuned numbers, which are named as on the command line, in nested values."""
-    if tuning is not None and not isinstance(tuning, Mapping):
-        raise ConfigError(f"tuning takes numbers by name, such as {{'layout.jitter': 1e-3}}, got {tuning!r}")
-    for name, value in (tuning or {}).items():
-        stage, _, number = str(name).partition(".")
-        if number not in TUNED.get(stage, ()):
-            known = sorted(f"{stage}.{number}" for stage, numbers in TUNED.items() for number in numbers)
-            raise ConfigError(f"tuning has no {name!r}: it takes {', '.join(known)}; other parameters are arguments")
-        set_value(values, str(name), value)

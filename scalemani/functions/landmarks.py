@@ -1,17 +1,22 @@
 """Landmarks and Z of points in memory: `select_landmarks` and `landmark_weights`."""
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.kernels.landmarks.diverse import Diversity
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.params import Parameters, set_tuned
 from scalemani.sources import points_in_memory
 from scalemani.validation import check_count, check_flag, check_magnitude, check_seed
+
+DIVERSITY = tuple(f"landmarks.{name}" for name in Diversity._fields)
 
 
 class Landmarks(NamedTuple):
@@ -32,6 +37,7 @@ def select_landmarks(
     *,
     sample_points: int = 100_000,
     snap: bool = True,
+    tuning: Mapping[str, Any] | None = None,
 ) -> Landmarks:
     """Select landmarks of points in memory, those of a run with the same seed; no two have equal coordinates.
 
@@ -41,11 +47,14 @@ def select_landmarks(
     n_landmarks : L, from 1 to N
     method : "random": uniformly without replacement; "spread": L + L/2 at random, less one of each closest pair;
         "kmeans" and "kmeans++": mini-batch k-means from random or k-means++ seeds, each centroid then replaced by the
-        nearest data point; "kmeans++ seeding": those seeds alone; "minmax": farthest first
+        nearest data point; "kmeans++ seeding": those seeds alone; "minmax": farthest first; "dpp": landmarks that
+        repel each other, an approximation of determinantal sampling; "dpp-exact": the fixed-size determinantal point
+        process itself, of up to 5,000 points
     random_state : seed; the same one gives the same landmarks. None draws one
     sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding" and "minmax"
-        choose; random and spread landmarks are drawn among all
+        choose; random, spread and determinantal landmarks are drawn among all
     snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
+    tuning : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5}
 
     Returns
     -------
@@ -61,7 +70,7 @@ def select_landmarks(
 
     References
     ----------
-    [LLL] 4.4
+    [LLL] 4.4; [DPP] 3.1 and 3.2 for determinantal sampling
 
     Examples
     --------
@@ -78,7 +87,19 @@ def select_landmarks(
     n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
-    return Landmarks(*selected_landmarks(table, Choice(n_selected, method, seed, n_sampled, check_flag(snap, "snap"))))
+    snapped, diversity = check_flag(snap, "snap"), _diversity(tuning)
+    selected = selected_landmarks(table, Choice(n_selected, method, seed, n_sampled, snapped, diversity))
+    return Landmarks(selected.points, selected.rows)
+
+
+def _diversity(tuning: Mapping[str, Any] | None) -> Diversity:
+    values: dict[str, Any] = {}
+    set_tuned(values, tuning)
+    unused = [name for name in tuning or {} if name not in DIVERSITY]
+    if unused:
+        raise ConfigError(f"tuning has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(DIVERSITY)}")
+    asked = Parameters().with_values(values).landmarks
+    return Diversity(asked.sigma, asked.update, asked.neighborhood, asked.geodesic)
 
 
 def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:

@@ -7,7 +7,7 @@ which of them act. The command line, the estimators and the functions in memory 
 from scalemani.params.by_stage import AffinitiesParams, LayoutParams
 from scalemani.params.defaults import LANDMARKS
 from scalemani.params.effects import Situation, acting
-from scalemani.params.parameters import TUNED, Parameters, names_of_parameters
+from scalemani.params.parameters import TUNED, Parameters, names_of_parameters, set_tuned
 from scalemani.params.parsing import parse_assignments, parse_value, set_value
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "names_of_parameters",
     "parse_assignments",
     "parse_value",
+    "set_tuned",
     "set_value",
 ]

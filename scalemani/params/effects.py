@@ -134,9 +134,13 @@ CONDITIONS = (
         "kmeans++",
         "kmeans++ seeding",
         "minmax",
+        "dpp",
         names=("landmarks.sample_points",),
         on="landmarks.method",
     ),
+    one_of("dpp", "dpp-exact", names=("landmarks.sigma",), on="landmarks.method"),
+    one_of("dpp", names=of_stage("landmarks", "update", "neighborhood"), on="landmarks.method"),
+    one_of("dpp-exact", names=("landmarks.geodesic",), on="landmarks.method"),
     one_of("kmeans", "kmeans++", names=("landmarks.snap",), on="landmarks.method"),
     one_of(
         "refine",

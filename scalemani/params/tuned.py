@@ -5,7 +5,7 @@ taking what is stored from anybody. Whoever changes a default raises the version
 `tests/params/test_tuned.py` holds the two together.
 """
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -74,9 +74,19 @@ class LandmarksTuning:
     """What one way to choose landmarks takes. `snap` puts each centroid of k-means at the data point nearest to it.
 
     Without, landmarks are the centroids themselves, which lie off the data.
+
+    Determinantal landmarks repel each other at the bandwidth `sigma`, in the unit of the points. None chooses it: the
+    kernels of as many random points add up to two at one of them. `dpp` lowers the probability of points near a
+    landmark by the `update` 1 - exp(-x^2 / 2 sigma^2), or by sin^2(x / tau), tau = sqrt(2) sigma, and that of the
+    `neighborhood` nearest points alone (None: all). `dpp-exact` takes the kernel of Euclidean distances, or of
+    `geodesic` ones: shortest paths over the graph of 10 neighbours.
     """
 
     snap: bool = True
+    sigma: Positive | None = None
+    update: Literal["gaussian", "sine"] = "gaussian"
+    neighborhood: Count | None = None
+    geodesic: bool = False
 
 
 @parameters()

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from scalemani.chunked.work import Dimensions
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import route
@@ -97,6 +98,8 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
             f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
             f"got {params.landmark_neighbors}"
         )
+    if params.landmarks.method == "dpp-exact":
+        refuse_large(n_points)
     if params.embedding.by_landmarks and params.n_components >= n_landmarks:
         raise ConfigError(
             f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "

@@ -12,12 +12,15 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
+from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, Diversity
+from scalemani.kernels.landmarks.repulsive import PROPOSED
 from scalemani.kernels.landmarks.selection import Choice, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
 
+COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
 COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
 
 
@@ -29,6 +32,8 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("landmarks", EACH_PROCESS, n_landmarks, features, dtype),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dtype),
     ]
+    if asked.method in ("dpp", "dpp-exact"):
+        return held + determinantal_memory(sizes)
     if asked.method in ("random", "spread"):
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
         held.append(Held("points drawn, as read and in the order drawn", EACH_PROCESS, n_drawn, features, dtype, 2))
@@ -51,6 +56,34 @@ def memory(sizes: Sizes) -> list[Held]:
     return held
 
 
+def determinantal_memory(sizes: Sizes) -> list[Held]:
+    """List the random points that sigma is chosen by, what the draw takes, and what its coverage is measured by."""
+    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+    n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
+    n_looked = min(n_points, COVERAGE_POINTS)
+    held = [
+        Held("random points, as read and in the order drawn", EACH_PROCESS, 2 * n_landmarks, features, dtype, 2),
+        Held("distances of random points", EACH_PROCESS, min(n_landmarks, SIGMA_QUERIES), n_landmarks, copies=3),
+        Held("a tile of points in float64", EACH_PROCESS, TILE_ROWS, features, "float64", 2),
+        Held("points whose coverage is measured", EACH_PROCESS, n_looked, features, dtype),
+        Held("points that fix the sketches, centred", EACH_PROCESS, min(MOST_SAMPLE_ROWS, n_landmarks), features),
+    ]
+    if asked.method == "dpp-exact":
+        return [
+            *held,
+            Held("points in float64", EACH_PROCESS, n_points, features, copies=2),
+            Held("kernel and its eigenvectors", EACH_PROCESS, n_points, n_points, copies=COPIES_OF_KERNEL),
+        ]
+    n_sampled = 0 if asked.neighborhood is None else min(n_points, max(asked.sample_points, n_landmarks))
+    return [
+        *held,
+        Held("bounds of probabilities", EACH_PROCESS, n_points),
+        Held("points proposed together", EACH_PROCESS, PROPOSED, features, dtype, 2),
+        Held("landmarks in the order drawn", EACH_PROCESS, n_landmarks, features, dtype),
+        Held("sample that neighbourhoods are measured in", EACH_PROCESS, n_sampled, features, dtype, 2),
+    ]
+
+
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the landmarks and their rows, or their anchors."""
     dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
@@ -70,19 +103,20 @@ def run(work: StageWork) -> dict[str, Any]:
     work.executor.progress.start(work.task.stage, 1)
     points, params, output = RowsOfStore(work.task), work.task.params, work.task.output
     asked = params.landmarks
-    choice = Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap)
-    landmarks, rows = selected_landmarks(points, choice)
-    certificates: dict[str, Any] = {"landmarks": len(landmarks)}
+    diversity = Diversity(asked.sigma, asked.update, asked.neighborhood, asked.geodesic)
+    choice = Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap, diversity)
+    landmarks, rows, found = selected_landmarks(points, choice)
+    certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if rows is None:
-        found = anchored(points, landmarks)
+        nearest = anchored(points, landmarks)
         anchors = {
-            StoredLandmarks.ANCHOR_ROWS: found.rows,
-            StoredLandmarks.ANCHOR_WEIGHTS: found.weights,
-            StoredLandmarks.REACH: np.array(found.reach),
+            StoredLandmarks.ANCHOR_ROWS: nearest.rows,
+            StoredLandmarks.ANCHOR_WEIGHTS: nearest.weights,
+            StoredLandmarks.REACH: np.array(nearest.reach),
         }
         output.write_whole(anchors, StoredLandmarks.ANCHORS_UNIT)
         output.write_whole({StoredLandmarks.POINTS: landmarks})
-        certificates["mean_distance_to_nearest_point"] = float(found.distances.mean())
+        certificates["mean_distance_to_nearest_point"] = float(nearest.distances.mean())
     else:
         output.write_whole({StoredLandmarks.ROWS: rows, StoredLandmarks.POINTS: landmarks})
     work.executor.progress.advance()

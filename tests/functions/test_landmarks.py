@@ -7,7 +7,8 @@ import zarr
 from scalemani.errors import ConfigError, DataError
 from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
 
-METHODS = ["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"]
+METHODS = ["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact"]
+OF_MANY_POINTS = METHODS[:-1]
 
 
 def drawn(n_points=500, n_columns=4, seed=0):
@@ -55,15 +56,15 @@ def test_centroids_are_left_off_the_data_where_that_is_asked_for(method):
 
 def test_spread_methods_cover_better_than_random():
     points = drawn(2000, 2)
-    radius = {method: coverage(points, select_landmarks(points, 50, method).points) for method in METHODS}
+    radius = {method: coverage(points, select_landmarks(points, 50, method).points) for method in OF_MANY_POINTS}
     assert radius["minmax"] < min(radius["random"], radius["kmeans"])
-    assert radius["kmeans++"] < radius["random"]
+    assert max(radius["kmeans++"], radius["dpp"]) < radius["random"]
 
 
 def test_kmeans_lowers_the_error_of_its_seeds():
     points = drawn(3000, 5)
     errors = {}
-    for method in METHODS:
+    for method in OF_MANY_POINTS:
         landmarks = select_landmarks(points, 40, method).points
         errors[method] = ((points[:, np.newaxis] - landmarks) ** 2).sum(axis=2).min(axis=1).mean()
     assert errors["kmeans"] < errors["random"]
@@ -154,3 +155,14 @@ def test_one_point_is_its_own_landmark():
     assert selected.indices.tolist() == [0]
     assert landmark_weights([[2.0, 3.0]], selected, 1).toarray().tolist() == [[1.0]]
     assert isinstance(selected, Landmarks)
+
+
+def test_determinantal_landmarks_take_their_numbers_by_tuning():
+    points = drawn()
+    near, far = (select_landmarks(points, 20, "dpp", tuning={"landmarks.sigma": sigma}) for sigma in (0.1, 1.0))
+    gaps = [np.sort(np.linalg.norm(some.points[:, None] - some.points, axis=2), axis=1)[:, 1] for some in (near, far)]
+    assert gaps[1].min() > gaps[0].min()
+    with pytest.raises(ConfigError, match=r"landmarks\.sigma must be > 0, got 0"):
+        select_landmarks(points, 20, "dpp", tuning={"landmarks.sigma": 0.0})
+    with pytest.raises(ConfigError, match=r"tuning has 'layout\.jitter', which is no number of landmarks"):
+        select_landmarks(points, 20, "dpp", tuning={"layout.jitter": 1e-3})

@@ -19,10 +19,17 @@ HELD = {
         },
     ),
     "components": (1, {"queries_per_component": 64, "most_queries": 8192, "least_bridge_weight": 1e-3}),
-    "landmarks": (1, {"snap": True}),
+    "landmarks": (
+        1, {"snap": True, "sigma": None, "update": "gaussian", "neighborhood": None, "geodesic": False}
+    ),
     "embedding": (3, {"float32_reaches": 4e-6}),
     "clustering": (2, {"settled": 1e-6, "most_passes": 100}),
     "layout": (1, {"jitter": 1e-4, "exact_up_to": 2000, "coarsest": 0.1, "least_strength": 1e-6}),
+}  # fmt: skip
+# Where half of the default is not allowed for.
+OTHERS = {
+    "sigma": 0.5, "update": "sine", "neighborhood": 7,
+    **dict.fromkeys(("few_candidates", "first_candidates", "later_candidates"), 3.0),
 }  # fmt: skip
 STAGES = {stage.name: stage for route in ROUTES.values() for stage in route}
 
@@ -43,9 +50,7 @@ def test_a_key_holds_a_tuned_number_only_where_it_was_set(stage):
     assert not set(TUNED[stage]) & set(Parameters().of_stage(stage))
     for name in TUNED[stage]:
         default = getattr(getattr(Parameters(), stage), name)
-        other = not default if isinstance(default, bool) else default / 2
+        other = OTHERS[name] if name in OTHERS else not default if isinstance(default, bool) else default / 2
         other = int(other) if type(default) is int else other
-        if name.endswith("candidates"):
-            other = 3.0
         changed = Parameters().with_values({stage: {name: other}})
         assert changed.of_stage(stage) == {**Parameters().of_stage(stage), name: other}

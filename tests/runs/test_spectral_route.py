@@ -74,7 +74,7 @@ def test_other_affinities_embed_too(roll, tmp_path, kind):
     assert finished.certificates["embedding"]["residual"] <= 1e-3
 
 
-@pytest.mark.parametrize("method", ["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"])
+@pytest.mark.parametrize("method", ["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax", "dpp"])
 def test_every_way_to_choose_landmarks_gives_distinct_points_of_the_data(roll, tmp_path, method):
     chosen = {"landmarks": {"n_landmarks": 100, "method": method, "sample_points": 1500}}
     finished = embedded(roll[:N_POINTS], tmp_path / "run", **chosen)

@@ -1,6 +1,7 @@
 """Landmarks by any method, among points in memory or in a store: the same ones for the same seed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import tiles
+from scalemani.kernels.landmarks.diverse import Diversity, determinantal_rows, repulsive_rows
 from scalemani.kernels.landmarks.minibatch import (
     MinibatchState,
     centroids_of,
@@ -39,6 +41,7 @@ class Choice(NamedTuple):
     sample_points : points that k-means takes in batches, and among which the methods choose that compare every
         candidate with every landmark
     snap : whether a centroid of k-means gives way to the data point nearest to it
+    diversity : of determinantal landmarks
     """
 
     n_landmarks: int
@@ -46,13 +49,18 @@ class Choice(NamedTuple):
     seed: int = 0
     sample_points: int = 100_000
     snap: bool = True
+    diversity: Diversity = Diversity()
 
 
 class Selected(NamedTuple):
-    """Landmarks (L, D), and their rows (L,) int64, ascending; None where they lie off the data."""
+    """Landmarks (L, D), and their rows (L,) int64, ascending; None where they lie off the data.
+
+    `certificates` say what a method measured on its way.
+    """
 
     points: np.ndarray
     rows: np.ndarray | None
+    certificates: Mapping[str, float] = MappingProxyType({})
 
 
 def selected_landmarks(points: PointsByRow, choice: Choice) -> Selected:
@@ -71,6 +79,8 @@ def selected_landmarks(points: PointsByRow, choice: Choice) -> Selected:
     ------
     DataError
         When the points, or their sample, have fewer than `n_landmarks` distinct rows.
+    ConfigError
+        For a sigma that cannot serve, and for more points than exact determinantal sampling takes.
     """
     return LANDMARK_METHODS[choice.method](points, choice)
 
@@ -123,6 +133,17 @@ def _kmeans_plus_plus(points: PointsByRow, choice: Choice) -> Selected:
     return _clustered(points, sample, rows[kmeans_plus_plus(sample, choice.n_landmarks, choice.seed)], choice)
 
 
+def _repulsive(points: PointsByRow, choice: Choice) -> Selected:
+    n_landmarks, seed, n_sampled = choice.n_landmarks, choice.seed, max(choice.sample_points, choice.n_landmarks)
+    found = repulsive_rows(points, n_landmarks, seed, choice.diversity, n_sampled)
+    return at_rows(points, found.rows)._replace(certificates=found.certificates)
+
+
+def _determinantal(points: PointsByRow, choice: Choice) -> Selected:
+    found = determinantal_rows(points, choice.n_landmarks, choice.seed, choice.diversity)
+    return at_rows(points, found.rows)._replace(certificates=found.certificates)
+
+
 def _sample(points: PointsByRow, choice: Choice) -> np.ndarray:
     return sample_rows(choice.seed, "landmarks/sample", len(points), max(choice.sample_points, choice.n_landmarks))
 
@@ -168,4 +189,6 @@ LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "kmeans++": _kmeans_plus_plus,
     "kmeans++ seeding": _seeds,
     "minmax": _minmax,
+    "dpp": _repulsive,
+    "dpp-exact": _determinantal,
 }

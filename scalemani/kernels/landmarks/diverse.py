@@ -1,0 +1,189 @@
+"""Determinantal landmarks, exact and approximate: sigma from the points, and one message where a sigma cannot serve."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.arrays.draws import generator, sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.determinantal import (
+    draw_k_dpp,
+    euclidean_kernel,
+    geodesic_kernel,
+    kernel_spectrum,
+    refuse_large,
+)
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.repulsive import Repulsion, draw_repulsive
+from scalemani.kernels.landmarks.uniform import random_landmarks
+from scalemani.kernels.rows.points_by_row import PointsByRow
+
+# The sum of the kernels of L random points at one of them. On rolls, lines, Gaussians and digits the mean distance to
+# the nearest landmark is then within three hundredths of the best over sigma, and more than a tenth of proposals is
+# taken.
+KERNELS_AT_A_POINT = 2.0
+SIGMA_QUERIES = 100  # points at which kernels are added up
+FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
+COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
+
+
+class Diversity(NamedTuple):
+    """What determinantal landmarks depend on beside their number.
+
+    Parameters
+    ----------
+    sigma : bandwidth of the kernel, in the unit of the points; None chooses it by `spacing_sigma`
+    update, neighborhood : of the approximation, as in `Repulsion`
+    geodesic : whether the exact kernel is of lengths of shortest paths, else of Euclidean distances
+    """
+
+    sigma: float | None = None
+    update: str = "gaussian"
+    neighborhood: int | None = None
+    geodesic: bool = False
+
+
+class DiverseRows(NamedTuple):
+    """Rows (L,) int64 in the order drawn, and what is known of how good they are."""
+
+    rows: np.ndarray
+    certificates: dict[str, float]
+
+
+def repulsive_rows(
+    points: PointsByRow, n_landmarks: int, seed: int, diversity: Diversity, sample_points: int
+) -> DiverseRows:
+    """Return landmarks by algorithm 2; a sigma that is left open is halved until its probabilities last.
+
+    Raises
+    ------
+    DataError
+        For fewer distinct points than landmarks, and points that are next to all repeated.
+    ConfigError
+        For a sigma at which the probabilities die out, or at which no landmark repels any point.
+    """
+    usual = spacing_sigma(points, n_landmarks, seed)
+    sigma = diversity.sigma or usual
+    while True:
+        repulsion = Repulsion(sigma, diversity.update, diversity.neighborhood, sample_points)
+        draw = draw_repulsive(points, n_landmarks, repulsion, seed)
+        if len(draw.rows) == n_landmarks:
+            break
+        if not draw.repelled:
+            raise DataError(
+                f"only {len(draw.rows)} of {n_landmarks} landmarks with coordinates of their own were found among "
+                f"{draw.n_proposed} random points: most are repeated; drop repeated rows, or give more sample_points"
+            )
+        if diversity.sigma is not None:
+            raise ConfigError(
+                f"sigma={sigma:g} is too large for these points: the probabilities of determinantal sampling die out "
+                f"after {len(draw.rows)} of {n_landmarks} landmarks; sigma={min(usual, sigma / 2):.3g} would do"
+            )
+        sigma /= 2
+    if diversity.sigma is not None and not draw.repelled:
+        _refuse_small(sigma, usual, n_landmarks)
+    taken = n_landmarks / draw.n_proposed
+    return DiverseRows(draw.rows, {"sigma": sigma, "acceptance": taken} | coverage(points, draw.rows, seed))
+
+
+def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversity: Diversity) -> DiverseRows:
+    """Return landmarks by the exact k-DPP; a sigma that is left open is halved until the kernel has the rank.
+
+    Raises
+    ------
+    DataError
+        For fewer distinct points than landmarks.
+    ConfigError
+        For too many points, a sigma at which the kernel has too low a rank, or at which it is the identity.
+    """
+    refuse_large(len(points))
+    usual = spacing_sigma(points, n_landmarks, seed)
+    table = read_rows(points, np.arange(len(points)))
+    make, sigma = geodesic_kernel if diversity.geodesic else euclidean_kernel, diversity.sigma or usual
+    while True:
+        kernel = make(table, sigma)
+        with threadpool_limits(1, user_api="blas"):  # the last bits of eigenvectors decide which rows are drawn
+            spectrum = kernel_spectrum(kernel)
+        if len(spectrum.values) >= n_landmarks:
+            break
+        if diversity.sigma is not None:
+            raise ConfigError(
+                f"sigma={sigma:g} is too large for these points: their kernel has rank {len(spectrum.values)} in "
+                f"double precision, for {n_landmarks} landmarks; sigma={min(usual, sigma / 2):.3g} would do"
+            )
+        sigma /= 2
+    # Equal points have the kernel one at any sigma.
+    if diversity.sigma is not None and not np.any((kernel > np.finfo(np.float64).eps) & (kernel < 1.0)):
+        _refuse_small(sigma, usual, n_landmarks)
+    with threadpool_limits(1, user_api="blas"):
+        rows = draw_k_dpp(spectrum, n_landmarks, generator(seed, "landmarks/dpp-exact"))
+    return DiverseRows(rows, {"sigma": sigma, "rank": float(len(spectrum.values))} | coverage(points, rows, seed))
+
+
+def _refuse_small(sigma: float, usual: float, n_landmarks: int) -> None:
+    if n_landmarks > 1 and sigma < usual / FAR_TOO_SMALL:
+        raise ConfigError(
+            f"sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks come as "
+            f"with method 'random'; sigma={usual:.3g} would do"
+        )
+
+
+def spacing_sigma(points: PointsByRow, n_landmarks: int, seed: int) -> float:
+    """Return the sigma at which Gaussian kernels of L random points add up to two at one of them, its own left out.
+
+    Few points cannot add up to that: the sum is then half of what it is at most, (L - 1) / 2.
+
+    Parameters
+    ----------
+    points : N points, of which L with distinct coordinates are read
+    n_landmarks : L
+    seed : of the random points
+
+    Raises
+    ------
+    DataError
+        For fewer distinct points than landmarks.
+    """
+    rows = random_landmarks(len(points), n_landmarks, seed, points.__getitem__, "sigma")
+    if n_landmarks == 1:
+        return 1.0  # a single landmark repels none that follows
+    some = points[rows]
+    queries = some[np.linspace(0, len(rows) - 1, min(len(rows), SIGMA_QUERIES)).astype(np.int64)]
+    starts = range(0, len(rows), TILE_ROWS)
+    squares = np.concatenate([cdist(queries, some[start : start + TILE_ROWS], "sqeuclidean") for start in starts], 1)
+    unit = float(np.sqrt(squares.max()))
+    squares /= unit**2
+    wanted = 1.0 + min(KERNELS_AT_A_POINT, 0.5 * (n_landmarks - 1))
+    low, high = np.log(np.finfo(np.float64).eps), np.log(1.0 / np.finfo(np.float64).eps)
+    while high - low > 1e-6:
+        middle = 0.5 * (low + high)
+        above = np.exp(-0.5 * squares * np.exp(-2 * middle)).sum(axis=1).mean() > wanted
+        low, high = (low, middle) if above else (middle, high)
+    return float(unit * np.exp(low))
+
+
+def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, float]:
+    """Return the mean and the largest distance of random points to their nearest landmark, in the unit of the points.
+
+    Parameters
+    ----------
+    points : N points, of which 10,000 are looked at, or all
+    rows : (L,) int64, of the landmarks
+    seed : of the points looked at
+    """
+    prepared = prepare_landmarks(read_rows(points, np.sort(rows)))
+    looked = sample_rows(seed, "landmarks/coverage", len(points), COVERAGE_POINTS)
+    tiles = [points[looked[start : start + TILE_ROWS]] for start in range(0, len(looked), TILE_ROWS)]
+    distances = np.sqrt(np.concatenate([nearest_landmarks(tile, prepared, 1)[1][:, 0] for tile in tiles]))
+    return {
+        "mean_distance_to_nearest_landmark": float(distances.mean()),
+        "largest_distance_to_nearest_landmark": float(distances.max()),
+    }
+
+
+def read_rows(points: PointsByRow, rows: np.ndarray) -> Any:
+    """Return the points (m, D) at rows (m,), at least one, which are read tile by tile."""
+    return np.concatenate([points[rows[start : start + TILE_ROWS]] for start in range(0, len(rows), TILE_ROWS)])
