@@ -1,7 +1,18 @@
 """How many cells, candidates and list entries a search looks at."""
 
+import numpy as np
+
 from scalemani.chunked.work import Dimensions
 from scalemani.params import Parameters
+
+COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
+FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
+
+
+def n_compared(dimensions: Dimensions) -> int:
+    """Return on how many points the recall of an exact search is measured: all of few ones."""
+    affordable = int(COMPARED_NUMBERS / (dimensions.n_points * dimensions.n_features))
+    return min(dimensions.n_points, int(np.clip(affordable, FEWEST_COMPARED, MOST_COMPARED)))
 
 
 def n_probes(dimensions: Dimensions, params: Parameters) -> int:

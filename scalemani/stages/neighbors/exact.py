@@ -1,15 +1,21 @@
-"""Neighbours by looking at every point: of a block, and of the sampled queries by which the recall is measured."""
+"""Neighbours by looking at every point: of a block, and of the sampled queries by which the recall is measured.
+
+The recall of the exact search itself is measured by plain distances, which share no code with it.
+"""
 
 import functools
+from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.neighbors.counts import n_compared
 from scalemani.stages.neighbors.lists import no_known, round_arrays
 
 
@@ -70,3 +76,32 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
 def sampled_queries(task: StageTask) -> SketchedRows:
     """Return the sampled queries. They lie in all blocks: gathered for every block, each would be read each time."""
     return sketched_rows(task, StoredNeighbors(task.output).query_rows.read_once())
+
+
+class StoredLists(NamedTuple):
+    """Points (m, D) at work rows (m,), and the neighbours (m, k) that the first round has stored for them."""
+
+    points: np.ndarray
+    rows: np.ndarray
+    lists: np.ndarray
+
+
+def compared_recall(work: StageWork) -> float:
+    """Return the share of the true neighbours of a random sample of points that the exact search has stored."""
+    whole = work.fold_blocks(compared_with_block, merged, "recall")
+    return recall_of(whole, stored_lists(work.task).lists)
+
+
+def compared_with_block(task: StageTask, block: int) -> Comparison:
+    """Compare the stored lists of the sample with a block of points."""
+    start, _ = task.dimensions.rows(block)
+    sample = task.once(stored_lists)
+    points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
+    return compared(sample.points, sample.rows, sample.lists, points, start)
+
+
+def stored_lists(task: StageTask) -> StoredLists:
+    """Return the sample by which an exact search is judged."""
+    rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, n_compared(task.dimensions))
+    points = StoredWorkPoints(task.inputs["work_points"]).points.gather(rows)
+    return StoredLists(points, rows, StoredNeighbors(task.output).indices(round_step(0)).gather(rows))

@@ -3,7 +3,8 @@
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, MAPPED, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
-from scalemani.stages.neighbors.counts import n_candidates, n_listed
+from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
+from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
 BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
@@ -31,6 +32,8 @@ def exact_held(sizes: Sizes) -> list[Held]:
         Held("points of a block and of the one it is compared with", EACH_TASK, rows, features, dtype, 2),
         Held("block that points are in while they are gathered", EACH_TASK, rows, features, dtype),
         Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
+        Held("sampled queries", EACH_PROCESS, n_compared(dimensions), features, dtype, step="recall"),
+        Held("tiles that are compared", EACH_TASK, QUERIES_AT_ONCE + ROWS_AT_ONCE, features, "float64", step="recall"),
     ]
 
 

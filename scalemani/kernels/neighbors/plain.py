@@ -1,0 +1,79 @@
+"""Neighbours compared by plain distances: no sketches, no limits, no code of the searches that are to be judged."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from scalemani.kernels.arrays.tiles import slices
+
+QUERIES_AT_ONCE, ROWS_AT_ONCE = 64, 256
+ROUNDING = 1e-9  # of a squared distance in float64: neighbours closer than this tie
+
+
+class Comparison(NamedTuple):
+    """What a part of the points says of lists of neighbours.
+
+    `nearest` (m, k) float64: squared distances of the m queries to the nearest points of the part but themselves, in no
+    order, inf where it has fewer; `listed` (m, k): those to the neighbours listed, inf where they are in other parts.
+    """
+
+    nearest: np.ndarray
+    listed: np.ndarray
+
+
+def compared(
+    queries: np.ndarray, rows: np.ndarray, lists: np.ndarray, points: np.ndarray, first_row: int
+) -> Comparison:
+    """Compare lists of neighbours with all points of a part.
+
+    Parameters
+    ----------
+    queries : (m, D) real
+    rows : (m,) int64, their rows among all points
+    lists : (m, k) integer rows, the neighbours that are listed for them
+    points : (n, D) real, the points of the part
+    first_row : row of the first of these among all points
+
+    Returns
+    -------
+    Comparison, computed in float64
+    """
+    width = lists.shape[1]
+    nearest, listed = np.full(lists.shape, np.inf), np.full(lists.shape, np.inf)
+    for tile in slices(len(points), ROWS_AT_ONCE):
+        others = points[tile].astype(np.float64)
+        numbers = first_row + tile.start + np.arange(len(others))
+        for part in slices(len(queries), QUERIES_AT_ONCE):
+            away = cdist(queries[part].astype(np.float64), others, "sqeuclidean")
+            away[rows[part][:, np.newaxis] == numbers] = np.inf
+            both = np.hstack([nearest[part], away])
+            nearest[part] = np.partition(both, width - 1, axis=1)[:, :width]
+            places = lists[part].astype(np.int64) - numbers[0]
+            inside = (places >= 0) & (places < len(others))
+            own = np.take_along_axis(away, np.where(inside, places, 0), axis=1)
+            listed[part] = np.where(inside, own, listed[part])
+    return Comparison(nearest, listed)
+
+
+def merged(one: Comparison, other: Comparison) -> Comparison:
+    """Return what two parts of the points say together."""
+    width = one.nearest.shape[1]
+    nearest = np.partition(np.hstack([one.nearest, other.nearest]), width - 1, axis=1)[:, :width]
+    return Comparison(nearest, np.minimum(one.listed, other.listed))
+
+
+def recall_of(whole: Comparison, lists: np.ndarray) -> float:
+    """Return the share of listed neighbours that are no farther than the true k-th: in [0, 1].
+
+    Parameters
+    ----------
+    whole : what all points say
+    lists : (m, k) integer rows; a row that a list repeats, the query's own and -1 count as not found
+    """
+    ordered = np.argsort(lists, axis=1, kind="stable")
+    sorted_lists = np.take_along_axis(lists, ordered, axis=1)
+    repeated = np.zeros(lists.shape, bool)
+    np.put_along_axis(repeated, ordered, np.diff(sorted_lists, axis=1, prepend=sorted_lists[:, :1] - 1) == 0, axis=1)
+    reached = whole.nearest.max(axis=1, keepdims=True) * (1 + ROUNDING)
+    return float(np.mean((whole.listed <= reached) & ~repeated & np.isfinite(whole.listed)))

@@ -1,0 +1,39 @@
+"""Lists of neighbours compared with all points, by loops."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from scalemani.kernels.neighbors.plain import compared, merged, recall_of
+
+K = 5
+
+
+def true_lists(points):
+    away = ((points[:, np.newaxis].astype(float) - points) ** 2).sum(axis=2)
+    np.fill_diagonal(away, np.inf)
+    return np.argsort(away, axis=1, kind="stable")[:, :K].astype(np.int32)
+
+
+def recall_by_parts(points, lists, rows, size):
+    starts = range(0, len(points), size)
+    parts = (compared(points[rows], rows, lists[rows], points[start : start + size], start) for start in starts)
+    return recall_of(functools.reduce(merged, parts), lists[rows])
+
+
+@pytest.mark.parametrize("size", [1, 3, 100, 700])
+@pytest.mark.parametrize("dtype", ["uint8", "float32", "float64"])
+def test_true_lists_have_a_recall_of_one_for_any_parts(size, dtype):
+    points = np.random.default_rng(0).integers(0, 20, (700, 3)).astype(dtype)  # with ties and duplicates
+    assert recall_by_parts(points, true_lists(points), np.arange(0, 700, 7), size) == 1.0
+
+
+def test_every_wrong_entry_counts():
+    points = np.random.default_rng(1).normal(size=(300, 4))
+    lists, rows = true_lists(points), np.arange(300)
+    farthest = np.argmax(((points[:, np.newaxis] - points) ** 2).sum(axis=2), axis=1)
+    for number, wrong in enumerate([farthest, rows, lists[:, 0], np.full(300, -1)]):
+        damaged = lists.copy()
+        damaged[: 30 * (number + 1), 2] = wrong[: 30 * (number + 1)]
+        assert recall_by_parts(points, damaged, rows, 128) == pytest.approx(1 - 30 * (number + 1) / (300 * K))
