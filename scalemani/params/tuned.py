@@ -3,6 +3,10 @@
 A stage's key holds a tuned number only where it differs from the default here, so that a number can be added without
 taking what is stored from anybody. Whoever changes a default raises the version of the stage in `scalemani.routes`:
 `tests/params/test_tuned.py` holds the two together.
+
+Numbers that only follow from the arithmetic of a kernel (where a step stops being halved, when a sum counts as zero)
+stay constants beside it. Who changes one changes code, which the version of the stage tells as well:
+`tests/params/test_constants.py` holds these to it. New points are never stored, so no key needs theirs.
 """
 
 from typing import Annotated, Literal

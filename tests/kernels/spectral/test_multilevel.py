@@ -1,0 +1,55 @@
+"""Transfers between graphs, against the matrix P that they stand for."""
+
+import numpy as np
+import pytest
+
+from scalemani.kernels.spectral.multilevel import Transfer
+
+N_NODES, N_COARSE = 300, 70
+
+
+@pytest.fixture
+def aggregates():
+    """Return labels of all coarse nodes, and degrees of both graphs: those of a coarse node are its members' sum."""
+    rng = np.random.default_rng(3)
+    labels = rng.permutation(np.concatenate([np.arange(N_COARSE), rng.integers(0, N_COARSE, N_NODES - N_COARSE)]))
+    degrees = rng.uniform(0.5, 2.0, N_NODES)
+    return labels.astype(np.int32), degrees, np.bincount(labels, degrees)
+
+
+def prolongation(labels, degrees, coarse_degrees):
+    """Return P = D^1/2 Q D_c^-1/2 as a dense matrix (N, C)."""
+    members = (labels[:, np.newaxis] == np.arange(len(coarse_degrees))).astype(float)
+    return np.sqrt(degrees)[:, np.newaxis] * members / np.sqrt(coarse_degrees)
+
+
+def test_columns_of_p_are_orthonormal(aggregates):
+    matrix = prolongation(*aggregates)
+    np.testing.assert_allclose(matrix.T @ matrix, np.eye(N_COARSE), atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_vectors_are_carried_by_p_and_by_its_transpose(aggregates, dtype):
+    matrix, transfer = prolongation(*aggregates), Transfer(*aggregates)
+    rng = np.random.default_rng(4)
+    fine, coarse = rng.normal(size=(N_NODES, 3)).astype(dtype), rng.normal(size=(N_COARSE, 3)).astype(dtype)
+    np.testing.assert_allclose(transfer.restricted(fine), matrix.T @ fine, rtol=1e-5, atol=1e-5)
+    out = np.empty((N_NODES, 3), dtype)
+    transfer.prolong(coarse, out)
+    np.testing.assert_allclose(out, matrix @ coarse, rtol=1e-5, atol=1e-6)
+
+
+def test_a_smoothed_right_side_is_added_and_may_be_written_over(aggregates):
+    matrix, transfer = prolongation(*aggregates), Transfer(*aggregates)
+    rng = np.random.default_rng(5)
+    right, coarse, smoothing = rng.normal(size=(N_NODES, 2)), rng.normal(size=(N_COARSE, 2)), rng.uniform(size=N_NODES)
+    expected = smoothing[:, np.newaxis] * right + matrix @ coarse
+    transfer.prolong_beside(coarse, smoothing, right, right)
+    np.testing.assert_allclose(right, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_what_is_carried_up_comes_back(aggregates):
+    transfer, coarse = Transfer(*aggregates), np.random.default_rng(6).normal(size=(N_COARSE, 2))
+    out = np.empty((N_NODES, 2))
+    transfer.prolong(coarse, out)
+    np.testing.assert_allclose(transfer.restricted(out), coarse, rtol=1e-5, atol=1e-5)

@@ -1,0 +1,69 @@
+"""New points as a source: read in parts as in one, refused before anything is placed, and accounted for."""
+
+import numpy as np
+import pytest
+
+from scalemani.errors import DataError, ScalemaniWarning, ShortfallWarning
+from scalemani.new_points import NewPoints
+from scalemani.new_points.account import Placed
+from scalemani.new_points.reach import Reach
+from scalemani.sources import open_points
+
+
+class Doubling:
+    """A finished embedding that doubles the first column; of each call, one point does not arrive."""
+
+    shape = (3, 1)
+    reach = Reach(np.zeros(3), 10.0)
+
+    def place(self, points):
+        return Placed(2.0 * points[:, :1].astype(np.float64), len(points), max(len(points) - 1, 0), 0.5 * len(points))
+
+
+def points_of(n_points):
+    return np.random.default_rng(0).normal(size=(n_points, 3)).astype(np.float32)
+
+
+def test_parts_give_what_the_whole_gives():
+    points = points_of(50)
+    new = NewPoints(Doubling(), open_points(points))
+    assert new.shape == (50, 1)
+    parts = [new.read(start, stop) for start, stop in ((0, 7), (7, 49), (49, 50))]
+    np.testing.assert_array_equal(np.concatenate(parts), new.read_all())
+    np.testing.assert_array_equal(new.read_all(), 2.0 * points[:, :1])
+
+
+def test_no_points_have_no_coordinates_and_nothing_to_say():
+    new = NewPoints(Doubling(), open_points(np.empty((0, 3))))
+    assert new.read_all().shape == (0, 1)
+    assert new.account.certificates == {}
+    assert new.account.warnings == []
+
+
+def test_other_columns_are_refused_before_a_row_is_read():
+    with pytest.raises(DataError, match=r"4 features.* 3 features: give points with the same columns"):
+        NewPoints(Doubling(), open_points(np.zeros((5, 4))))
+
+
+def test_a_value_that_is_not_finite_is_named_by_its_row_in_the_whole(tmp_path):
+    points = points_of(20)
+    points[13, 2] = np.nan
+    np.save(tmp_path / "points.npy", points)
+    new = NewPoints(Doubling(), open_points(tmp_path / "points.npy"))
+    new.read(0, 13)
+    with pytest.raises(DataError, match="row 13, column 2"):
+        new.read(10, 20)
+
+
+def test_the_account_adds_up_what_every_read_placed():
+    points = points_of(30)
+    points[21] = 500.0
+    new = NewPoints(Doubling(), open_points(points))
+    new.read(0, 20)
+    new.read(20, 30)
+    assert new.account.certificates == {"arrived": 28 / 30, "mean_fall": 0.5}
+    (far, far_kind), (moving, moving_kind) = new.account.warnings
+    assert far.startswith("1 of 30 new points lie more than 2 times")
+    assert "first rows 21" in far
+    assert moving.startswith("2 of 30 new points were still moving")
+    assert (far_kind, moving_kind) == (ScalemaniWarning, ShortfallWarning)
