@@ -1,0 +1,95 @@
+import numpy as np
+import pytest
+
+from scalemani.kernels.landmarks.geometry import (
+    ASSIGNED,
+    bhattacharyya_distances,
+    bhattacharyya_neighbors,
+    local_geometry,
+)
+
+
+def drawn(n_points=3000, n_columns=3, seed=0):
+    return np.random.default_rng(seed).normal(size=(n_points, n_columns))
+
+
+def oracle_rows(points, landmarks, neighborhood):
+    """Return the points around each landmark: its nearest, of those that have it among their nearest few."""
+    distances = np.linalg.norm(points[:, np.newaxis] - landmarks, axis=2)
+    assigned = np.argsort(np.argsort(distances, axis=1), axis=1) < ASSIGNED
+    for landmark in range(len(landmarks)):
+        own = np.flatnonzero(assigned[:, landmark])
+        yield own[np.argsort(distances[own, landmark], kind="stable")[:neighborhood]]
+
+
+@pytest.mark.parametrize("neighborhood", [7, 60, 5000])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_covariances_are_those_of_the_points_around_each_landmark(neighborhood, offset):
+    points = drawn() + offset
+    landmarks = points[::150]
+    full = local_geometry(points, landmarks, neighborhood)
+    diagonal = local_geometry(points, landmarks, neighborhood, diagonal=True)
+    for landmark, rows in enumerate(oracle_rows(points, landmarks, neighborhood)):
+        expected = np.cov(points[rows].T - landmarks[landmark][:, np.newaxis], bias=True)
+        np.testing.assert_allclose(full.covariances[landmark], expected, atol=1e-9 * np.trace(expected))
+        np.testing.assert_allclose(diagonal.covariances[landmark], np.diag(expected), atol=1e-9 * np.trace(expected))
+        assert full.counts[landmark] == len(rows)
+    assert not full.regularized.any()
+
+
+def test_fewer_points_than_dimensions_are_regularised_and_said_so():
+    points = drawn(400, 10)
+    found = local_geometry(points, points[:20], 5)
+    assert found.regularized.all()
+    values = np.linalg.eigvalsh(found.covariances)
+    np.testing.assert_allclose(values[:, 0], 1e-3 * (values.sum(axis=1) / 10) / 1.001, rtol=1e-6)
+
+
+def test_covariances_of_repeated_points_can_be_inverted():
+    points = np.repeat(drawn(6), 100, axis=0)
+    for diagonal in (False, True):
+        found = local_geometry(points, points[::100], 50, diagonal)
+        assert found.regularized.all()
+        distances = bhattacharyya_distances(points[::100], found.covariances, np.arange(6))
+        assert np.all(np.isfinite(distances))
+
+
+def test_distances_are_those_of_overlaps_of_gaussians():
+    """The Bhattacharyya distance is minus the logarithm of the integral of sqrt(p q)."""
+    landmarks, deviations = np.array([[0.0], [1.3]]), np.array([0.7, 1.9])
+    line = np.linspace(-30, 30, 200_001)
+    densities = [
+        np.exp(-((line - place) ** 2) / (2 * deviation**2)) / (deviation * np.sqrt(2 * np.pi))
+        for place, deviation in zip(landmarks[:, 0], deviations, strict=True)
+    ]
+    expected = -np.log(np.trapezoid(np.sqrt(densities[0] * densities[1]), line))
+    for covariances in (deviations[:, np.newaxis] ** 2, deviations[:, np.newaxis, np.newaxis] ** 2):
+        found = bhattacharyya_distances(landmarks, covariances, np.arange(2))
+        np.testing.assert_allclose(found, [[0, expected], [expected, 0]], rtol=1e-9)
+
+
+def test_diagonal_and_full_covariances_agree_and_distances_follow_no_axes():
+    draws = np.random.default_rng(1)
+    landmarks, variances = draws.normal(size=(9, 4)), draws.random(size=(9, 4)) + 0.1
+    full = np.stack([np.diag(row) for row in variances])
+    expected = bhattacharyya_distances(landmarks, variances, np.arange(9))
+    np.testing.assert_allclose(bhattacharyya_distances(landmarks, full, np.arange(9)), expected, rtol=1e-10)
+    turn = np.linalg.qr(draws.normal(size=(4, 4)))[0]
+    turned = bhattacharyya_distances(landmarks @ turn, turn.T @ full @ turn, np.arange(9))
+    np.testing.assert_allclose(turned, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_neighbours_stay_on_their_sheet():
+    """Landmarks on two sheets are nearer across than along; their Gaussians are flat and far apart."""
+    draws = np.random.default_rng(2)
+    sheets = draws.random(size=(8000, 3)) * [10, 10, 0.01]
+    sheets[4000:, 2] += 0.8
+    rows = np.concatenate([draws.choice(4000, 60, replace=False), 4000 + draws.choice(4000, 60, replace=False)])
+    landmarks = sheets[rows]
+    found = local_geometry(sheets, landmarks, 40)
+    neighbors = bhattacharyya_neighbors(landmarks, found.covariances, 4)
+    nearest = np.argsort(np.linalg.norm(landmarks[:, np.newaxis] - landmarks, axis=2), axis=1)[:, 1:5]
+    side = np.arange(120) // 60
+    assert np.mean(side[neighbors] == side[:, np.newaxis]) > 0.98
+    assert np.mean(side[nearest] == side[:, np.newaxis]) < 0.8
+    assert not np.any(neighbors == np.arange(120)[:, np.newaxis])
