@@ -147,6 +147,7 @@ def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = Fa
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr."""
     from scalemani.cli.summaries import certificate_text
     from scalemani.export import export as export_rows
+    from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
     from scalemani.new_points import NewPoints, read_placement
     from scalemani.runs.opened import open_run
     from scalemani.sources import open_points
@@ -155,6 +156,9 @@ def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = Fa
     placed = NewPoints(read_placement(open_run(run)), open_points(new_points))
     export_rows(placed, out)
     account = placed.account
+    if account.placement.metric != EUCLIDEAN:
+        geometry = METRICS[account.placement.metric].geometry
+        typer.echo(f"new points are compared as those of the run are: {account.placement.metric}, {geometry}")
     for message, _ in account.warnings:
         typer.echo(message, err=True)
     if account.certificates:

@@ -25,6 +25,13 @@ Method = Annotated[
     str,
     typer.Option(help=", ".join(ROUTES)),
 ]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="euclidean (default), cosine, correlation or hellinger: how points are compared; the same as --set "
+        "points.metric=METRIC"
+    ),
+]
 Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
@@ -71,6 +78,7 @@ class Options:
     points: Points
     run: RunFolder
     method: Method = "laplacian-eigenmaps"
+    metric: Metric = None
     config: Config = None
     assignments: Assignments = None
     scheduler: Scheduler = "threads"
@@ -94,6 +102,8 @@ class Options:
             except ConfigError as error:
                 raise ConfigError(f"configuration {self.config}: {error}") from error
         params = params.with_values(parse_assignments(self.assignments or []))
+        if self.metric is not None:
+            params = params.with_values({"points": {"metric": self.metric}})
         route(self.method, params.embedding.solver)  # refuses an unknown method before anything is read
         return params
 

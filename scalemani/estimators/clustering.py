@@ -68,6 +68,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         landmark_neighbors: int | None = None,
         affinity: str = "entropic",
         sigma: float | None = None,
+        metric: str = "euclidean",
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",

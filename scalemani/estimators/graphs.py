@@ -23,7 +23,7 @@ class KnnGraph:
     """A k-nearest-neighbour graph, rows and neighbours numbered as the points came.
 
     indices : (N, k) int64, neighbours of each point, itself excluded
-    distances : (N, k) float32 (float64 for float64 points), Euclidean, ascending
+    distances : (N, k) float32 (float64 for float64 points), ascending, in the metric asked for
     recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
     Arrays are NumPy for points in memory and zarr for points on disk or in Dask.
     """
@@ -40,6 +40,7 @@ def knn_graph(
     recall: float = 0.95,
     random_state: Any = 0,
     *,
+    metric: str = "euclidean",
     n_probes: int | None = None,
     max_rounds: int = 6,
     sampled_queries: int = 1000,
@@ -66,6 +67,10 @@ def knn_graph(
         The measured share of true neighbours at which refinement stops.
     random_state : int, generator or None, default 0
         Seed of every random draw; the same seed gives the same graph on any machine layout.
+    metric : {"euclidean", "cosine", "correlation", "hellinger"}
+        What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, or the Hellinger
+        distance of rows of counts, from 0 to 1. float64 rows are compared in float64, near duplicates too, all others
+        as rows of float32.
     n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
         As in `LaplacianEigenmaps`.
     scheduler : None, "processes", a Dask client, or the address of a scheduler

@@ -35,6 +35,9 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         neighbour as each point's sigma.
     affinity_solver, affinity_order, affinity_tolerance : str, str, float
         Of entropic affinities, as in `scalemani.entropic_affinities`.
+    metric : {"euclidean", "cosine", "correlation", "hellinger"}
+        How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
+        or as square roots of their frequencies (hellinger), new points too; landmarks and `sigma` are in that geometry.
     neighbors_method : {"auto", "exact", "pynndescent", "partition"}
         How the graph is built.
     recall, max_rounds, sampled_queries : float, int, int
@@ -101,6 +104,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         landmark_neighbors: int | None = None,
         affinity: str = "entropic",
         sigma: float | None = None,
+        metric: str = "euclidean",
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",

@@ -12,6 +12,7 @@ from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.params import Parameters, set_tuned
 from scalemani.sources import points_in_memory
 from scalemani.validation import check_count, check_flag, check_magnitude, check_seed
@@ -22,14 +23,16 @@ DIVERSITY = tuple(f"landmarks.{name}" for name in Diversity._fields)
 class Landmarks(NamedTuple):
     """Landmarks (L, D) in the dtype of the points, and their rows (L,) int64.
 
-    Off the data they are float64, and `indices` is None.
+    Off the data they are float64, and `indices` is None. `points` lie where `metric` maps rows, as at unit length
+    under cosine.
     """
 
     points: np.ndarray
     indices: np.ndarray | None
+    metric: str = EUCLIDEAN
 
 
-def select_landmarks(
+def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmarks
     points: Any,
     n_landmarks: int,
     method: str = "random",
@@ -38,6 +41,7 @@ def select_landmarks(
     sample_points: int = 100_000,
     snap: bool = True,
     tuning: Mapping[str, Any] | None = None,
+    metric: str = EUCLIDEAN,
 ) -> Landmarks:
     """Select landmarks of points in memory, those of a run with the same seed; no two have equal coordinates.
 
@@ -53,6 +57,7 @@ def select_landmarks(
     random_state : seed; the same one gives the same landmarks. None draws one
     sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding" and "minmax"
         choose; random, spread and determinantal landmarks are drawn among all
+    metric : "euclidean", "cosine", "correlation" or "hellinger", as in `LaplacianEigenmaps`: landmarks are mapped rows
     snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
     tuning : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5}
 
@@ -63,7 +68,7 @@ def select_landmarks(
     Raises
     ------
     ConfigError
-        For an unknown method, and `n_landmarks`, `random_state`, `sample_points` or `snap` out of range.
+        For an unknown method or metric, and `n_landmarks`, `random_state`, `sample_points` or `snap` out of range.
     DataError
         For points that cannot be used (see `scalemani.validation.check_points`), points that are all equal, and fewer
         distinct points than landmarks.
@@ -82,14 +87,14 @@ def select_landmarks(
     if not isinstance(method, str) or method not in LANDMARK_METHODS:
         raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
     seed = check_seed(random_state)
-    table = points_in_memory(points)
+    table = points_in_memory(points, metric=checked_metric(metric))
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(table), "the number of points")
     n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
     snapped, diversity = check_flag(snap, "snap"), _diversity(tuning)
     selected = selected_landmarks(table, Choice(n_selected, method, seed, n_sampled, snapped, diversity))
-    return Landmarks(selected.points, selected.rows)
+    return Landmarks(selected.points, selected.rows, metric)
 
 
 def _diversity(tuning: Mapping[str, Any] | None) -> Diversity:
@@ -109,7 +114,8 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     ----------
     points : (N, D) array-like of real numbers, the data or new points, or whatever else `open_points` takes: they are
         read whole
-    landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`
+    landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`, whose metric then maps the
+        points too
     n_neighbors : K_Z, landmarks per point, from 1 to L
 
     Returns
@@ -134,8 +140,9 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     >>> landmark_weights(np.array([[0.25]]), np.array([[0.0], [1.0]]), n_neighbors=2).toarray().round(3)
     array([[0.75, 0.25]])
     """
-    table = points_in_memory(points)
-    selected = points_in_memory(landmarks.points if isinstance(landmarks, Landmarks) else landmarks, "landmarks")
+    given = landmarks if isinstance(landmarks, Landmarks) else Landmarks(landmarks, None)
+    table = points_in_memory(points, metric=given.metric)
+    selected = points_in_memory(given.points, "landmarks")
     if table.shape[1] != selected.shape[1]:
         raise DataError(f"points have {table.shape[1]} columns, landmarks {selected.shape[1]}; they must have the same")
     n_used = check_count(n_neighbors, "n_neighbors", 1, len(selected), "the number of landmarks")
@@ -151,6 +158,11 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     weights.eliminate_zeros()
     weights.sort_indices()
     return weights
+
+
+def checked_metric(metric: str) -> str:
+    """Return the name of a metric, checked as that of a run is."""
+    return Parameters().with_values({"points": {"metric": metric}}).points.metric
 
 
 def _check_distinct(landmarks: np.ndarray) -> None:

@@ -7,7 +7,7 @@ from scalemani.new_points.account import Account, Placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_landmarks import read_landmark_placement
 from scalemani.runs.opened import Run
-from scalemani.sources import PointsSource
+from scalemani.sources import PointsSource, map_points
 from scalemani.validation import check_finite_block
 
 ROWS_AT_ONCE = 65536
@@ -29,7 +29,7 @@ class NewPoints:
     Parameters
     ----------
     placement : the finished embedding, as `read_placement` returns it.
-    points : (N, D), the points; read by rows.
+    points : (N, D), the points as given; read by rows, and mapped as the metric of the run maps them.
 
     Attributes
     ----------
@@ -38,7 +38,8 @@ class NewPoints:
     Raises
     ------
     DataError
-        Where the points have other columns than those that were embedded, or a value that is not finite.
+        Where the points have other columns than those that were embedded, a value that is not finite, or a row that the
+        metric cannot take.
     """
 
     dtype = np.dtype(np.float64)
@@ -51,7 +52,7 @@ class NewPoints:
                 f"{points.description} has {points.shape[1]} features, the embedding was made of {n_features} "
                 "features: give points with the same columns"
             )
-        self._points, self.account = points, Account(placement)
+        self._points, self.account = map_points(placement.metric, points), Account(placement)
         self.shape = (points.shape[0], n_components)
         self.preferred_rows: int | None = max(ROWS_AT_ONCE, points.preferred_rows or 0)
         self.sequential = points.sequential

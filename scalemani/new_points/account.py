@@ -30,11 +30,15 @@ class Placement(Protocol):
         """The columns D that points must have, and the dimensions d of the embedding."""
 
     @property
+    def metric(self) -> str:
+        """The metric of the training points."""
+
+    @property
     def reach(self) -> Reach:
         """How far out the training points lie."""
 
     def place(self, points: np.ndarray) -> Placed:
-        """Return points (n, D) placed: each row depends on its own point only."""
+        """Return points (n, D), mapped for the metric, placed: each row depends on its own point only."""
 
 
 @dataclass

@@ -35,6 +35,11 @@ class DescentPlacement:
     sigma: float | None
 
     @property
+    def metric(self) -> str:
+        """The metric of the training points."""
+        return self.params.points.metric
+
+    @property
     def shape(self) -> tuple[int, int]:
         """The columns D that points must have, and the dimensions d of the embedding."""
         return len(self.index.basis.mean), self.positions.shape[1]

@@ -24,6 +24,7 @@ class LandmarkPlacement(NamedTuple):
     n_neighbors: int
     regularization: float | None
     reach: Reach
+    metric: str
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -68,4 +69,5 @@ def read_landmark_placement(run: Run) -> LandmarkPlacement:
         run.params.landmark_neighbors,
         run.params.landmark_weights.regularization,
         reach_of(run),
+        run.metric,
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from scalemani.objectives import OBJECTIVES
-from scalemani.params.fields import Count, CountOrZero, Part, PartOrZero, Positive, Share, parameters
+from scalemani.params.fields import Count, CountOrZero, Metric, Part, PartOrZero, Positive, Share, parameters
 from scalemani.params.tuned import (
     ClusteringTuning,
     ComponentsTuning,
@@ -24,6 +24,17 @@ if TYPE_CHECKING:
     NonlinearMethod = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]  # checkers take names that stand in the text; the table holds them
+
+
+@parameters()
+class PointsParams:
+    """The points: the `metric` in which they are compared, euclidean, cosine, correlation or hellinger.
+
+    Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
+    `landmarks` are in that geometry; distances that users are given are those of the metric.
+    """
+
+    metric: Metric = "euclidean"
 
 
 @parameters()

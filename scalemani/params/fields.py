@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 Count = Annotated[int, Field(ge=1)]
@@ -15,6 +15,21 @@ PositiveOrZero = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Part = Annotated[float, Field(gt=0, lt=1)]
 PartOrZero = Annotated[float, Field(ge=0, lt=1)]
+
+METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger")
+
+
+def known_metric(name: str) -> str:
+    """Return the name of a metric; raise ValueError for another one."""
+    if name not in METRIC_NAMES:
+        raise ValueError(
+            f"must be one of {', '.join(METRIC_NAMES)}; for another metric map the points so that their Euclidean "
+            "distances follow it, as cosine does with unit rows"
+        )
+    return name
+
+
+Metric = Annotated[str, AfterValidator(known_metric)]
 
 parameters = functools.partial(
     dataclass, frozen=True, kw_only=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)

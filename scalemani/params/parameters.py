@@ -21,6 +21,7 @@ from scalemani.params.by_stage import (
     NeighborsParams,
     NormalizedAffinitiesParams,
     PartitionParams,
+    PointsParams,
     ReducedParams,
     SymmetricAffinitiesParams,
 )
@@ -42,6 +43,7 @@ class Parameters:
     """The parameters of all stages, and the seed of every random draw."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    points: PointsParams = PointsParams()
     partition: PartitionParams = PartitionParams()
     neighbors: NeighborsParams = NeighborsParams()
     affinities: AffinitiesParams = AffinitiesParams()
@@ -129,14 +131,15 @@ class Parameters:
         return values_of(self)
 
     def of_stage(self, stage: str) -> dict[str, Any]:
-        """Return the parameters of a stage that its key holds: all but tuned numbers that are at their defaults."""
+        """Return the parameters of a stage that its key holds: all but tuned numbers and a metric at their defaults."""
         table = getattr(self, stage, None)
         if table is None:
             return {}
         return {
             field.name: getattr(table, field.name)
             for field in fields_of(table)
-            if field.name not in TUNED.get(stage, ()) or getattr(table, field.name) != field.default
+            if getattr(table, field.name) != field.default
+            or not (stage == "points" or field.name in TUNED.get(stage, ()))
         }
 
 

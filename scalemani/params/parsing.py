@@ -38,6 +38,7 @@ def checked(stage: str, make: Callable[..., Table], values: Mapping[str, Any]) -
                 .replace("less than", "<")
             )
             text = text.replace("> or equal to", ">=").replace("< or equal to", "<=")
+            text = text.removeprefix("Value error, ")
             kind = f" ({type(problem['input']).__name__})" if problem["type"].endswith("_type") else ""
             problems.append(f"{name} {text}, got {problem['input']!r}{kind}")
         raise ConfigError("; ".join(dict.fromkeys(problems))) from None

@@ -35,8 +35,8 @@ class StoredNeighbors(StoredStage):
         "rows",
         ("point", "neighbor"),
         AS_DISTANCES,
-        "as given",
-        "Euclidean distances of these neighbours, ascending",
+        "metric",
+        "distances of these neighbours in the metric of the points, ascending",
         ROUND_FOLDERS,
     )
     FRESH: ClassVar = ArrayDescription(

@@ -12,7 +12,13 @@ class StoredPoints(StoredStage):
 
     STAGE: ClassVar = "points"
     POINTS: ClassVar = ArrayDescription(
-        STAGE, "points", "rows", ("point", "feature"), AS_POINTS, "as given", "points in input order"
+        STAGE,
+        "points",
+        "rows",
+        ("point", "feature"),
+        AS_POINTS,
+        "as given",
+        "points in input order, as the metric of the run maps them",
     )
     ARRAYS: ClassVar = (POINTS,)
 
@@ -89,7 +95,7 @@ class StoredWorkPoints(StoredStage):
         "the first work row of each cell, and behind the last one the number of points",
     )
     POINTS: ClassVar = ArrayDescription(
-        STAGE, "points", "rows", ("point", "feature"), AS_POINTS, "as given", "points in work order"
+        STAGE, "points", "rows", ("point", "feature"), AS_POINTS, "as given", "the same points in work order"
     )
     SKETCH: ClassVar = ArrayDescription(
         STAGE,

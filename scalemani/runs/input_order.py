@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.export.sparse import row_parts
+from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.points import StoredWorkPoints
@@ -39,7 +40,7 @@ class Graph(NamedTuple):
     """The neighbour graph, rows and neighbours numbered in input order; both arrays read rows as they are asked for.
 
     indices : (N, k) int64, the neighbours of each point, itself excluded
-    distances : (N, k) float32 (float64 for float64 points), Euclidean, ascending
+    distances : (N, k) float32 (float64 for float64 points), in the metric of the run, ascending
     """
 
     indices: Any
@@ -55,7 +56,7 @@ def stored_graph(graph: StoredGraph) -> Graph:
     return Graph(graph.indices.zarr(), graph.distances.zarr())
 
 
-def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder) -> Graph:
+def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder, metric: str) -> Graph:
     """Return the graph of a run that keeps it in work order: each read of rows is a pass over the stored graph."""
     step = neighbors.final_step
     stored = neighbors.indices(step), neighbors.distances(step)
@@ -66,7 +67,7 @@ def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder) -> Graph
         return order.input_rows[stored[0].gather(order.work_rows[start:stop])]
 
     def distances(start: int, stop: int) -> np.ndarray:
-        return stored[1].gather(order.work_rows[start:stop])
+        return convert_distances(metric, stored[1].gather(order.work_rows[start:stop]))
 
     rows = max(1, PASS_BYTES // (shape[1] * kinds[0].itemsize))
     return Graph(LazyRows(shape, kinds[0], indices, where, rows), LazyRows(shape, kinds[1], distances, where, rows))

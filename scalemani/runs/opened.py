@@ -41,7 +41,10 @@ HOW_TO_GET = {
 
 
 class LandmarksOfRun(NamedTuple):
-    """The landmarks (L, D) of a run and the rows (L,) of its results that they are, ascending; None off the data."""
+    """The landmarks (L, D) of a run and the rows (L,) of its results that they are, ascending; None off the data.
+
+    `points` lie where the metric of the run maps rows, as at unit length under cosine.
+    """
 
     rows: np.ndarray | None
     points: np.ndarray
@@ -96,6 +99,11 @@ class Run:
     def certificates(self) -> dict[str, dict[str, Any]]:
         """What each finished stage measured about how good its result is."""
         return {stage: record["certificates"] for stage, record in self.records().items()}
+
+    @property
+    def metric(self) -> str:
+        """The metric in which points are compared; their rows, landmarks too, are stored as it maps them."""
+        return self.params.points.metric
 
     @property
     def n_input_points(self) -> int:
@@ -158,7 +166,8 @@ class Run:
         """The neighbour graph, rows and neighbours in input order: `indices` and `distances` (n_points, k)."""
         if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
             return stored_graph(StoredGraph(self.group(StoredGraph.STAGE)))
-        return graph_in_input_order(StoredNeighbors(self._finished(StoredNeighbors.STAGE)), self._order())
+        neighbors = StoredNeighbors(self._finished(StoredNeighbors.STAGE))
+        return graph_in_input_order(neighbors, self._order(), self.metric)
 
     @property
     def affinities(self) -> AffinityMatrix:

@@ -15,7 +15,7 @@ from scalemani.runs.largest_component import STAGE, Component, largest_component
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
-from scalemani.sources import PointsSource
+from scalemani.sources import PointsSource, map_points
 from scalemani.stages.table import STAGES
 from scalemani.store.committed import intact_description
 from scalemani.store.groups import StageGroup
@@ -66,6 +66,7 @@ def run(
         Where the run cannot be written, or another run holds it.
     """
     RunStore(root).check_free()
+    source = map_points(params.points.metric, source)
     with executor.started():
         outline = outline_run(method, params, survey(source, executor, block_rows))
         with open_for_writing(root, outline, executor, only) as target:
@@ -83,6 +84,7 @@ def plan_run(
 ) -> Plan:
     """Return the plan of a run; nothing is written. Parameters and errors are those of `run`."""
     RunStore(root).check_free()
+    source = map_points(params.points.metric, source)
     store = RunStore(root)
     plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
     while (component := largest_component(plan)) is not None:

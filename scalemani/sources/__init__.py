@@ -2,6 +2,7 @@
 
 from scalemani.sources.base import PointsSource
 from scalemani.sources.labels import open_labels
+from scalemani.sources.metrics import map_points
 from scalemani.sources.opening import open_points, points_in_memory
 
-__all__ = ["PointsSource", "open_labels", "open_points", "points_in_memory"]
+__all__ = ["PointsSource", "map_points", "open_labels", "open_points", "points_in_memory"]

@@ -9,8 +9,10 @@ from dask.array import Array as DaskArray
 from scipy import sparse
 
 from scalemani.errors import ConfigError, StoreError
+from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
 from scalemani.sources.base import PointsSource
 from scalemani.sources.hdf5 import open_h5ad
+from scalemani.sources.metrics import check_rows
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
 from scalemani.sources.sparse_rows import SparseRows, sparse_file
 from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
@@ -56,12 +58,14 @@ def open_points(points: Any) -> PointsSource:
     return ArrayPoints(points)
 
 
-def points_in_memory(points: Any, name: str = "points") -> np.ndarray:
-    """Return all of (N, D) points, given as anything that `open_points` takes: finite, N at least 1."""
+def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN) -> np.ndarray:
+    """Return all of (N, D) points, given as anything that `open_points` takes, mapped for a metric: finite, N >= 1."""
     if isinstance(points, str | Path | PointsSource) or sparse.issparse(points):
         source = open_points(points)
         points = source.read(0, source.shape[0])
-    return check_points(points, name)
+    rows = check_points(points, name)
+    check_rows(rows, metric)
+    return map_rows(rows, metric)
 
 
 def open_location(location: str) -> PointsSource:

@@ -8,6 +8,7 @@ import numpy as np
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.params import Parameters
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.points import StoredWorkPoints
@@ -43,7 +44,7 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Write the graph with rows and neighbours numbered as the points came."""
+    """Write the graph with rows and neighbours numbered as the points came, and distances in the metric of these."""
     task, neighbors = work.task, StoredNeighbors(work.task.inputs["neighbors"])
     distances = neighbors.distances(neighbors.final_step).zarr()
     task.output.create(task.dimensions.n_points, arrays(task.params, distances.dtype))
@@ -71,4 +72,5 @@ def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, 
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         inside = slice(start - first, stop - first)
-        yield block, {StoredGraph.INDICES: input_rows[indices[inside]], StoredGraph.DISTANCES: distances[inside]}
+        found = convert_distances(task.params.points.metric, distances[inside])
+        yield block, {StoredGraph.INDICES: input_rows[indices[inside]], StoredGraph.DISTANCES: found}

@@ -16,6 +16,7 @@ from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, 
 from scalemani.kernels.landmarks.repulsive import PROPOSED
 from scalemani.kernels.landmarks.selection import Choice, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
@@ -107,6 +108,8 @@ def run(work: StageWork) -> dict[str, Any]:
     choice = Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap, diversity)
     landmarks, rows, found = selected_landmarks(points, choice)
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
+    if params.points.metric != EUCLIDEAN:
+        certificates["geometry"] = METRICS[params.points.metric].geometry
     if rows is None:
         nearest = anchored(points, landmarks)
         anchors = {

@@ -30,7 +30,7 @@ ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row 
 FUNCTIONS = {
     sm.knn_graph: {
         **{name: PARAMETERS[name] for name in ("n_neighbors", "recall", "n_probes", "max_rounds", "sampled_queries")},
-        **{name: PARAMETERS[name] for name in ("sketch_dimensions", "cell_points", "cell_sample")},
+        **{name: PARAMETERS[name] for name in ("metric", "sketch_dimensions", "cell_points", "cell_sample")},
         "method": "neighbors.method",
     },
     sm.entropic_affinities: {
@@ -39,7 +39,10 @@ FUNCTIONS = {
         "order": "affinities.order",
         "tol": "affinities.tolerance",
     },
-    sm.select_landmarks: {name: f"landmarks.{name}" for name in ("method", "sample_points", "snap")},
+    sm.select_landmarks: {
+        **{name: f"landmarks.{name}" for name in ("method", "sample_points", "snap")},
+        "metric": "points.metric",
+    },
     sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},

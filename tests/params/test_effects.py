@@ -15,6 +15,7 @@ from scalemani.workers.executor import Executor
 
 TABLE = "SCALEMANI_EFFECTS"  # names a file that the table of effects is written to
 WORDS = {
+    "points.metric": "cosine",
     "neighbors.method": "partition", "affinities.kind": "self-tuning", "affinities.solver": "euler",
     "affinities.order": "bounds", "components.disconnected": "error", "landmarks.method": "minmax",
     "landmarks.update": "sine",

@@ -1,0 +1,104 @@
+"""Mapped rows: their Euclidean distances are the metric, whatever else is mapped, however large or near they are."""
+
+from fractions import Fraction
+from math import isqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+from scipy.spatial import distance
+
+from scalemani.kernels.rows.metrics import METRICS, convert_distances, map_rows, mapped_dtype
+from scalemani.params.fields import METRIC_NAMES
+
+ORACLES = {
+    "cosine": distance.cosine,
+    "correlation": distance.correlation,
+    "hellinger": lambda a, b: np.linalg.norm(np.sqrt(a / a.sum()) - np.sqrt(b / b.sum())) / np.sqrt(2),
+}
+MAPPED = sorted(ORACLES)
+# No row is nearly constant.
+usable_rows = arrays.arrays(
+    np.float64, st.tuples(st.integers(2, 9), st.integers(2, 12)), elements=st.floats(0.5, 9)
+).map(lambda rows: rows + 20 * (np.arange(rows.shape[1]) == 1))
+
+
+def between(metric, rows):
+    mapped = map_rows(rows, metric).astype(np.float64)
+    return convert_distances(metric, np.linalg.norm(mapped[:, None] - mapped, axis=2))
+
+
+def test_parameters_and_kernels_know_the_same_metrics():
+    assert tuple(METRICS) == METRIC_NAMES
+
+
+@pytest.mark.parametrize("metric", MAPPED)
+@given(rows=usable_rows)
+def test_distances_of_mapped_rows_are_those_of_the_metric(metric, rows):
+    expected = [[ORACLES[metric](a, b) for b in rows] for a in rows]
+    np.testing.assert_allclose(between(metric, rows), expected, atol=3e-15 if metric != "hellinger" else 1e-14)
+
+
+@pytest.mark.parametrize("metric", MAPPED)
+@given(rows=usable_rows, start=st.integers(0, 8), dtype=st.sampled_from([np.float64, np.float32, np.uint8]))
+def test_a_row_is_mapped_to_the_same_bits_whatever_comes_with_it(metric, rows, start, dtype):
+    rows = rows.astype(dtype)
+    whole, part = map_rows(rows, metric), map_rows(np.asfortranarray(rows[start:]), metric)
+    assert whole.dtype == mapped_dtype(rows.dtype)
+    np.testing.assert_array_equal(whole[start:], part)
+
+
+@pytest.mark.parametrize("metric", MAPPED)
+@given(rows=usable_rows, exponents=st.lists(st.integers(-1000, 1000), min_size=9, max_size=9))
+def test_rows_are_compared_whatever_their_length(metric, rows, exponents):
+    stretched = np.ldexp(rows, np.array(exponents[: len(rows)])[:, None])
+    np.testing.assert_array_equal(map_rows(stretched, metric), map_rows(rows, metric))
+
+
+@given(rows=usable_rows, offset=st.integers(-(2**20), 2**20))
+def test_correlation_does_not_see_what_is_added_to_a_row(rows, offset):
+    whole = np.rint(rows * 2**10)  # sums are exact then
+    np.testing.assert_array_equal(map_rows(whole + offset, "correlation"), map_rows(whole, "correlation"))
+
+
+@given(rows=usable_rows, seed=st.integers(0, 99))
+def test_the_order_of_the_columns_does_not_matter(rows, seed):
+    order = np.random.default_rng(seed).permutation(rows.shape[1])
+    for metric in MAPPED:
+        np.testing.assert_allclose(between(metric, rows[:, order]), between(metric, rows), atol=1e-15)
+
+
+def exact_cosine_distance(a, b) -> float:
+    """1 - cos in integers of 200 bits: sin^2 / (1 + cos)."""
+    a, b = ([Fraction(float(value)) for value in row] for row in (a, b))
+    dot, left, right = sum(x * y for x, y in zip(a, b, strict=True)), sum(x * x for x in a), sum(y * y for y in b)
+    square = dot * dot / (left * right)
+    cosine = Fraction(isqrt(int(square * 4**200)), 2**200)
+    return float((1 - square) / (1 + cosine))
+
+
+@pytest.mark.parametrize("apart", [1e-3, 1e-6, 1e-9])
+def test_cosine_distances_of_near_duplicates_keep_their_digits(apart):
+    rng = np.random.default_rng(0)
+    row = rng.normal(size=20)
+    other = row + apart * rng.normal(size=20)
+    expected = exact_cosine_distance(row, other)
+    found = between("cosine", np.stack([row, other]))[0, 1]
+    assert found == pytest.approx(expected, rel=20 * np.finfo(float).eps / apart)
+    # The usual formula has lost all digits of the last of these.
+    assert abs(distance.cosine(row, other) - expected) > abs(found - expected)
+
+
+def test_rows_as_large_and_as_small_as_floats_get_are_mapped():
+    rows = np.array([[1.0, 2.0, 4.0], [1e308, 1.5e308, 0.0], [5e-324, 1e-323, 0.0]])
+    for metric in MAPPED:
+        mapped = map_rows(rows, metric)
+        np.testing.assert_allclose(np.linalg.norm(mapped, axis=1), 1, rtol=1e-14)
+
+
+def test_euclidean_rows_and_distances_stay_what_they_are():
+    rows = np.arange(6, dtype=np.uint8).reshape(2, 3)
+    assert map_rows(rows, "euclidean") is rows
+    assert convert_distances("euclidean", rows) is rows

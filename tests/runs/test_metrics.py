@@ -1,0 +1,214 @@
+"""Runs in another metric than the Euclidean one: the graph is that of brute force, and all else follows the graph."""
+
+import numpy as np
+import pytest
+import zarr
+from scipy import sparse
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
+
+import scalemani as sm
+from scalemani.errors import ConfigError, DataError
+from scalemani.params import Parameters
+from scalemani.runs.exporting import export_result
+from scalemani.runs.walk import plan_run, run
+from scalemani.sources import open_points
+from scalemani.workers.executor import Executor
+
+N, K = 2000, 10
+MAPPED = ("cosine", "correlation", "hellinger")
+
+
+def hellinger(rows, others):
+    roots, other_roots = (np.sqrt(table / table.sum(axis=1, keepdims=True)) for table in (rows, others))
+    return pairwise_distances(roots, other_roots) / np.sqrt(2)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    """Counts of 30 words in 2,000 texts of different lengths, no two of which have the same shares."""
+    rng = np.random.default_rng(5)
+    shares = rng.dirichlet(np.full(30, 0.3), 2000)
+    return rng.poisson(shares * rng.integers(50, 5000, (2000, 1))) + rng.integers(1, 3, (2000, 30))
+
+
+def brute_force(metric, rows, others, k):
+    """Return the k nearest of the others by scikit-learn: indices and distances (n, k)."""
+    if metric == "hellinger":
+        away = hellinger(rows.astype(float), others.astype(float))
+    else:
+        away = NearestNeighbors(n_neighbors=len(others), algorithm="brute", metric=metric).fit(others)
+        distances, indices = away.kneighbors(rows.astype(float))
+        return indices[:, :k], distances[:, :k]
+    indices = np.argsort(away, axis=1)[:, :k]
+    return indices, np.take_along_axis(away, indices, axis=1)
+
+
+@pytest.mark.parametrize("metric", MAPPED)
+@pytest.mark.parametrize("method", ["exact", "partition", "pynndescent"])
+def test_the_graph_is_that_of_scikit_learns_brute_force(counts, metric, method):
+    points = counts.astype(np.float64)
+    found = sm.knn_graph(points, K, method, recall=1.0, metric=metric, sampled_queries=N)
+    indices, distances = brute_force(metric, points, points, K + 1)
+    assert (indices[:, 0] == np.arange(N)).mean() > 0.999
+    np.testing.assert_allclose(found.distances, distances[:, 1:], atol=1e-10 if method == "exact" else 0.02)
+    same = (found.indices == indices[:, 1:]).mean()
+    assert same > (0.9999 if method == "exact" else 0.98)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "uint16"])
+@pytest.mark.parametrize("metric", MAPPED)
+def test_other_dtypes_have_the_same_graph_to_the_rounding_of_float32(counts, metric, dtype):
+    found = sm.knn_graph(counts.astype(dtype), K, "exact", metric=metric)
+    _, distances = brute_force(metric, counts.astype(float), counts.astype(float), K + 1)
+    assert found.distances.dtype == np.float32
+    np.testing.assert_allclose(found.distances, distances[:, 1:], rtol=2e-5, atol=1e-9)
+
+
+def test_cosine_distances_of_near_duplicates_keep_their_digits_in_a_graph():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(1500, 8))
+    twins = rows + 1e-7 * rng.normal(size=rows.shape)
+    graph = sm.knn_graph(np.concatenate([rows, twins]), 3, metric="cosine")
+    np.testing.assert_array_equal(graph.indices[:1500, 0], np.arange(1500, 3000))
+    # sin^2 of the angle, from the part of the twin that is across the row.
+    lengths = np.linalg.norm(rows, axis=1)
+    away = (twins - rows) - rows * (np.sum((twins - rows) * rows, axis=1) / lengths**2)[:, None]
+    expected = 0.5 * np.square(np.linalg.norm(away, axis=1) / lengths)
+    np.testing.assert_allclose(graph.distances[:1500, 0], expected, rtol=1e-6)
+
+
+def test_points_in_files_arrays_and_sparse_rows_have_one_graph(counts, tmp_path):
+    np.save(tmp_path / "counts.npy", counts.astype(np.float64))
+    expected = sm.knn_graph(counts.astype(np.float64), K, metric="cosine")
+    for given in (tmp_path / "counts.npy", sparse.csr_matrix(counts.astype(np.float64)), counts.tolist()):
+        np.testing.assert_array_equal(sm.knn_graph(given, K, metric="cosine").distances[...], expected.distances)
+
+
+def planned_keys(points, tmp_path, **points_values):
+    asked = Parameters().with_values({"points": points_values})
+    plan = plan_run(open_points(points), tmp_path / "run", "t-sne", asked, Executor(workers=1))
+    return {planned.stage.name: planned.key for planned in plan.stages}
+
+
+def test_a_metric_has_keys_of_its_own_and_the_euclidean_one_those_of_none(counts, tmp_path):
+    points = counts.astype(np.float64)
+    plain = planned_keys(points, tmp_path)
+    assert planned_keys(points, tmp_path, metric="euclidean") == plain
+    cosine = planned_keys(points, tmp_path, metric="cosine")
+    assert all(cosine[stage] != key for stage, key in plain.items())
+    # Unit rows that come as they are have the same rows and other distances.
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    assert planned_keys(unit, tmp_path)["points"] != planned_keys(unit, tmp_path, metric="cosine")["points"]
+
+
+@pytest.mark.parametrize("method", ["knn-graph", "laplacian-eigenmaps"])
+def test_a_run_reports_and_exports_distances_of_the_metric(counts, tmp_path, method):
+    points = counts.astype(np.float64)
+    asked = Parameters().with_values({"points": {"metric": "cosine"}, "neighbors": {"n_neighbors": K}})
+    finished = run(open_points(points), tmp_path / "run", method, asked, Executor(), 1024)
+    _, distances = brute_force("cosine", points, points, K + 1)
+    assert finished.metric == "cosine"
+    np.testing.assert_allclose(finished.graph.distances[...], distances[:, 1:], atol=1e-10)
+    export_result(finished, tmp_path / "graph.zarr", "graph")
+    np.testing.assert_allclose(zarr.open(tmp_path / "graph.zarr")["distances"][...], distances[:, 1:], atol=1e-10)
+    if method == "laplacian-eigenmaps":
+        np.testing.assert_allclose(np.linalg.norm(finished.landmarks.points, axis=1), 1, rtol=1e-12)
+        assert finished.certificates["landmarks"]["geometry"] == "rows at unit length"
+
+
+def test_embeddings_under_cosine_are_those_of_unit_rows(counts):
+    points = counts.astype(np.float64)
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    found = sm.LaplacianEigenmaps(metric="cosine", perplexity=8, residual=1e-6).fit(points)
+    expected = sm.LaplacianEigenmaps(perplexity=8, residual=1e-6).fit(unit)
+    np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-7)
+    lengths = np.random.default_rng(0).uniform(0.1, 10, (50, 1))
+    np.testing.assert_allclose(found.transform(points[:50] * lengths), expected.transform(unit[:50]), atol=1e-7)
+
+
+@pytest.mark.parametrize("metric", MAPPED)
+def test_new_points_that_differ_by_length_alone_are_placed_where_training_points_are(counts, metric):
+    points = counts.astype(np.float64)
+    model = sm.TSNE(metric=metric, perplexity=8, max_iter=30).fit(points)
+    np.testing.assert_array_equal(model.transform(4 * points[:40]), model.embedding_[:40])
+    zero = np.zeros((3, 30))
+    with pytest.raises(DataError, match="first rows 0, 1, 2"):
+        model.transform(zero)
+
+
+def test_landmarks_say_where_they_lie_and_points_follow_them(counts):
+    points = counts.astype(np.float64)
+    landmarks = sm.select_landmarks(points, 50, metric="hellinger")
+    assert landmarks.metric == "hellinger"
+    np.testing.assert_allclose(np.square(landmarks.points).sum(axis=1), 1, rtol=1e-12)
+    weights = sm.landmark_weights(points, landmarks)
+    roots = np.sqrt(points / points.sum(axis=1, keepdims=True))
+    expected = sm.landmark_weights(roots, landmarks.points)
+    np.testing.assert_allclose(weights.toarray(), expected.toarray(), atol=1e-9)
+    np.testing.assert_array_equal(weights[landmarks.indices].toarray(), np.eye(50))
+
+
+BAD_ROWS = {
+    "cosine": (0.0, "hold nothing but zeros, which have no direction"),
+    "correlation": (7.0, "hold one value only, which correlates with nothing"),
+    "hellinger": (-1.0, "hold negative values, which are no frequencies"),
+}
+
+
+@pytest.mark.parametrize("metric", MAPPED)
+def test_rows_that_a_metric_cannot_take_are_named_before_anything_is_written(counts, tmp_path, metric):
+    value, words = BAD_ROWS[metric]
+    points = counts.astype(np.float64)
+    points[[1100, 1999]] = value
+    with pytest.raises(DataError) as caught:
+        sm.TSNE(metric=metric, store=tmp_path / "run").fit(points)
+    assert str(caught.value) == (
+        f"2 of rows [1024, 2000) of points {words}: first rows 1100, 1999. metric={metric!r} cannot take them: remove "
+        "these rows, or use another metric"
+    )
+    assert not (tmp_path / "run").exists()
+
+
+def test_values_that_are_not_finite_are_named_as_they_came(counts):
+    points = counts.astype(np.float64)
+    points[7, 3] = np.nan
+    with pytest.raises(DataError, match=r"got 1 values that are not \(1 NaN, 0 inf.*row 7, column 3"):
+        sm.knn_graph(sparse.csr_matrix(points), metric="cosine")
+
+
+@pytest.mark.parametrize("call", ["estimator", "graph", "landmarks", "command line"])
+def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scalemani, call):
+    words = "points.metric must be one of euclidean, cosine, correlation, hellinger; for another metric map the points"
+    calls = {
+        "estimator": lambda: sm.LaplacianEigenmaps(metric="manhattan").fit(counts),
+        "graph": lambda: sm.knn_graph(counts, metric="manhattan"),
+        "landmarks": lambda: sm.select_landmarks(counts, 5, metric="manhattan"),
+    }
+    if call in calls:
+        with pytest.raises(ConfigError, match=words):
+            calls[call]()
+        return
+    np.save(tmp_path / "points.npy", counts)
+    status, _, error = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", "--metric", "manhattan")
+    assert status == 2
+    assert words in error
+    assert "got 'manhattan'" in error
+
+
+def test_the_command_line_takes_a_metric_and_says_how_new_points_are_compared(counts, tmp_path, scalemani):
+    np.save(tmp_path / "points.npy", counts)
+    given = (
+        "embed",
+        tmp_path / "points.npy",
+        tmp_path / "run",
+        "--metric",
+        "cosine",
+        "--set",
+        "affinities.perplexity=5",
+    )
+    assert scalemani(*given)[0] == 0
+    assert "metric cosine" in scalemani("info", tmp_path / "run")[1]
+    status, out, _ = scalemani("transform", tmp_path / "run", tmp_path / "points.npy", tmp_path / "placed.npy")
+    assert status == 0
+    assert "cosine, rows at unit length" in out
