@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
@@ -130,3 +131,27 @@ def test_the_start_of_a_descent_is_told_nothing_of_its_eigengap(clusters, tmp_pa
     finished = run(open_points(clusters), tmp_path / "run", "t-sne", params, Executor(progress=listening), 1024)
     assert finished.certificates["embedding"]["angle_bound"] > 0.1
     assert not [line for line in listening.warned if "apart: at these residuals" in line]
+
+
+@pytest.mark.parametrize(
+    ("solver", "values"),
+    [
+        ("refine", {"residual": 0.5, "max_passes": 2}),
+        ("refine", {"residual": 1e-3}),
+        ("refine", {"residual": 1e-8}),
+        ("lll+refine", {"residual": 1e-4}),
+        ("lll", {}),
+    ],
+)
+def test_the_residual_is_that_of_the_generalised_eigenproblem_of_what_is_stored(roll, tmp_path, solver, values):
+    finished = embedded(roll[:2000], tmp_path / "run", solver, 3, **values)
+    n_points, order = finished.dimensions.n_points, finished.group("work_points").read("input_rows")
+    stored = StoredSymmetricAffinities(finished.group("symmetric_affinities"))
+    weights = sp.vstack([stored.read_matrix(block, n_points) for block in range(2)]).astype(np.float64)
+    vectors, degrees = np.asarray(finished.embedding[...])[order], np.asarray(weights.sum(axis=1))
+    laplacian = sp.diags_array(degrees.ravel()) - weights
+    missed = laplacian @ vectors - degrees * vectors * finished.eigenvalues
+    lengths = np.linalg.norm(missed / np.sqrt(degrees), axis=0) / np.linalg.norm(vectors * np.sqrt(degrees), axis=0)
+    residual = finished.certificates["embedding"]["residual"]
+    assert residual == pytest.approx(lengths.max(), rel=0.01)
+    assert residual > 1e-3 if "residual" not in values or values["residual"] == 0.5 else residual <= values["residual"]
