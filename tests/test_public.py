@@ -99,12 +99,16 @@ def test_the_graph_and_affinities_by_hand_are_the_pipelines(points, finished):
 
 @pytest.mark.parametrize("method", LANDMARK_METHODS)
 def test_the_same_seed_selects_the_landmarks_of_the_pipeline(points, method, tmp_path):
+    count = 20 if method.startswith("gp") else LANDMARKS  # more determine all points of a roll at the default bandwidth
     sm.LaplacianEigenmaps(
-        n_landmarks=LANDMARKS, landmarks=method, perplexity=PERPLEXITY, solver="lll", random_state=SEED, store=tmp_path
+        n_landmarks=count, landmarks=method, perplexity=PERPLEXITY, solver="lll", random_state=SEED, store=tmp_path
     ).fit(points)
-    chosen = sm.select_landmarks(points, LANDMARKS, method=method, random_state=SEED)
+    chosen = sm.select_landmarks(points, count, method=method, random_state=SEED)
     stored = open_run(tmp_path).group("landmarks")
-    np.testing.assert_array_equal(chosen.indices, stored.read("rows"))
+    if method == "gp":
+        assert chosen.indices is None
+    else:
+        np.testing.assert_array_equal(chosen.indices, stored.read("rows"))
     np.testing.assert_array_equal(chosen.points, stored.read("points"))
 
 

@@ -7,17 +7,17 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError, nearest_name
-from scalemani.kernels.landmarks.diverse import Diversity
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
-from scalemani.params import Parameters, set_tuned
+from scalemani.params import TUNED, Parameters, set_tuned
 from scalemani.sources import points_in_memory
+from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_flag, check_magnitude, check_seed
 
-DIVERSITY = tuple(f"landmarks.{name}" for name in Diversity._fields)
+NUMBERS = tuple(sorted(f"landmarks.{name}" for name in TUNED["landmarks"] - {"snap"}))  # which is an argument
 
 
 class Landmarks(NamedTuple):
@@ -53,17 +53,20 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
         "kmeans" and "kmeans++": mini-batch k-means from random or k-means++ seeds, each centroid then replaced by the
         nearest data point; "kmeans++ seeding": those seeds alone; "minmax": farthest first; "dpp": landmarks that
         repel each other, an approximation of determinantal sampling; "dpp-exact": the fixed-size determinantal point
-        process itself, of up to 5,000 points
+        process itself, of up to 5,000 points; "gp-active": each the point of which a Gaussian process knows least from
+        those before; "gp": places off the data that do so for many points, by stochastic gradients
     random_state : seed; the same one gives the same landmarks. None draws one
-    sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding" and "minmax"
-        choose; random, spread and determinantal landmarks are drawn among all
+    sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding", "minmax" and
+        "gp-active" choose, and that "gp" takes in batches; random, spread and determinantal landmarks are drawn among
+        all
     metric : "euclidean", "cosine", "correlation" or "hellinger", as in `LaplacianEigenmaps`: landmarks are mapped rows
     snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
-    tuning : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5}
+    tuning : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5}, {"landmarks.eta":
+        40.0, "landmarks.steps": 500, "landmarks.projection": "orthant"}
 
     Returns
     -------
-    Landmarks, rows ascending; off the data in float64, with `indices` None
+    Landmarks, rows ascending; off the data in float64, with `indices` None, those of "gp" in the order found
 
     Raises
     ------
@@ -75,7 +78,7 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
 
     References
     ----------
-    [LLL] 4.4; [DPP] 3.1 and 3.2 for determinantal sampling
+    [LLL] 4.4; [DPP] 3.1 and 3.2 for determinantal sampling; [GP] 2 for "gp-active", 3 and 4 for "gp"
 
     Examples
     --------
@@ -92,19 +95,18 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
-    snapped, diversity = check_flag(snap, "snap"), _diversity(tuning)
-    selected = selected_landmarks(table, Choice(n_selected, method, seed, n_sampled, snapped, diversity))
+    choice = choice_of(_asked(tuning))._replace(n_landmarks=n_selected, method=method, seed=seed)
+    selected = selected_landmarks(table, choice._replace(sample_points=n_sampled, snap=check_flag(snap, "snap")))
     return Landmarks(selected.points, selected.rows, metric)
 
 
-def _diversity(tuning: Mapping[str, Any] | None) -> Diversity:
+def _asked(tuning: Mapping[str, Any] | None) -> Parameters:
     values: dict[str, Any] = {}
     set_tuned(values, tuning)
-    unused = [name for name in tuning or {} if name not in DIVERSITY]
+    unused = [name for name in tuning or {} if name not in NUMBERS]
     if unused:
-        raise ConfigError(f"tuning has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(DIVERSITY)}")
-    asked = Parameters().with_values(values).landmarks
-    return Diversity(asked.sigma, asked.update, asked.neighborhood, asked.geodesic)
+        raise ConfigError(f"tuning has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(NUMBERS)}")
+    return Parameters().with_values(values)
 
 
 def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:

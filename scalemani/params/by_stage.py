@@ -133,20 +133,30 @@ class LandmarksParams(LandmarksTuning):
     """The landmarks: how many, and how they are chosen.
 
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
-    `sample_points` points in batches; `kmeans++`, `kmeans++ seeding` and `minmax` compare so many with every landmark;
+    `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
+    compare so many with every landmark;
     `dpp` gives up where more have to be read, and 64 a landmark.
     """
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
-    method: Literal["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact"] = (
-        "random"
-    )
+    method: Literal[
+        "random",
+        "spread",
+        "kmeans",
+        "kmeans++",
+        "kmeans++ seeding",
+        "minmax",
+        "dpp",
+        "dpp-exact",
+        "gp-active",
+        "gp",
+    ] = "random"
     sample_points: Annotated[int, Field(ge=1000)] = 100_000
 
     @property
     def off_data(self) -> bool:
         """Whether landmarks are no data points."""
-        return self.method in ("kmeans", "kmeans++") and not self.snap
+        return self.method == "gp" or (self.method in ("kmeans", "kmeans++") and not self.snap)
 
 
 @parameters()

@@ -84,6 +84,10 @@ class LandmarksTuning:
     landmark by the `update` 1 - exp(-x^2 / 2 sigma^2), or by sin^2(x / tau), tau = sqrt(2) sigma, and that of the
     `neighborhood` nearest points alone (None: all). `dpp-exact` takes the kernel of Euclidean distances, or of
     `geodesic` ones: shortest paths over the graph of 10 neighbours.
+
+    Landmarks of Gaussian processes have kernels exp(-x^2 / eta); `eta` None is the sum of the variances of the columns.
+    `gp` finds each by `steps` steps over batches of `batch_points` points (None: 1,000, or twice the landmarks if more)
+    and keeps them by `projection` in the positive orthant, or in the part of the unit sphere in it.
     """
 
     snap: bool = True
@@ -91,6 +95,10 @@ class LandmarksTuning:
     update: Literal["gaussian", "sine"] = "gaussian"
     neighborhood: Count | None = None
     geodesic: bool = False
+    eta: Positive | None = None
+    projection: Literal["none", "orthant", "sphere"] = "none"
+    batch_points: Count | None = None
+    steps: Count = 1000
 
 
 @parameters()

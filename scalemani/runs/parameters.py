@@ -6,6 +6,7 @@ from scalemani.chunked.work import Dimensions
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.landmarks.determinantal import refuse_large
+from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import route
@@ -100,6 +101,8 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
         )
     if params.landmarks.method == "dpp-exact":
         refuse_large(n_points)
+    if params.landmarks.method == "gp":
+        batch_size(n_points, n_landmarks, params.landmarks.batch_points)
     if params.embedding.by_landmarks and params.n_components >= n_landmarks:
         raise ConfigError(
             f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "

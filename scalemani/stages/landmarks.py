@@ -13,11 +13,14 @@ from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
 from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, Diversity
+from scalemani.kernels.landmarks.gaussian.ascent import Process
+from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.kernels.landmarks.repulsive import PROPOSED
 from scalemani.kernels.landmarks.selection import Choice, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
+from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
 
@@ -35,6 +38,8 @@ def memory(sizes: Sizes) -> list[Held]:
     ]
     if asked.method in ("dpp", "dpp-exact"):
         return held + determinantal_memory(sizes)
+    if asked.method in ("gp-active", "gp"):
+        return held + process_memory(sizes)
     if asked.method in ("random", "spread"):
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
         held.append(Held("points drawn, as read and in the order drawn", EACH_PROCESS, n_drawn, features, dtype, 2))
@@ -49,12 +54,34 @@ def memory(sizes: Sizes) -> list[Held]:
             Held("centroids and their sums", EACH_PROCESS, n_landmarks, features, "float64", COPIES_OF_CENTROIDS)
         )
         held.append(Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2))
-    if asked.off_data:
-        n_anchors = ANCHORS * min(n_landmarks, LANDMARKS_AT_ONCE)
-        held.append(Held("landmarks off the data", EACH_PROCESS, n_landmarks, features, "float64", 2))
-        held.append(Held("anchors of some landmarks", EACH_PROCESS, n_anchors, features, "float64", 2))
-        held.append(Held("anchors and their distances", EACH_PROCESS, n_landmarks, ANCHORS, "float64", 8))
-    return held
+    return held + anchors_memory(sizes) if asked.off_data else held
+
+
+def anchors_memory(sizes: Sizes) -> list[Held]:
+    """List landmarks off the data and their anchors."""
+    features, n_landmarks = sizes.dimensions.n_features, sizes.params.n_landmarks
+    n_anchors = ANCHORS * min(n_landmarks, LANDMARKS_AT_ONCE)
+    return [
+        Held("landmarks off the data", EACH_PROCESS, n_landmarks, features, "float64", 2),
+        Held("anchors of some landmarks", EACH_PROCESS, n_anchors, features, "float64", 2),
+        Held("anchors and their distances", EACH_PROCESS, n_landmarks, ANCHORS, "float64", 8),
+    ]
+
+
+def process_memory(sizes: Sizes) -> list[Held]:
+    """List the sample, and what of it the landmarks explain: the factor, or the bases of all batches."""
+    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+    least = n_landmarks
+    if asked.method == "gp":
+        least = batch_size(dimensions.n_points, n_landmarks, asked.batch_points)
+    n_sampled = min(dimensions.n_points, max(asked.sample_points, least))
+    features, explained = dimensions.n_features, "bases of all batches" if asked.method == "gp" else "factor"
+    held = [
+        Held("sample, as read and in batches", EACH_PROCESS, n_sampled, features, dimensions.dtype, 2),
+        Held(explained, EACH_PROCESS, n_sampled, n_landmarks),
+        Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2),
+    ]
+    return held + anchors_memory(sizes) if asked.off_data else held
 
 
 def determinantal_memory(sizes: Sizes) -> list[Held]:
@@ -103,10 +130,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
     work.executor.progress.start(work.task.stage, 1)
     points, params, output = RowsOfStore(work.task), work.task.params, work.task.output
-    asked = params.landmarks
-    diversity = Diversity(asked.sigma, asked.update, asked.neighborhood, asked.geodesic)
-    choice = Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap, diversity)
-    landmarks, rows, found = selected_landmarks(points, choice)
+    landmarks, rows, found = selected_landmarks(points, choice_of(params))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry
@@ -124,6 +148,14 @@ def run(work: StageWork) -> dict[str, Any]:
         output.write_whole({StoredLandmarks.ROWS: rows, StoredLandmarks.POINTS: landmarks})
     work.executor.progress.advance()
     return certificates
+
+
+def choice_of(params: Parameters) -> Choice:
+    """Return how parameters say that landmarks are chosen."""
+    asked = params.landmarks
+    diversity = Diversity(asked.sigma, asked.update, asked.neighborhood, asked.geodesic)
+    process = Process(asked.eta, asked.projection, asked.batch_points, asked.steps)
+    return Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap, diversity, process)
 
 
 class RowsOfStore:

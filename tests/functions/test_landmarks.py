@@ -166,3 +166,21 @@ def test_determinantal_landmarks_take_their_numbers_by_tuning():
         select_landmarks(points, 20, "dpp", tuning={"landmarks.sigma": 0.0})
     with pytest.raises(ConfigError, match=r"tuning has 'layout\.jitter', which is no number of landmarks"):
         select_landmarks(points, 20, "dpp", tuning={"layout.jitter": 1e-3})
+
+
+def test_landmarks_of_a_gaussian_process_take_their_numbers_by_name():
+    points = np.abs(drawn(600, 5))
+    few = {"landmarks.steps": 30, "landmarks.batch_points": 200}
+    selected = select_landmarks(points, 12, "gp", tuning=few)
+    assert selected.indices is None
+    assert not np.array_equal(
+        select_landmarks(points, 12, "gp", tuning={**few, "landmarks.eta": 3.0}).points, selected.points
+    )
+    kept = select_landmarks(points - 0.5, 12, "gp", tuning=few).points
+    assert kept.min() < 0
+    with pytest.raises(DataError, match=r"orthant keeps landmarks in the positive orthant, but row \d+"):
+        select_landmarks(points - 0.5, 12, "gp", tuning={**few, "landmarks.projection": "orthant"})
+    with pytest.raises(ConfigError, match=r"landmarks\.eta must be > 0, got 0"):
+        select_landmarks(points, 12, "gp-active", tuning={"landmarks.eta": 0.0})
+    with pytest.raises(ConfigError, match="takes more points in a batch than landmarks, got batches of 12 points"):
+        select_landmarks(points, 12, "gp", tuning={"landmarks.batch_points": 12})

@@ -20,7 +20,8 @@ HELD = {
     ),
     "components": (1, {"queries_per_component": 64, "most_queries": 8192, "least_bridge_weight": 1e-3}),
     "landmarks": (
-        1, {"snap": True, "sigma": None, "update": "gaussian", "neighborhood": None, "geodesic": False}
+        1, {"snap": True, "sigma": None, "update": "gaussian", "neighborhood": None, "geodesic": False,
+            "eta": None, "projection": "none", "batch_points": None, "steps": 1000}
     ),
     "embedding": (3, {"float32_reaches": 4e-6}),
     "clustering": (2, {"settled": 1e-6, "most_passes": 100}),
@@ -28,7 +29,7 @@ HELD = {
 }  # fmt: skip
 # Where half of the default is not allowed for.
 OTHERS = {
-    "sigma": 0.5, "update": "sine", "neighborhood": 7,
+    "sigma": 0.5, "update": "sine", "neighborhood": 7, "eta": 2.0, "projection": "sphere", "batch_points": 70,
     **dict.fromkeys(("few_candidates", "first_candidates", "later_candidates"), 3.0),
 }  # fmt: skip
 STAGES = {stage.name: stage for route in ROUTES.values() for stage in route}

@@ -11,6 +11,9 @@ from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import tiles
 from scalemani.kernels.landmarks.diverse import Diversity, determinantal_rows, repulsive_rows
+from scalemani.kernels.landmarks.gaussian.active import active_landmarks
+from scalemani.kernels.landmarks.gaussian.ascent import Process, learned_landmarks
+from scalemani.kernels.landmarks.gaussian.batches import drawn_batches
 from scalemani.kernels.landmarks.minibatch import (
     MinibatchState,
     centroids_of,
@@ -42,6 +45,7 @@ class Choice(NamedTuple):
         candidate with every landmark
     snap : whether a centroid of k-means gives way to the data point nearest to it
     diversity : of determinantal landmarks
+    process : of those of Gaussian processes
     """
 
     n_landmarks: int
@@ -50,6 +54,7 @@ class Choice(NamedTuple):
     sample_points: int = 100_000
     snap: bool = True
     diversity: Diversity = Diversity()
+    process: Process = Process()
 
 
 class Selected(NamedTuple):
@@ -144,6 +149,19 @@ def _determinantal(points: PointsByRow, choice: Choice) -> Selected:
     return at_rows(points, found.rows)._replace(certificates=found.certificates)
 
 
+def _active(points: PointsByRow, choice: Choice) -> Selected:
+    rows = _sample(points, choice)
+    return at_rows(points, rows[active_landmarks(points[rows], choice.n_landmarks, choice.process.eta)])
+
+
+def _ascended(points: PointsByRow, choice: Choice) -> Selected:
+    n_landmarks, seed, process = choice.n_landmarks, choice.seed, choice.process
+    batches = drawn_batches(points, n_landmarks, seed, choice.sample_points, process.batch_points)
+    found = learned_landmarks(batches, n_landmarks, process, seed)
+    objectives = {"first_objective": float(found.objectives[0]), "last_objective": float(found.objectives[-1])}
+    return Selected(found.landmarks, None, objectives)
+
+
 def _sample(points: PointsByRow, choice: Choice) -> np.ndarray:
     return sample_rows(choice.seed, "landmarks/sample", len(points), max(choice.sample_points, choice.n_landmarks))
 
@@ -191,4 +209,6 @@ LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "minmax": _minmax,
     "dpp": _repulsive,
     "dpp-exact": _determinantal,
+    "gp-active": _active,
+    "gp": _ascended,
 }

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DataError
+from scalemani.kernels.landmarks.gaussian.ascent import Process
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
 
 
@@ -10,6 +11,9 @@ def selected_rows(points, *choice):
     landmarks, rows, _ = selected_landmarks(points, Choice(*choice))
     np.testing.assert_array_equal(landmarks, points[rows])
     return rows
+
+
+ON_DATA = [method for method in LANDMARK_METHODS if method != "gp"]
 
 
 class Reader:
@@ -26,7 +30,7 @@ class Reader:
         return self.points[rows]
 
 
-@pytest.mark.parametrize("method", LANDMARK_METHODS)
+@pytest.mark.parametrize("method", ON_DATA)
 def test_rows_are_distinct_ascending_and_the_same_however_points_are_read(method):
     points = np.random.default_rng(0).normal(size=(300 if method == "dpp-exact" else 3000, 4))
     reader = Reader(points)
@@ -39,7 +43,7 @@ def test_rows_are_distinct_ascending_and_the_same_however_points_are_read(method
     assert len({tuple(selected_rows(points, 40, method, seed, 500)) for seed in range(4)}) > 1
 
 
-@pytest.mark.parametrize("method", LANDMARK_METHODS)
+@pytest.mark.parametrize("method", ON_DATA)
 @pytest.mark.parametrize("n_points", [7, 1500])
 def test_as_many_landmarks_as_distinct_points_are_all_of_them(method, n_points):
     points = np.arange(7.0)[np.random.default_rng(1).permutation(n_points) % 7][:, np.newaxis]
@@ -89,3 +93,25 @@ def test_as_many_centroids_as_distinct_points_are_the_points():
     points = np.arange(7.0)[np.random.default_rng(1).permutation(1500) % 7][:, np.newaxis]
     centroids = selected_landmarks(points, Choice(7, "kmeans", 0, 1500, snap=False)).points
     np.testing.assert_allclose(np.sort(centroids[:, 0]), np.arange(7.0), atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32])
+def test_landmarks_of_a_gaussian_process_are_the_same_however_points_are_read(dtype):
+    points = np.random.default_rng(4).integers(0, 255, (3000, 4)).astype(dtype)
+    choice = Choice(15, "gp", 3, 2000, process=Process(steps=40, batch_points=700))
+    landmarks, rows, certificates = selected_landmarks(Reader(points), choice)
+    assert (rows, landmarks.shape, landmarks.dtype) == (None, (15, 4), np.float64)
+    assert certificates["first_objective"] > certificates["last_objective"] > 0
+    np.testing.assert_array_equal(selected_landmarks(points, choice).points, landmarks)
+    others = choice._replace(seed=4), choice._replace(sample_points=1000)
+    assert not any(np.array_equal(selected_landmarks(points, other).points, landmarks) for other in others)
+
+
+@pytest.mark.parametrize("method", ["gp", "gp-active"])
+def test_landmarks_of_a_gaussian_process_follow_its_bandwidth(method):
+    points = np.random.default_rng(4).normal(size=(800, 6))
+    narrow, wide = (
+        selected_landmarks(points, Choice(10, method, process=Process(eta=eta, steps=100))).points
+        for eta in (1.0, 50.0)
+    )
+    assert not np.array_equal(narrow, wide)

@@ -40,18 +40,25 @@ class Learned(NamedTuple):
     starts: np.ndarray
 
 
-class Climb(NamedTuple):
-    """How landmarks are found: how many, eta (None: the sum of the variances), steps, the set S, and the seed."""
+class Process(NamedTuple):
+    """How landmarks of a Gaussian process are found.
 
-    n_landmarks: int
+    Parameters
+    ----------
+    eta : bandwidth, in squared units of the points; None: the sum of the variances of their columns
+    projection : "none", "orthant" or "sphere", the set S that landmarks stay in
+    batch_points : B; None: 1,000, or twice the landmarks if more
+    steps : of the ascent of each landmark
+    """
+
     eta: float | None = None
-    steps: int = 1000
     projection: str = "none"
-    seed: int = 0
+    batch_points: int | None = None
+    steps: int = 1000
 
 
-def learned_landmarks(batches: Batches, climb: Climb) -> Learned:
-    """Return landmarks, each found by `climb.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
+def learned_landmarks(batches: Batches, n_landmarks: int, process: Process, seed: int) -> Learned:
+    """Return landmarks, each found by `process.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
 
     A step is the gradient divided by (4 / eta) sum_i |r_i phi_i|, where r is the feature less its projection: it moves
     the landmark by the share (10 + s)^-0.51 towards a mean of the points of the batch, weighed by r_i phi_i. Without
@@ -64,37 +71,37 @@ def learned_landmarks(batches: Batches, climb: Climb) -> Learned:
         all; for fewer distinct points than landmarks.
     """
     n_batches, size, n_features = batches.points.shape
-    check_in_set(batches, climb.projection)
+    check_in_set(batches, process.projection)
     sample = batches.points.reshape(-1, n_features)
-    eta = total_variance(sample) if climb.eta is None else climb.eta
-    bases = np.zeros((n_batches, climb.n_landmarks, size))
-    found = np.empty((climb.n_landmarks, n_features))
-    objectives, starts = np.empty(climb.n_landmarks), np.empty(climb.n_landmarks)
-    for number in range(climb.n_landmarks):
-        draw = generator(climb.seed, "landmarks/gp/start", number).standard_normal(n_features)
-        start = projected(batches.mean + batches.deviation * draw, climb.projection)
-        landmark = climbed(batches.points, bases[:, :number], start, eta, climb)
+    eta = total_variance(sample) if process.eta is None else process.eta
+    bases = np.zeros((n_batches, n_landmarks, size))
+    found = np.empty((n_landmarks, n_features))
+    objectives, starts = np.empty(n_landmarks), np.empty(n_landmarks)
+    for number in range(n_landmarks):
+        draw = generator(seed, "landmarks/gp/start", number).standard_normal(n_features)
+        start = projected(batches.mean + batches.deviation * draw, process.projection)
+        landmark = climbed(batches.points, bases[:, :number], start, eta, process)
         starts[number], _ = mean_objective(batches.points, bases[:, :number], start, eta)
         objectives[number], share = mean_objective(batches.points, bases[:, :number], landmark, eta)
         if number == 0:
             check_met(sample, landmark, eta)
         if not share > EXHAUSTED:
-            raise exhausted(sample, climb.n_landmarks, number, eta, features_differ)
+            raise exhausted(sample, n_landmarks, number, eta, features_differ)
         for batch, basis in zip(batches.points, bases, strict=True):
             grow(basis, number, batch, landmark, eta)
         found[number] = landmark
     return Learned(found, objectives, starts)
 
 
-def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, climb: Climb) -> np.ndarray:
+def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, process: Process) -> np.ndarray:
     """Return where the steps lead from a start (D,): step s takes batch s modulo their number."""
     landmark = start
-    for step in range(climb.steps):
+    for step in range(process.steps):
         batch = step % len(batches)
         _, gradient, weight = objective(batches[batch], bases[batch], landmark, eta)
         if weight > 0:
             rate = (STEP_OFFSET + step) ** STEP_POWER * eta / (4.0 * weight)
-            landmark = projected(landmark + rate * gradient, climb.projection)
+            landmark = projected(landmark + rate * gradient, process.projection)
     return landmark
 
 

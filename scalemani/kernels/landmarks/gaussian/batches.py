@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.landmarks.gaussian.active import moments
 from scalemani.kernels.landmarks.uniform import draw_rows
 from scalemani.kernels.rows.points_by_row import PointsByRow
 
@@ -40,20 +41,32 @@ def drawn_batches(
     ConfigError
         Where a batch has no more points than there are landmarks: their features would span it.
     """
+    size = batch_size(len(points), n_landmarks, batch_points)
+    n_batches = max(1, min(sample_points, len(points)) // size)
+    drawn = draw_rows(len(points), n_batches * size, seed, "landmarks/gp/batches")
+    order = np.argsort(drawn)
+    sample = np.ascontiguousarray(points[drawn[order]][np.argsort(order)])
+    mean, variances = moments(sample)
+    return Batches(sample.reshape(n_batches, size, -1), drawn.reshape(n_batches, size), mean, np.sqrt(variances))
+
+
+def batch_size(n_points: int, n_landmarks: int, batch_points: int | None) -> int:
+    """Return the points of a batch.
+
+    Raises
+    ------
+    ConfigError
+        Where a batch has no more points than there are landmarks: their features would span it.
+    """
     wanted = max(BATCH_POINTS, BATCH_PER_LANDMARK * n_landmarks) if batch_points is None else batch_points
-    size = min(wanted, len(points))
+    size = min(wanted, n_points)
     if size <= n_landmarks:
         raise ConfigError(
             f"landmarks.method=gp takes more points in a batch than landmarks, got batches of {size} points and "
             f"n_landmarks={n_landmarks}: ask for fewer landmarks or a larger landmarks.batch_points, or give more "
             "points"
         )
-    n_batches = max(1, min(sample_points, len(points)) // size)
-    drawn = draw_rows(len(points), n_batches * size, seed, "landmarks/gp/batches")
-    order = np.argsort(drawn)
-    sample = np.ascontiguousarray(points[drawn[order]][np.argsort(order)])
-    mean, deviation = sample.mean(axis=0, dtype=np.float64), sample.std(axis=0, dtype=np.float64)
-    return Batches(sample.reshape(n_batches, size, -1), drawn.reshape(n_batches, size), mean, deviation)
+    return size
 
 
 def check_in_set(batches: Batches, projection: str) -> None:

@@ -4,7 +4,7 @@ import scipy.optimize
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.landmarks.gaussian.active import total_variance
-from scalemani.kernels.landmarks.gaussian.ascent import Climb, learned_landmarks
+from scalemani.kernels.landmarks.gaussian.ascent import Process, learned_landmarks
 from scalemani.kernels.landmarks.gaussian.batches import drawn_batches, projected
 from scalemani.kernels.landmarks.gaussian.residuals import grow, objective
 
@@ -77,10 +77,9 @@ def test_a_basis_is_orthonormal_and_a_repeated_landmark_adds_nothing():
 
 
 def learned(points, n_landmarks, **asked):
-    drawing = {name: asked.pop(name) for name in ("sample_points", "batch_points") if name in asked}
-    climb = Climb(n_landmarks, **asked)
-    batches = drawn_batches(points, n_landmarks, climb.seed, **{"sample_points": 10**6, **drawing})
-    return learned_landmarks(batches, climb)
+    seed, process = asked.pop("seed", 0), Process(**asked)
+    batches = drawn_batches(points, n_landmarks, seed, 10**6, process.batch_points)
+    return learned_landmarks(batches, n_landmarks, process, seed)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
