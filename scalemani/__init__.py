@@ -8,6 +8,7 @@ from scalemani.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
     from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
+    from scalemani.estimators.features import LandmarkFeatures, landmark_features
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
     "estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
+    "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),

@@ -13,6 +13,7 @@ from scalemani.objectives import OBJECTIVES
         sm.LaplacianEigenmaps(),
         sm.SpectralClustering(),
         sm.DiffusionMaps(),
+        sm.LandmarkFeatures(tuning={"landmarks.steps": 20}),
         *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]
 )

@@ -43,6 +43,7 @@ FUNCTIONS = {
         **{name: f"landmarks.{name}" for name in ("method", "sample_points", "snap")},
         "metric": "points.metric",
     },
+    sm.landmark_features: {},
     sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},
@@ -51,6 +52,7 @@ FUNCTIONS = {
 }
 # Defaults that are no parameters of runs: data, and what a function is about.
 OTHERS = {
+    "geometry": "euclidean",
     "random_state": 0,
     "indices": None,
     "kernel": "student",
