@@ -24,9 +24,10 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Effective number of neighbours, K. None: 30, or a third of the neighbours where these are fewer than 90.
     n_neighbors : int or None
         Neighbours a point in the graph, k. None: three times the perplexity, or all other points if fewer.
-    landmarks : {"random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact"}
-        How landmarks are chosen, as in `scalemani.select_landmarks`; k-means and the methods after it look at
-        `landmark_sample` points.
+    landmarks : str, default "random"
+        How landmarks are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans", "kmeans++",
+        "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active" or "gp". Those that look at a sample of the points
+        look at `landmark_sample`.
     landmark_neighbors, regularization : int or None, float or None
         Landmarks a point is a combination of, K_Z (None: 5, or L where there are fewer), and the share of the mean
         diagonal added to their Gram matrix (None: 1e-3 where K_Z is above the number of features, else 1e-10).
