@@ -29,6 +29,9 @@ KERNELS_TESTED_ELSEWHERE = {
     "repulsion/tree/cell_fields.py": "kernels/repulsion/tree/test_barnes_hut.py",
     "rows/points_by_row.py": "kernels/landmarks/test_selection.py",  # a protocol, without code
 }
+# Rooms whose public functions of four parameters and more describe each of them, in numpydoc.
+DESCRIBED_ROOMS = ("kernels/spectral", "kernels/descent", "new_points", "runs", "sources", "store")
+DESCRIBED_FROM = 4
 LOOSE_MODULES = 7  # beside __init__ and __main__, on the top floor
 FRONT_PAGE_LINES = 120
 
@@ -41,6 +44,21 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
             documented = ast.get_docstring(node, clean=False) is not None
             docstring = first.end_lineno - first.lineno + 1 if documented else 0
             yield node.name, node.end_lineno - node.lineno + 1 - docstring
+
+
+def public_functions(body: list[ast.stmt]) -> Iterator[ast.FunctionDef]:
+    """Yield the functions and methods of a module without an underscore on them or on their class."""
+    for node in body:
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            yield from public_functions(node.body)
+        elif isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
+            yield node
+
+
+def parameters_of(node: ast.FunctionDef) -> list[str]:
+    """Return the names of all parameters but self and cls."""
+    named = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+    return [parameter.arg for parameter in named if parameter.arg not in ("self", "cls")]
 
 
 def percentile_90(values: list[int]) -> int:
@@ -103,3 +121,26 @@ def test_every_kernel_has_a_test_module_of_its_own():
     untested = {str(name) for name in names if not (tests / name.parent / f"test_{name.name}").exists()}
     assert untested == set(KERNELS_TESTED_ELSEWHERE)
     assert all((ROOT / "tests" / file).exists() for file in KERNELS_TESTED_ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("room", DESCRIBED_ROOMS)
+def test_functions_of_many_parameters_describe_every_one(room):
+    """Or say whose they are: "those of `other`"."""
+    undescribed = []
+    for path in (PACKAGE / room).rglob("*.py"):
+        for node in public_functions(ast.parse(path.read_text()).body):
+            documented, names = ast.get_docstring(node) or "", parameters_of(node)
+            if len(names) < DESCRIBED_FROM or "those of `" in documented:
+                continue
+            section = re.search(r"Parameters\n-+\n(.*?)(\n\n|$)", documented, re.DOTALL)
+            described = re.findall(r"^([\w, ]+)(?: :|$)", section[1], re.MULTILINE) if section else []
+            missing = set(names) - {name for names in described for name in names.split(", ")}
+            undescribed += [f"{path.relative_to(PACKAGE)}:{node.name}: {sorted(missing)}"] if missing else []
+    assert undescribed == []
+
+
+def test_sections_of_docstrings_are_those_of_numpydoc():
+    """The linter knows sections by their underlines alone."""
+    others = re.compile(r"^ *(Args:|Returns:|Raises:|Attributes:|Parameters: )", re.MULTILINE)
+    found = {str(path.relative_to(PACKAGE)): others.findall(path.read_text()) for path in MODULES}
+    assert {name: sections for name, sections in found.items() if sections} == {}

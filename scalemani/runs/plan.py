@@ -154,7 +154,15 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
 def planned_stage(
     stage: Stage, key: str, group: StageGroup, sizes: Sizes, processes: Sequence[Budget], stored_row_bytes: float
 ) -> PlannedStage:
-    """Return what a stage may use and has to do."""
+    """Return what a stage may use and has to do.
+
+    Parameters
+    ----------
+    stage, key, group : the stage, the key of its result, and where that is stored.
+    sizes : of the points, and what follows from them and the parameters.
+    processes : threads and memory of every process that runs tasks.
+    stored_row_bytes : bytes of a point as stored.
+    """
     code, dimensions = STAGES[stage.name], sizes.dimensions
     held, written, disk = tuple(code.memory(sizes)), tuple(code.disk(sizes)), DiskUse()
     need, writes = memory_need(held), disk_need(written)

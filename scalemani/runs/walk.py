@@ -105,7 +105,22 @@ class WritableRun:
 
 @contextlib.contextmanager
 def open_for_writing(root: str | Path, outline: Outline, executor: Executor, only: str | None) -> Iterator[WritableRun]:
-    """Refuse a run that does not fit; then open or create its store, and hold its lock."""
+    """Refuse a run that does not fit; then open or create its store, and hold its lock.
+
+    Parameters
+    ----------
+    root : a folder, or s3://bucket/name.
+    outline : what the run computes.
+    executor : where tasks run, how long to wait for the lock, and who is told.
+    only : the one stage that is asked for, None for all.
+
+    Raises
+    ------
+    MemoryBudgetError, DiskSpaceError
+        Where a stage does not fit the budget, or the run not the disk; nothing is written then.
+    StoreLockedError
+        Where another run holds the store.
+    """
     plan = make_plan(RunStore(root), outline, executor)
     if only is not None:
         plan.planned(only)
@@ -152,7 +167,15 @@ def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Compone
 
 
 def plan_component(store: RunStore, plan: Plan, component: Component, executor: Executor) -> Plan:
-    """Plan the run of a component; errors name the component that they are about."""
+    """Plan the run of a component; errors name the component that they are about.
+
+    Parameters
+    ----------
+    store : of the run.
+    plan : of all points, its components found.
+    component : the points that are kept.
+    executor : where tasks run, and in how much memory.
+    """
     surveyed = survey(component, executor)
     try:
         return make_plan(store, outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan)), executor)
@@ -172,7 +195,20 @@ def forget_damaged(plan: Plan, executor: Executor) -> None:
 
 
 def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: PointsSource) -> None:
-    """Run one stage if it is not complete, on the inputs that are there now."""
+    """Run one stage if it is not complete, on the inputs that are there now.
+
+    Parameters
+    ----------
+    plan : of the run.
+    planned : the stage, one of the plan's.
+    executor : where tasks run, and who is told.
+    source : (N, D), the points.
+
+    Raises
+    ------
+    StoreError
+        Where an input is not complete.
+    """
     group, name = planned.group, planned.stage.name
     inputs = {input_name: plan.planned(input_name).group for input_name in planned.stage.inputs}
     unfinished = [input_name for input_name, input_group in inputs.items() if not input_group.complete]

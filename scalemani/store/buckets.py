@@ -107,7 +107,22 @@ class BucketObjects(Objects):
     def put(
         self, key: str, content: bytes, condition: Mapping[str, str], give_up_seconds: float = GIVE_UP_SECONDS
     ) -> str:
-        """Write under a condition (IfNoneMatch, IfMatch) and return the ETag; ConflictError where it does not hold."""
+        """Write under a condition (IfNoneMatch, IfMatch) and return the ETag; ConflictError where it does not hold.
+
+        Parameters
+        ----------
+        key : name below the prefix.
+        content : what is written.
+        condition : {"IfNoneMatch": "*"} where there must be none, {"IfMatch": etag} where it must be that one, or {}.
+        give_up_seconds : how long a server that does not answer is asked again.
+
+        Raises
+        ------
+        ConflictError
+            Where the condition does not hold.
+        StoreError
+            Where the server refuses, or does not answer.
+        """
         from botocore.exceptions import ClientError
 
         try:

@@ -275,5 +275,12 @@ class StageGroup:
 
 
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:
-    """Return a group that came from another process."""
+    """Return a group that came from another process.
+
+    Parameters
+    ----------
+    root, path : of the run, and of the group below it.
+    block_rows : rows a block.
+    revision : of the group when it was sent: another one is read anew.
+    """
     return StageGroup(root, path, block_rows)

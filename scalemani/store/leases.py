@@ -32,7 +32,7 @@ class LeasedObjects(Protocol):
         """Return the content of `key` and what the server says of it, or None and nothing."""
 
     def put(self, key: str, content: bytes, condition: Mapping[str, str], give_up_seconds: float = ...) -> str:
-        """Write under a condition (IfNoneMatch, IfMatch) and return the ETag; ConflictError where it does not hold."""
+        """Write under a condition and return the ETag; parameters and errors are those of `BucketObjects.put`."""
 
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
@@ -87,7 +87,16 @@ def acquire_lease(objects: LeasedObjects, lease: dict[str, Any]) -> str:
 
 
 def renew(objects: LeasedObjects, lease: dict[str, Any], tag: str, lock: RunLock, stop: threading.Event) -> None:
-    """Renew a lease until told to stop; note where another run has taken it."""
+    """Renew a lease until told to stop; note where another run has taken it.
+
+    Parameters
+    ----------
+    objects : where the lease is.
+    lease : what it says.
+    tag : the ETag of the lock as it was written last.
+    lock : notes that the lease was lost.
+    stop : ends the renewing.
+    """
     count = 0
     while not stop.wait(RENEWED_EVERY_SECONDS):
         count += 1

@@ -103,6 +103,11 @@ class ArrayDescription:
     def check(self, stage: str, path: str, kind: Kind, dtype: str, ndim: int) -> None:
         """Refuse an array that is not what this describes, or that is to be stored elsewhere.
 
+        Parameters
+        ----------
+        stage, path, kind : of the array that is to be stored.
+        dtype, ndim : of its values.
+
         Raises
         ------
         StoreError
@@ -142,6 +147,12 @@ def numberless(path: str) -> str:
 
 def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDescription, np.ndarray]) -> None:
     """Refuse arrays that are to be stored together and are not as they are described.
+
+    Parameters
+    ----------
+    stage, folder : whose arrays these are, and the folder below `arrays/`.
+    kind : "rows", "whole" or "part".
+    arrays : what is to be stored, by description.
 
     Raises
     ------
@@ -189,7 +200,15 @@ def encoded_bytes(values: np.ndarray) -> int:
 def create_array(
     store: Store, path: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...], attributes: Mapping[str, Any]
 ) -> zarr.Array:
-    """Create one zarr v3 array whose empty chunks are written like any other."""
+    """Create one zarr v3 array whose empty chunks are written like any other.
+
+    Parameters
+    ----------
+    store, path : where it is made.
+    shape, chunks : of the array, and of what is compressed at once.
+    dtype : of its values.
+    attributes : stored with it; "dimensions" are the names of its dimensions.
+    """
     dtype = np.dtype(dtype)
     attributes = dict(attributes)
     return zarr.create_array(

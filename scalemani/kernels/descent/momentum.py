@@ -51,7 +51,21 @@ class Motion(NamedTuple):
 def momentum_step(
     gradient: np.ndarray, before: Motion, rate: float, momentum: float, longest: float, over: Mapper = map
 ) -> Motion:
-    """Return the motion after one step; a point whose step would be longer than `longest` is held to it."""
+    """Return the motion after one step; a point whose step would be longer than `longest` is held to it.
+
+    Parameters
+    ----------
+    gradient : (N, d) float64.
+    before : velocities and gains (N, d), left as they are.
+    rate : learning rate.
+    momentum : share of the velocity that is kept, in [0, 1).
+    longest : of a step, in units of the coordinates.
+    over : runs panels side by side.
+
+    References
+    ----------
+    Jacobs, Increased rates of convergence through learning rate adaptation, 1988.
+    """
     after = Motion(np.empty_like(gradient), np.empty_like(gradient))
 
     def panel(part: slice) -> None:

@@ -94,8 +94,14 @@ def _aggregate(
 def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, start: int) -> AggregateState:
     """Return the state after rows [start, start + n): each joins its strongest neighbour whose aggregate has room.
 
-    Parameters: `rows` of W; `inverse_roots` (N,), degrees to the power -1/2. Blocks must come in row order; their size
-    leaves no trace.
+    Blocks must come in row order; their size leaves no trace.
+
+    Parameters
+    ----------
+    state : after all rows before `start`.
+    rows : (indptr, indices, values) of W, rows [start, start + n).
+    inverse_roots : (N,) float64, degrees to the power -1/2.
+    start : number of the first row.
     """
     labels, sizes = state.labels.copy(), state.sizes.copy()
     return AggregateState(labels, sizes, _aggregate(rows, inverse_roots, start, labels, sizes, state.count))
@@ -169,7 +175,16 @@ def row_slice(rows: Rows, first: int, stop: int) -> Rows:
 def coarse_part(
     rows: Rows, labels: np.ndarray, n_aggregates: int, start: int, workspace: Workspace = IN_MEMORY
 ) -> SummedRows:
-    """Return one block's part of Q^T W Q: `labels` (N,) of all points, `rows` of W from `start` on."""
+    """Return one block's part of Q^T W Q: `labels` (N,) of all points, `rows` of W from `start` on.
+
+    Parameters
+    ----------
+    rows : (indptr, indices, values) of W from row `start` on.
+    labels : (N,) int32, the aggregate of every point.
+    n_aggregates : how many there are.
+    start : number of the first row.
+    workspace : makes large arrays.
+    """
     scratch, parts = _scratch(n_aggregates), []
     n_rows = len(rows[0]) - 1
     for first in range(0, n_rows, TILE_ROWS):

@@ -75,7 +75,11 @@ def _trivial_first(vectors: np.ndarray, trivial: np.ndarray) -> np.ndarray:
 def landmark_eigenmaps(landmark_affinities: sp.csr_matrix, weights: sp.csr_matrix, n_components: int) -> Eigenmaps:
     """Return LE(Z): eigenmaps of the landmarks' own graph, carried to all points by Z.
 
-    Parameters: `landmark_affinities` (L, L) symmetric, from the landmarks alone; `weights` Z (N, L), rows sum to one.
+    Parameters
+    ----------
+    landmark_affinities : (L, L) symmetric, from the landmarks alone.
+    weights : Z (N, L), rows sum to one.
+    n_components : dimensions d of the embedding.
     """
     landmarks = exact_eigenmaps(landmark_affinities, n_components)
     return Eigenmaps(landmarks.eigenvalues, weights @ landmarks.embedding)
@@ -87,9 +91,14 @@ def nystrom_eigenmaps(
     """Return LE(Nystrom): eigenmaps of the landmarks' own graph, carried to all points by Nystrom's formula.
 
     v(x) = 1 / (1 - lambda) sum_l w(x, l) v_l / sum_l w(x, l) [Bengio et al. 2004, Out-of-sample extensions, 3.3]; a
-    landmark with its own row of affinities gets its own embedding back. Parameters: `landmark_affinities` (L, L);
-    `cross_affinities` (N, L), those of each point to the landmarks. A point without any is put at the origin;
-    eigenvalues of 1 and beyond have no extension and give zero columns.
+    landmark with its own row of affinities gets its own embedding back. A point without any affinity is put at the
+    origin; eigenvalues of 1 and beyond have no extension and give zero columns.
+
+    Parameters
+    ----------
+    landmark_affinities : (L, L) symmetric.
+    cross_affinities : (N, L), those of each point to the landmarks.
+    n_components : dimensions d of the embedding.
     """
     landmarks = exact_eigenmaps(landmark_affinities, n_components)
     sums = np.asarray(cross_affinities.sum(axis=1, dtype=np.float64)).ravel()

@@ -75,7 +75,12 @@ def _prolong_beside(
 class Transfer:
     """P between a graph of N nodes and the next coarser one of C.
 
-    Parameters: `labels` (N,), the coarse node of each node; `degrees` (N,) and `coarse_degrees` (C,) of both graphs.
+    Parameters
+    ----------
+    labels : (N,) int32, the coarse node of each node.
+    degrees : (N,) float64, of the finer graph.
+    coarse_degrees : (C,) float64, of the coarser one.
+    workspace : makes large arrays.
     """
 
     def __init__(
@@ -105,7 +110,15 @@ class Transfer:
         run(self._workspace.over(part, panels(len(out))))
 
     def prolong_beside(self, coarse: np.ndarray, smoothing: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
-        """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m), which may be `right`."""
+        """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m), which may be `right`.
+
+        Parameters
+        ----------
+        coarse : (C, m) float32.
+        smoothing : (N,), the share of the right side that is added to each row.
+        right : (N, m), the right side.
+        out : (N, m), written; it may be `right`.
+        """
 
         def part(panel: slice) -> None:
             _prolong_beside(self._labels, self._scale, coarse, panel.start, smoothing, right, out[panel])
@@ -160,8 +173,14 @@ class Multilevel:
     def correct_below(self, transfer: Transfer, level: int, smoothing: np.ndarray, right: np.ndarray) -> None:
         """Turn right (N, m) in place into a solution that is smoothed and corrected from `level` side by side.
 
-        It spares the finer graph both products of a V-cycle. `transfer` leads from that graph to `level`; `smoothing`
-        (N,), of its Jacobi step.
+        It spares the finer graph both products of a V-cycle.
+
+        Parameters
+        ----------
+        transfer : from the finer graph to `level`.
+        level : number of the coarser graph.
+        smoothing : (N,), of the Jacobi step of the finer graph.
+        right : (N, m), the right side, overwritten by the solution.
         """
         transfer.prolong_beside(self.corrected(transfer.restricted(right), level), smoothing, right, right)
 

@@ -24,8 +24,11 @@ class ReducedLaplacian(NamedTuple):
 def weighted_product(block: sp.csr_matrix, affinities: sp.csr_matrix, weights: sp.csr_matrix) -> sp.csr_matrix:
     """Return one block's part of Z^T A Z: Z_b^T (A_b Z), (L, L) float64.
 
-    Parameters: `block` Z_b (n, L), the block's rows of Z; `affinities` A_b (n, N), its rows of A, symmetric or not;
-    `weights` Z (N, L), or only the rows that A_b refers to, with the columns of A_b renumbered to match.
+    Parameters
+    ----------
+    block : Z_b (n, L), the block's rows of Z.
+    affinities : A_b (n, N), its rows of A, symmetric or not.
+    weights : Z (N, L), or only the rows that A_b refers to, with the columns of A_b renumbered to match.
     """
     weights = weights.astype(np.float64, copy=False)
     total = TreeSum()
@@ -86,8 +89,10 @@ def reduced_laplacian(
 ) -> ReducedLaplacian:
     """Return the reduced Laplacian problem from the blocks' parts, given in block order.
 
-    Parameters: `affinity_parts`, Z_b^T W_b Z of each block (`weighted_product`); `degree_parts`, Z_b^T D_b Z
-    (`diagonal_product`).
+    Parameters
+    ----------
+    affinity_parts : Z_b^T W_b Z (L, L) of each block, of `weighted_product`.
+    degree_parts : Z_b^T D_b Z (L, L) of each block, of `diagonal_product`.
     """
     mass = symmetric_part(tree_sum(degree_parts))
     return ReducedLaplacian(laplacian_of(symmetric_part(tree_sum(affinity_parts)), mass), mass)

@@ -99,7 +99,14 @@ def n_columns(n_components: int, n_points: int) -> int:
 
 
 def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.float32) -> np.ndarray:
-    """Return standard normal columns (N, count): each tile of rows has its own stream."""
+    """Return standard normal columns (N, count): each tile of rows has its own stream.
+
+    Parameters
+    ----------
+    n_points, count : rows N and columns.
+    seed : of the draws.
+    dtype : float32 by default, or float64.
+    """
     out: np.ndarray = np.empty((n_points, count), dtype)
     for first in range(0, n_points, TILE):
         rows = out[first : first + TILE]
@@ -110,9 +117,19 @@ def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.f
 def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -> RefinementState:
     """Return the state from start vectors, after one pass: the best `width` vectors of their span.
 
-    Parameters: `vectors` (N, n), approximate eigenvectors u of S, columns of any scale, not orthogonal, given away;
-    their dtype is that of the iteration (float32 reaches residuals of 4e-6). Dependent columns are dropped; RankError
-    when none is left.
+    Dependent columns are dropped.
+
+    Parameters
+    ----------
+    vectors : (N, n) float32 or float64, approximate eigenvectors u of S, columns of any scale, not orthogonal, given
+        away; their dtype is that of the iteration (float32 reaches residuals of 4e-6).
+    problem : the graph, its preconditioner and the workspace.
+    width : how many vectors are kept.
+
+    Raises
+    ------
+    RankError
+        Where no column is left.
     """
     over, trivial = problem.workspace.over, _trivial_column(problem, vectors.dtype)
     lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
@@ -259,6 +276,14 @@ def refinement(
     Products are carried along by the steps, and their rounding errors add up: the last pass computes those of the
     vectors anew, so that the residuals of the last state are those of a product just made. The arrays of a state are
     given away when the next one is asked for.
+
+    Parameters
+    ----------
+    state : the first state; its arrays are given away.
+    problem : the graph, its preconditioner and the workspace.
+    n_wanted : how many vectors, the first of the state, have to converge.
+    target : largest residual of these.
+    max_passes : most products with the graph, those of `state` included.
     """
     while state.passes < max_passes:
         reached = state.residuals[:n_wanted].max() <= target
@@ -272,7 +297,10 @@ def refinement(
 def refine_vectors(
     state: RefinementState, problem: RefinementProblem, n_wanted: int, target: float, max_passes: int
 ) -> RefinementState:
-    """Return the last state of `refinement`, or the given one where nothing is left to do."""
+    """Return the last state of `refinement`, or the given one where nothing is left to do.
+
+    Parameters are those of `refinement`.
+    """
     for following in refinement(state, problem, n_wanted, target, max_passes):
         state = following
     return state

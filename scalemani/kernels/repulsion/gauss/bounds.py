@@ -28,11 +28,12 @@ STEEPEST = math.sqrt(0.5)  # exp(-t^2) is steepest here
 class AxisErrors(NamedTuple):
     """Along one axis, by how many boxes apart (0, 1, ...): (n,) each.
 
-    Attributes:
-        most: the largest exp(-t^2).
-        steepest: its largest slope.
-        error: of its expansion.
-        slope_error: of the slope of its expansion.
+    Attributes
+    ----------
+    most : the largest exp(-t^2).
+    steepest : its largest slope.
+    error : of its expansion.
+    slope_error : of the slope of its expansion.
     """
 
     most: np.ndarray
@@ -84,11 +85,12 @@ def axis_errors(order: int, furthest: int, side: float, offset: float) -> AxisEr
     n <= order are kept. What is lost is at most the sum of rho^{m+n} |h_{m+n}(D)| / (m! n!) over the other m and n,
     with D the distance between the centres and rho the largest offset; the slope loses n / rho times as much.
 
-    Args:
-        order: of the expansions.
-        furthest: the largest number of boxes.
-        side: of a box.
-        offset: the largest distance of a point to the centre of its box along an axis, at most side / 2.
+    Parameters
+    ----------
+    order : of the expansions.
+    furthest : the largest number of boxes.
+    side : of a box.
+    offset : the largest distance of a point to the centre of its box along an axis, at most side / 2.
     """
     steps, rho = np.arange(furthest + 1), max(offset, LEAST_OFFSET * side)
     nearest = np.maximum(steps * side - 2.0 * rho, 0.0)

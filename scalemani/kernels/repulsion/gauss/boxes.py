@@ -16,13 +16,14 @@ AXES = 3  # points in the plane have a first coordinate of zero: one layer of bo
 class Grid(NamedTuple):
     """A grid of boxes. Every edge has `reaches` boxes to spare, so that no two boxes within reach share a key.
 
-    Attributes:
-        origin: (3,) its lowest corner.
-        side: of a box.
-        n_boxes: (3,) along each axis.
-        reaches: (3,) how many boxes away a box is within reach, 0 along an axis that is not used.
-        strides: (3,) of the key of box i, origin_key + sum_k strides_k i_k.
-        origin_key: the key of the first box.
+    Attributes
+    ----------
+    origin : (3,) its lowest corner.
+    side : of a box.
+    n_boxes : (3,) along each axis.
+    reaches : (3,) how many boxes away a box is within reach, 0 along an axis that is not used.
+    strides : (3,) of the key of box i, origin_key + sum_k strides_k i_k.
+    origin_key : the key of the first box.
     """
 
     origin: np.ndarray
@@ -36,12 +37,13 @@ class Grid(NamedTuple):
 class Boxed(NamedTuple):
     """Points in the order of their boxes.
 
-    Attributes:
-        order: (N,) uint32, the row of the input that each point is.
-        points: (N, d).
-        keys: (n,) of the occupied boxes, ascending.
-        starts: (n + 1,) box b holds points[starts[b]:starts[b + 1]].
-        centers: (n, 3) of the boxes.
+    Attributes
+    ----------
+    order : (N,) uint32, the row of the input that each point is.
+    points : (N, d).
+    keys : (n,) of the occupied boxes, ascending.
+    starts : (n + 1,) box b holds points[starts[b]:starts[b + 1]].
+    centers : (n, 3) of the boxes.
     """
 
     order: np.ndarray
@@ -56,8 +58,10 @@ def grid_over(points: list[np.ndarray], side: float, reach: int) -> Grid:
 
     A map smaller than a box then lies around the centre of its box, where expansions are at their best.
 
-    Raises:
-        ConfigError: more boxes than a key can number.
+    Raises
+    ------
+    ConfigError
+        More boxes than a key can number.
     """
     n_dims = points[0].shape[1]
     extents = [extremes(part) for part in points if len(part)]

@@ -57,14 +57,17 @@ ROUNDING = 1e-13  # of the sum of |q|: what float64 may add to the errors of tru
 class FastGauss(PairSums):
     """Sums of exp(-d^2) over pairs by the fast Gauss transform, O(N + M).
 
-    Args:
-        order: p, moments along each axis, 1 to 30; 1 to 10 in the thesis.
-        reach: boxes on each side that a box acts on, the thesis' K. Beyond, exp(-reach^2 / 2) is left out: 3e-4 for 4.
-        few_pairs: a box of targets with fewer pairs for each box in reach is summed pair by pair.
-        over: a map function with the signature of the builtin; panels of boxes run side by side where it does.
+    Parameters
+    ----------
+    order : p, moments along each axis, 1 to 30; 1 to 10 in the thesis.
+    reach : boxes on each side that a box acts on, the thesis' K. Beyond, exp(-reach^2 / 2) is left out: 3e-4 for 4.
+    few_pairs : a box of targets with fewer pairs for each box in reach is summed pair by pair.
+    over : a map function with the signature of the builtin; panels of boxes run side by side where it does.
 
-    Raises:
-        ConfigError: a number outside of these ranges.
+    Raises
+    ------
+    ConfigError
+        A number outside of these ranges.
     """
 
     def __init__(self, order: int, reach: int = 4, few_pairs: int = FEW_PAIRS, over: Mapper = map) -> None:
@@ -82,8 +85,10 @@ class FastGauss(PairSums):
         That is the norm of all errors over that of the gradient, by measurement and with a margin of 2: the largest
         error on maps (clusters, strings, discs, blobs) of 3,000 and 40,000 points, extents 1e-4 to 100, d = 2 and 3.
 
-        Raises:
-            ConfigError: another kernel than "gaussian", or a tolerance that cannot be reached.
+        Raises
+        ------
+        ConfigError
+            Another kernel than "gaussian", or a tolerance that cannot be reached.
         """
         kernel_number(kernel, ("gaussian",))
         wanted = checked_tolerance(tolerance) / MARGIN
@@ -99,8 +104,10 @@ class FastGauss(PairSums):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return S(y) and its gradient with the arguments and shapes of `ExactSums.field`, d <= 3.
 
-        Raises:
-            ConfigError: points in more dimensions, or so far apart that their boxes cannot be numbered.
+        Raises
+        ------
+        ConfigError
+            Points in more dimensions, or so far apart that their boxes cannot be numbered.
         """
         points, at, weights = pair_arguments(sources, targets, charges)
         own = targets is None

@@ -54,17 +54,25 @@ class Spline(NamedTuple):
 class ParticleMesh(PairSums):
     """Sums of `kernel` and their gradients to a relative `tolerance`.
 
-    Parameters: `kernel`, "student" or "gaussian"; `tolerance`, the error of the gradient relative to the gradient,
-    both in the Frobenius norm over the points, 1e-6 to 1e-1; `over`, with the signature of the builtin `map`, runs
-    pieces of the work side by side: results are the same to the last bit for any number of threads.
-
     The step of the mesh follows from kernel, tolerance, and the number of points, and is halved for maps so small that
     they would cover a few cells only; nodes lie at multiples of it. The tolerance was set by maps of clusters, of
     uniform and of normal density; many points in clusters far narrower than the step (deviations below a quarter of
     it) in a map hundreds of steps wide err more.
 
-    Buffers of the size of the mesh stay in the object between calls: use an object from one thread at a time. Raises
-    ConfigError for an unknown kernel or a tolerance out of range.
+    Buffers of the size of the mesh stay in the object between calls: use an object from one thread at a time.
+
+    Parameters
+    ----------
+    kernel : "student" or "gaussian".
+    tolerance : error of the gradient relative to the gradient, both in the Frobenius norm over the points, 1e-6 to
+        1e-1.
+    over : with the signature of the builtin `map`, runs pieces of the work side by side: results are the same to the
+        last bit for any number of threads.
+
+    Raises
+    ------
+    ConfigError
+        For an unknown kernel or a tolerance out of range.
     """
 
     def __init__(self, kernel: str, tolerance: float, over: Over = map):
@@ -80,10 +88,18 @@ class ParticleMesh(PairSums):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return S at the targets, (M,) float64, and its gradient with respect to them, (M, d) float64.
 
-        Parameters: `sources` (N, d), d = 2 or 3; `targets` (M, d), or None for the sources themselves, where the
-        term q_n K(0) of a point on itself is left out; `charges` (N,), of either sign, or None for ones. Raises
-        DataError for shapes that do not fit and for values that are not finite, NumericalError where the points lie so
-        far apart that the mesh would take more than 2 GiB.
+        Parameters
+        ----------
+        sources : (N, d), d = 2 or 3.
+        targets : (M, d), or None for the sources themselves, where the term q_n K(0) of a point on itself is left out.
+        charges : (N,), of either sign, or None for ones.
+
+        Raises
+        ------
+        DataError
+            For shapes that do not fit and for values that are not finite.
+        NumericalError
+            Where the points lie so far apart that the mesh would take more than 2 GiB.
         """
         sources = _points(sources, "sources")
         others = sources if targets is None else _points(targets, "targets", sources.shape[1])

@@ -32,13 +32,16 @@ DIMENSIONS = (2, 3)
 class BarnesHut(PairSums):
     """Sums over pairs by a tree, O(N log N).
 
-    Args:
-        kernel: "student" 1 / (1 + d^2) or "gaussian" exp(-d^2).
-        theta: size over distance below which a cell acts as one point, in [0, 2]; 0 sums every pair.
-        over: a map function with the signature of the builtin; groups of targets run side by side where it does.
+    Parameters
+    ----------
+    kernel : "student" 1 / (1 + d^2) or "gaussian" exp(-d^2).
+    theta : size over distance below which a cell acts as one point, in [0, 2]; 0 sums every pair.
+    over : a map function with the signature of the builtin; groups of targets run side by side where it does.
 
-    Raises:
-        ConfigError: another kernel or theta.
+    Raises
+    ------
+    ConfigError
+        Another kernel or theta.
     """
 
     def __init__(self, kernel: str, theta: float, over: Mapper = map) -> None:
@@ -55,8 +58,10 @@ class BarnesHut(PairSums):
         error on maps (blobs, discs, squares, tight clusters) of 3,000 and 40,000 points, extents 1 to 300 (the
         Gaussian to 100), d = 2 and 3; between the angles measured it grows like a power of theta.
 
-        Raises:
-            ConfigError: another kernel, or a tolerance that asks for so small a theta that the tree saves nothing.
+        Raises
+        ------
+        ConfigError
+            Another kernel, or a tolerance that asks for so small a theta that the tree saves nothing.
         """
         kernel_number(kernel, tuple(THETA_ERRORS))
         wanted, (thetas, errors) = checked_tolerance(tolerance) / MARGIN, np.transpose(THETA_ERRORS[kernel])
@@ -77,8 +82,10 @@ class BarnesHut(PairSums):
 
         Charges of both signs in one cell act as their sum, at the centre of their absolute values.
 
-        Raises:
-            ConfigError: points in another number of dimensions.
+        Raises
+        ------
+        ConfigError
+            Points in another number of dimensions.
         """
         points, at, charges = pair_arguments(sources, targets, charges)
         if points.shape[1] not in DIMENSIONS:

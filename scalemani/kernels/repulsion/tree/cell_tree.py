@@ -19,15 +19,16 @@ class CellTree(NamedTuple):
     A cell with one occupied child is left out for that child, so there are fewer cells than points and no more levels
     than a Morton key has. A leaf holds at most `leaf_points` points, or points that share a key.
 
-    Attributes:
-        order: (N,) row of the input that each point is.
-        columns: (d, N) coordinates.
-        charges: (N,) of one sign.
-        centers: (n, d) of charge.
-        totals: (n, 2): the sum of the charges, and the size: the longest side of the box around the points.
-        moments: (n, d (d + 1) / 2): sum q (x - c)_k (x - c)_l for k <= l, row by row.
-        first, last: (n,) its points are columns[:, first:last].
-        skip: (n,) the next cell in preorder that does not lie in this one; node + 1 for a leaf.
+    Attributes
+    ----------
+    order : (N,) row of the input that each point is.
+    columns : (d, N) coordinates.
+    charges : (N,) of one sign.
+    centers : (n, d) of charge.
+    totals : (n, 2): the sum of the charges, and the size: the longest side of the box around the points.
+    moments : (n, d (d + 1) / 2): sum q (x - c)_k (x - c)_l for k <= l, row by row.
+    first, last : (n,) its points are columns[:, first:last].
+    skip : (n,) the next cell in preorder that does not lie in this one; node + 1 for a leaf.
     """
 
     order: np.ndarray
