@@ -74,6 +74,9 @@ def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) 
 
     With the sums S and their gradients G: sum S has gradient 2 G, log sum S has 2 G / sum S, and sum log S has
     G_n / S_n and the gradient of the sums with charges 1 / S_m.
+
+    *Erratum of the thesis.* Section 5.3 writes the repulsion of s-SNE as a sum of logs, which is that of SNE; it is the
+    log of the sum, `log-sum`.
     """
     sums_at, gradients = sums.field(positions)
     if objective.combine == "sum":

@@ -51,6 +51,15 @@ def test_values_are_the_sums_over_pairs(method, n_dims):
     assert value == pytest.approx(by_pairs(positions, weights, method, 2.5), rel=1e-12)
 
 
+def test_erratum_s_sne_repels_by_the_log_of_the_sum_and_not_by_the_sum_of_logs_of_the_thesis():
+    positions, weights = np.random.default_rng(1).normal(size=(40, 2)), affinities(40)
+    values = [sm.objective(positions, weights, "s-sne", strength, "exact")[0] for strength in (1.0, 2.0)]
+    push = values[1] - values[0]
+    kernel = np.exp(-((positions[:, np.newaxis] - positions) ** 2).sum(axis=2)) * ~np.eye(40, dtype=bool)
+    assert push == pytest.approx(np.log(kernel.sum()), rel=1e-10)
+    assert abs(push - np.log(kernel.sum(axis=1)).sum()) > 10
+
+
 @pytest.mark.parametrize("method", OBJECTIVES)
 @pytest.mark.parametrize("n_dims", [1, 2, 3, 4])
 def test_gradients_are_derivatives(method, n_dims):

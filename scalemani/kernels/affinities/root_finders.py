@@ -47,8 +47,8 @@ class Root(NamedTuple):
 def derivative_step(solver: int, value: float, slope: float, curvature: float) -> float:
     """Return the step in log beta of Newton, Halley or Euler: -F/F' h(t), t = F F'' / F'^2, after Gander.
 
-    Halley's step has h = 1 / (1 - t/2): the step of [EA] (2.14) has the wrong sign. Where Euler's roots are complex the
-    step is Newton's.
+    *Erratum of the thesis.* Halley's step has h = 1 / (1 - t/2), which is -2 F F' / (2 F'^2 - F F''): section 2.3.3,
+    equation (2.14), adds F F'' where it is to be subtracted. Where Euler's roots are complex the step is Newton's.
     """
     newton = -value / slope
     if solver == HALLEY:

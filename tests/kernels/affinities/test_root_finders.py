@@ -85,6 +85,24 @@ def test_newton_halley_and_euler_step_apart():
     assert len(set(steps)) == 3
 
 
+def test_erratum_halleys_step_subtracts_the_curvature_that_the_thesis_adds():
+    """With the sign as printed an error of 0.05 is left larger than Newton leaves it, with Halley's own far smaller."""
+
+    def printed(value, slope, curvature):
+        return -2 * value * slope / (2 * slope**2 + value * curvature)
+
+    squared = rows_of(40)
+    roots = np.log(entropic_affinities(squared, PERPLEXITY, tol=1e-14).beta)
+    away = [excess(row, root + 0.05) for row, root in zip(squared, roots, strict=True)]
+    own, newton = (
+        np.array([abs(0.05 + derivative_step(SOLVERS[solver], *values)) for values in away])
+        for solver in ("halley", "newton")
+    )
+    as_printed = np.array([abs(0.05 + printed(*values)) for values in away])
+    assert np.median(own) < 0.5 * np.median(newton)
+    assert (as_printed > newton).mean() > 0.9
+
+
 @pytest.mark.parametrize("solver", [*STEPS, "bisection"])
 def test_a_search_takes_the_steps_of_algorithm_1(solver):
     squared = rows_of(60)

@@ -51,6 +51,8 @@ def _tail_form(total_charge: float, ratio: float, tail: float, order: int, n_dim
 def hermite_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.5) -> float:
     """Return thesis equation (5.5), after Baxter and Roussos (2002): the error of a Hermite expansion alone.
 
+    *Erratum of the thesis.* It sums the charges q, which may cancel; what bounds the error is the sum of |q|.
+
     Parameters
     ----------
     total_charge : sum of |q|
@@ -72,7 +74,11 @@ def taylor_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.
 
 
 def translated_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.5) -> float:
-    """Return thesis equation (5.7) as printed, for a Hermite expansion made into a Taylor one."""
+    """Return thesis equation (5.7) as printed, for a Hermite expansion made into a Taylor one.
+
+    *Erratum of the thesis.* The second term is a square; what it stands for is of first order in the tail. The slack of
+    the first term covers it at r = 1/2.
+    """
     wide = math.sqrt(2.0) * ratio
     second = _tail_form(1.0, wide, wide**order / math.sqrt(math.factorial(order)), order, n_dims)
     return taylor_bound(total_charge, order, n_dims, ratio) + total_charge * second * second
