@@ -9,6 +9,7 @@ from scalemani.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
+    from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
@@ -23,6 +24,7 @@ PUBLIC_NAMES = {
     "estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
     "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
+    "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "functions.nonlinear": ("objective", "repulsion"),

@@ -14,7 +14,8 @@ class Stage:
     """One step: its inputs by name, whether it draws at random, works by row blocks, and the version of its result.
 
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
-    parameters it depends on beside its own and, through their keys, those of its inputs. Raise `version` whenever the
+    parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
+    labels of the points are in its key. Raise `version` whenever the
     same inputs and parameters give another result: stored results of the older version are then computed anew.
     """
 
@@ -24,6 +25,7 @@ class Stage:
     by_block: bool = True
     solvers: tuple[str, ...] = ()
     also_reads: tuple[str, ...] = ()
+    reads_labels: bool = False
     version: int = 1
 
 
@@ -84,6 +86,16 @@ LAYOUT = Stage(
     also_reads=("landmark_embedding",),
 )
 
+CLASSES = Stage("classes", ("work_points",), reads_labels=True)
+PRINCIPAL_COMPONENTS = Stage(
+    "principal_components", ("work_points", "landmarks", "landmark_weights"), also_reads=("landmark_embedding",)
+)
+DISCRIMINANTS = Stage(
+    "discriminants",
+    ("points", "work_points", "landmarks", "landmark_weights", "classes"),
+    also_reads=("landmark_embedding",),
+)
+
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
@@ -101,11 +113,15 @@ SPECTRAL_ROUTE = (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES)
 DIFFUSION_ROUTE = (*AFFINITY_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES)
 
 NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
+WORK_ROUTE = (POINTS, PARTITION, WORK_POINTS)
+WEIGHTS_ROUTE = (*WORK_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": SPECTRAL_ROUTE,
     "spectral-clustering": (*SPECTRAL_ROUTE, CLUSTERING),
     "diffusion-maps": DIFFUSION_ROUTE,
+    "pca": (*WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
+    "lda": (*WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
@@ -118,3 +134,8 @@ def route(method: str, solver: str) -> tuple[Stage, ...]:
     needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
     names = {stage.name for stage in needed}
     return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)
+
+
+def takes_labels(method: str) -> bool:
+    """Return whether a method learns from labels."""
+    return any(stage.reads_labels for stage in ROUTES.get(method, ()))

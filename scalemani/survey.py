@@ -13,6 +13,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.params import LANDMARKS
 from scalemani.sources import PointsSource
+from scalemani.sources.labelled import Classes, LabelledPoints
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
@@ -24,6 +25,7 @@ BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its bloc
 COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
 LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
+SHOWN_CLASSES = 5
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
 
@@ -47,6 +49,7 @@ class Survey:
 
     `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
+    `classes` are those of labelled points.
     """
 
     dimensions: Dimensions
@@ -55,6 +58,7 @@ class Survey:
     constant_features: int
     stored_row_bytes: float
     distinct_points: int
+    classes: Classes | None = None
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -103,7 +107,13 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
     few = n_points <= LANDMARKS
     distinct = len(first_of_equal_rows(source.read(0, n_points))) if few else n_points
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct)
+    classes = source.classes if isinstance(source, LabelledPoints) else None
+    if isinstance(source, LabelledPoints) and source.lonely:
+        executor.progress.warn(
+            f"{len(source.lonely)} classes have one member and add nothing to what varies within classes: "
+            f"{', '.join(source.lonely[:SHOWN_CLASSES])}"
+        )
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, classes)
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:

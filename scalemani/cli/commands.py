@@ -89,7 +89,7 @@ def compute(options: Options, only: str | None = None) -> None:
             limit_arenas(executor.memory)
         finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
     show_records(finished)
-    if options.labels is not None and only is None and "embedding" in finished.keys:
+    if options.labels is not None and only is None and finished.embeds:
         show_label_accuracy(finished, finished.of_results(open_labels(options.labels, source.shape[0])))
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from scalemani.errors import ConfigError
-from scalemani.routes import ROUTES
+from scalemani.routes import ROUTES, takes_labels
 
 LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
 
@@ -51,7 +51,7 @@ Labels = Annotated[
     str | None,
     typer.Option(
         help="one class a point: .npy, .npz::member or text. `plot` colours by them; `embed` says how often a point "
-        "and its nearest neighbour in the embedding agree, and embeds the same without them"
+        "and its nearest neighbour in the embedding agree, and embeds the same without them; lda learns from them"
     ),
 ]
 What = Annotated[
@@ -116,11 +116,15 @@ class Options:
     def source(self) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
         from scalemani.sources import open_labels, open_points
+        from scalemani.sources.labelled import LabelledPoints
 
         refuse_output_in_input(self.run, self.points)
         source = open_points(self.points)
-        if self.labels is not None:
-            open_labels(self.labels, source.shape[0])
+        if self.labels is None:
+            return source
+        if takes_labels(self.method):
+            return LabelledPoints(source, self.labels)
+        open_labels(self.labels, source.shape[0])
         return source
 
 

@@ -20,6 +20,7 @@ from scalemani.new_points import NewPoints, Placement, read_placement
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_points
+from scalemani.sources.labelled import LabelledPoints
 from scalemani.validation import check_points
 
 # What is read through a source; everything else is an array, or becomes one.
@@ -55,13 +56,14 @@ class Embedder(BaseEstimator):
 
 
 @contextlib.contextmanager
-def fit_run(estimator: Embedder, points: Any) -> Iterator[Run]:
+def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
     source = open_points(points if isinstance(points, STORED) else check_points(points, "X", 2, convert_objects=True))
+    given = source if labels is None else LabelledPoints(source, labels)
     asked = estimator.get_params(deep=False)
     executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
     with store_or_temporary(asked["store"]) as folder:
-        finished = run(source, folder, estimator._method, parameters_of(asked), executor)
+        finished = run(given, folder, estimator._method, parameters_of(asked), executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
         estimator._kept = asked["store"], finished.plan

@@ -4,8 +4,10 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.new_points.account import Account, Placement
+from scalemani.new_points.by_axes import read_axes_placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_landmarks import read_landmark_placement
+from scalemani.records.classes import StoredDiscriminants
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource, map_points
 from scalemani.validation import check_finite_block
@@ -20,6 +22,8 @@ def read_placement(run: Run, in_memory: bool = False) -> Placement:
     """
     if run.last_stage == "layout":
         return read_descent_placement(run, in_memory)
+    if run.last_stage == StoredDiscriminants.STAGE:
+        return read_axes_placement(run)
     return read_landmark_placement(run)
 
 

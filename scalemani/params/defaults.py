@@ -26,7 +26,11 @@ PAIRS, PAIRS_BESIDE_SPECTRAL = 100, 10  # of L-BFGS, which has less to learn whe
 
 
 def decided_values(
-    asked: "Parameters", method: str, n_points: int | None, distinct_points: int | None
+    asked: "Parameters",
+    method: str,
+    n_points: int | None,
+    distinct_points: int | None,
+    most_components: int | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return values for all that was left open; what was asked stays as it is."""
     n_neighbors, perplexity = decided_neighbors(asked, n_points)
@@ -36,6 +40,8 @@ def decided_values(
     if components is None:
         clusters = min(asked.clustering.n_clusters, n_landmarks - 1)  # one eigenvector more is the constant one
         components = clusters if method == "spectral-clustering" else COMPONENTS
+        if most_components is not None:
+            components = max(1, min(components, most_components, n_landmarks - 1))
     landmark_neighbors = asked.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks)
     decided: dict[str, dict[str, Any]] = {
         "neighbors": {"n_neighbors": n_neighbors},

@@ -19,8 +19,9 @@ POINTS = "the number of points"
 class Situation:
     """What decides which parameters act.
 
-    `params` are resolved; `stages` those that are run; `placed_by_landmarks` says whether new points are;
-    `neighbors` and `repulsion` are the methods that are used, whatever was asked for; None where there is none.
+    `params` are resolved; `stages` those that are run, and those whose parameters these read; `placed_by_landmarks`
+    says whether new points are; `neighbors` and `repulsion` are the methods that are used, whatever was asked for; None
+    where there is none.
     """
 
     method: str
@@ -248,6 +249,4 @@ def reached(name: str, here: Situation) -> bool:
         return True
     if stage == "landmark_weights" and here.placed_by_landmarks:
         return True
-    if stage in ("landmark_embedding", "embedding"):
-        return "embedding" in here.stages
     return stage == "seed" or stage in here.stages

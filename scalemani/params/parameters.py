@@ -94,15 +94,22 @@ class Parameters:
         """The weight of the repulsion: as asked, or that of the objective."""
         return self.layout.strength or objective_of(str(self.layout.objective)).strength
 
-    def resolved(self, method: str, n_points: int | None = None, distinct_points: int | None = None) -> "Parameters":
+    def resolved(
+        self,
+        method: str,
+        n_points: int | None = None,
+        distinct_points: int | None = None,
+        most_components: int | None = None,
+    ) -> "Parameters":
         """Return a copy in which what was left open is decided, by the method and the points where these are few.
 
         Parameters
         ----------
         method : one of `scalemani.routes.ROUTES`
         n_points, distinct_points : points, and those with coordinates of their own; None: more than any default needs
+        most_components : what a linear method can have; None: as many as landmarks allow
         """
-        return self.with_values(decided_values(self, method, n_points, distinct_points))
+        return self.with_values(decided_values(self, method, n_points, distinct_points, most_components))
 
     def with_values(self, values: Mapping[str, Any]) -> "Parameters":
         """Return a copy with values replaced: {"seed": 1, "neighbors": {"n_neighbors": 15}, ...}.

@@ -7,6 +7,7 @@ from scalemani.records.affinities import (
     StoredNormalizedAffinities,
     StoredSymmetricAffinities,
 )
+from scalemani.records.classes import StoredClasses, StoredDiscriminants, StoredPrincipalComponents
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
@@ -33,6 +34,9 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredCoarseEmbedding,
     StoredEmbedding,
     StoredDiffusionCoordinates,
+    StoredClasses,
+    StoredPrincipalComponents,
+    StoredDiscriminants,
     StoredClustering,
     StoredLayout,
 )
@@ -63,6 +67,8 @@ DIMENSIONS: dict[str, str] = {
     "node_bound": "these nodes, and one",
     "joined_node": "these nodes; none on the last level",
     "start_vector": "the eigenvectors of a coarse graph that refinement starts from",
+    "class": "the classes of the labels, C",
+    "direction": "the dimensions of what discriminants are found in, at most D and L",
     "cluster": "the clusters: clustering.n_clusters",
     "evaluation": "the iterations at which the objective was computed",
     "quantity": "iteration, objective, norm of the gradient: 3",

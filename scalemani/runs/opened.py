@@ -12,6 +12,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.classes import StoredDiscriminants, StoredPrincipalComponents
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarks
@@ -25,9 +26,9 @@ from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
 
 # The stages that store an embedding, later ones first.
-EMBEDDINGS: dict[str, type[StoredLayout | StoredDiffusionCoordinates | StoredEmbedding]] = {
-    stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding)
-}
+LINEAR = (StoredPrincipalComponents, StoredDiscriminants)
+EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding, *LINEAR)}
+EIGENVALUES = {stored.STAGE: stored for stored in (*LINEAR, StoredEmbedding)}
 
 
 # What a run lacks, and how to have it computed; it goes on from what is there.
@@ -141,6 +142,11 @@ class Run:
         return EMBEDDINGS[stage](self._finished(stage)).embedding
 
     @property
+    def embeds(self) -> bool:
+        """Whether the method ends in an embedding."""
+        return any(stage in self.keys for stage in EMBEDDINGS)
+
+    @property
     def last_stage(self) -> str:
         """The stage that holds the embedding: the last one of the method that stores any."""
         for stage in EMBEDDINGS:
@@ -153,8 +159,12 @@ class Run:
 
     @property
     def eigenvalues(self) -> np.ndarray:
-        """The eigenvalues (n_components,) of L v = lambda D v that belong to the columns of the spectral embedding."""
-        return StoredEmbedding(self._finished(StoredEmbedding.STAGE, "eigenvalues")).eigenvalues.read()
+        """The eigenvalues (n_components,) that belong to the columns of the spectral or linear embedding.
+
+        Those of L v = lambda D v; of principal components the variances, of discriminants the shares between classes.
+        """
+        stage = next((stage for stage in EIGENVALUES if stage in self.keys), StoredEmbedding.STAGE)
+        return EIGENVALUES[stage](self._finished(stage, "eigenvalues")).eigenvalues.read()
 
     @property
     def labels(self) -> zarr.Array:

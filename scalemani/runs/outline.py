@@ -4,9 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from scalemani.errors import ConfigError
 from scalemani.params import Parameters
-from scalemani.routes import Stage, route
-from scalemani.runs.parameters import check_against_data, decide_parameters
+from scalemani.routes import Stage, route, takes_labels
+from scalemani.runs.parameters import check_against_data, check_components, decide_parameters
 from scalemani.store.objects import digest
 from scalemani.survey import Survey
 
@@ -47,11 +48,17 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
         Where the parameters contradict each other, or the points cannot serve them.
     """
     stages = route(method, asked.embedding.solver)
+    if takes_labels(method) and survey.classes is None:
+        raise ConfigError(f"{method} learns from labels: give one a point with --labels FILE, or as y of fit")
     params, notes = decide_parameters(asked, method, survey)
-    check_against_data(params, survey.dimensions, {stage.name for stage in stages})
+    names = {stage.name for stage in stages}
+    check_components(params, survey, names)
+    check_against_data(params, survey.dimensions, names)
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs] or [survey.content]
+        if stage.reads_labels and survey.classes is not None:
+            inputs.append(survey.classes.digest)
         seed = params.seed if stage.seeded else None
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]

@@ -18,8 +18,10 @@ MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, and notes on those that were set and have no effect."""
     n_points = found.dimensions.n_points
-    params = asked.resolved(method, n_points, found.distinct_points)
-    stages = frozenset(stage.name for stage in route(method, params.embedding.solver))
+    most = most_components(found, {stage.name for stage in route(method, asked.embedding.solver)})
+    params = asked.resolved(method, n_points, found.distinct_points, most)
+    run = route(method, params.embedding.solver)
+    stages = frozenset(name for stage in run for name in (stage.name, *stage.also_reads))
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     here = Situation(
         method=method,
@@ -32,7 +34,33 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
         repulsion=repulsion,
     )
     kept, notes = acting(here)
-    return kept.resolved(method, n_points, found.distinct_points), notes
+    return kept.resolved(method, n_points, found.distinct_points, most), notes
+
+
+def most_components(found: Survey, stages: Collection[str]) -> int | None:
+    """Return how many components features and classes leave a linear method; None for other methods."""
+    features = found.dimensions.n_features
+    if "principal_components" in stages:
+        return features
+    if "discriminants" in stages and found.classes is not None:
+        return min(features, len(found.classes.counts) - 1)
+    return None
+
+
+def check_components(params: Parameters, found: Survey, stages: Collection[str]) -> None:
+    """Refuse more components of a linear method than features, classes and landmarks allow."""
+    most = most_components(found, stages)
+    if most is None:
+        return
+    n_landmarks, n_features = params.n_landmarks, found.dimensions.n_features
+    classes = (
+        f", {len(found.classes.counts)} classes" if found.classes is not None and "discriminants" in stages else ""
+    )
+    if params.n_components > min(most, n_landmarks - 1):
+        raise ConfigError(
+            f"landmark_embedding.n_components must be at most {min(most, n_landmarks - 1)} for {n_features} features"
+            f"{classes} and landmarks.n_landmarks={n_landmarks}, got {params.n_components}"
+        )
 
 
 def repulsion_method(params: Parameters, n_points: int) -> str:

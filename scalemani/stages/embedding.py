@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
-from scalemani.chunked.output import write_embedding
+from scalemani.chunked.output import over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
@@ -44,7 +44,7 @@ from scalemani.params import Parameters
 from scalemani.records.affinities import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
-from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights
+from scalemani.records.landmarks import StoredLandmarkEmbedding
 
 CHECKPOINT_SECONDS = 10.0
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
@@ -190,13 +190,7 @@ class Solved(NamedTuple):
 
 def landmark_vectors(task: StageTask, empty: Empty) -> np.ndarray:
     """Return Z times the coordinates of the landmarks: (N, d) float64, in work order."""
-    stored = StoredLandmarkWeights(task.inputs["landmark_weights"])
-    coordinates = StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read()
-    vectors = empty((task.dimensions.n_points, coordinates.shape[1]), np.float64)
-    for block in range(task.dimensions.n_blocks):
-        weights = stored.read_matrix(block, len(coordinates))
-        vectors[slice(*task.dimensions.rows(block))] = weights @ coordinates
-    return vectors
+    return over_landmarks(task, StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read(), empty)
 
 
 def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:

@@ -7,11 +7,13 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.stages import (
     affinities,
+    classes,
     clustering,
     coarse_embedding,
     coarse_graphs,
     components,
     diffusion_coordinates,
+    discriminants,
     embedding,
     graph,
     landmark_embedding,
@@ -22,6 +24,7 @@ from scalemani.stages import (
     normalized_affinities,
     partition,
     points,
+    principal_components,
     reduced,
     symmetric_affinities,
     work_points,
@@ -59,6 +62,9 @@ STAGES: dict[str, StageCode] = {
     "coarse_embedding": coarse_embedding,
     "embedding": embedding,
     "diffusion_coordinates": diffusion_coordinates,
+    "classes": classes,
+    "principal_components": principal_components,
+    "discriminants": discriminants,
     "clustering": clustering,
     "layout": layout,
 }

@@ -14,6 +14,8 @@ from scalemani.objectives import OBJECTIVES
         sm.SpectralClustering(),
         sm.DiffusionMaps(),
         sm.LandmarkFeatures(tuning={"landmarks.steps": 20}),
+        sm.LandmarkPCA(),
+        sm.LandmarkLDA(),
         *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]
 )

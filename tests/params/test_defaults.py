@@ -24,6 +24,8 @@ SPECTRAL = {
     "laplacian-eigenmaps": sm.LaplacianEigenmaps,
     "spectral-clustering": sm.SpectralClustering,
     "diffusion-maps": sm.DiffusionMaps,
+    "pca": sm.LandmarkPCA,
+    "lda": sm.LandmarkLDA,
 }
 ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()}}
 # Of the functions in memory, by the parameter of runs that they stand for; what they have beside is data.

@@ -8,9 +8,10 @@ import pytest
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters, names_of_parameters, set_value
-from scalemani.routes import ROUTES
+from scalemani.routes import ROUTES, takes_labels
 from scalemani.runs.walk import plan_run
 from scalemani.sources import open_points
+from scalemani.sources.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 TABLE = "SCALEMANI_EFFECTS"  # names a file that the table of effects is written to
@@ -54,7 +55,8 @@ def effect(points, tmp_path_factory):
     folder, plain = tmp_path_factory.mktemp("runs"), {}
 
     def planned(method, values):
-        return plan_run(points, folder / "run", method, Parameters().with_values(values), Executor(workers=1))
+        given = LabelledPoints(points, np.arange(300) % 5) if takes_labels(method) else points
+        return plan_run(given, folder / "run", method, Parameters().with_values(values), Executor(workers=1))
 
     def found(method, name):
         if method not in plain:

@@ -10,6 +10,7 @@ ESTIMATORS = {
     "laplacian-eigenmaps": sm.LaplacianEigenmaps,
     "spectral-clustering": sm.SpectralClustering,
     "diffusion-maps": sm.DiffusionMaps,
+    "pca": sm.LandmarkPCA,
     **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()},
 }
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from scalemani.params import Parameters
+from scalemani.routes import takes_labels
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
+from scalemani.sources.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 BLOCK_ROWS = 1024
@@ -20,16 +22,17 @@ VALUES = {
     "clustering": {"n_clusters": 4},
     "layout": {"max_iterations": 12, "exaggerated_iterations": 4, "snapshots": 6},
 }
-METHODS = ("knn-graph", "spectral-clustering", "diffusion-maps", "t-sne")
+METHODS = ("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "lda", "t-sne")
 
 
 @pytest.fixture(scope="session")
 def finished(roll, tmp_path_factory) -> dict[str, Run]:
     """Return runs of 2,500 float32 points in one store, by their methods; together they have all stages."""
     folder, params = tmp_path_factory.mktemp("records") / "run", Parameters().with_values(VALUES)
-    found = {}
+    found, points, labels = {}, open_points(roll[:2500]), np.arange(2500) % 3
     for method in METHODS:
-        found[method] = run(open_points(roll[:2500]), folder, method, params, Executor(workers=2), BLOCK_ROWS)
+        given = LabelledPoints(points, labels) if takes_labels(method) else points
+        found[method] = run(given, folder, method, params, Executor(workers=2), BLOCK_ROWS)
     return found
 
 

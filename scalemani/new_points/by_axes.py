@@ -1,0 +1,37 @@
+"""New points in an embedding that is linear in the points: their projection."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.new_points.account import Placed
+from scalemani.new_points.reach import Reach, reach_of
+from scalemani.records.classes import StoredDiscriminants
+from scalemani.runs.opened import Run
+
+
+class PlacedByAxes(NamedTuple):
+    """All that placing a point takes: the mean (D,) of the points and the directions (D, d)."""
+
+    mean: np.ndarray
+    axes: np.ndarray
+    reach: Reach
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+        return self.axes.shape[0], self.axes.shape[1]
+
+    def place(self, points: np.ndarray) -> Placed:
+        """Return points (n, D) placed: each row depends on its own point only."""
+        # Row by row: the bits of a product of matrices depend on the number of rows.
+        placed = np.empty((len(points), self.axes.shape[1]))
+        for row, point in enumerate(points):
+            placed[row] = (point - self.mean) @ self.axes
+        return Placed(placed)
+
+
+def read_axes_placement(run: Run) -> PlacedByAxes:
+    """Return the mean and the directions of a finished run."""
+    stored = StoredDiscriminants(run.group(StoredDiscriminants.STAGE))
+    return PlacedByAxes(stored.mean.read(), stored.axes.read(), reach_of(run))

@@ -1,0 +1,51 @@
+"""Principal components by landmarks: the reduced problem from sums over all points, then Z times landmarks' scores."""
+
+from typing import Any
+
+from scalemani.chunked.moments import moments_held, summed_moments
+from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
+from scalemani.chunked.output import over_landmarks, write_embedding
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageWork
+from scalemani.kernels.spectral.linear import principal_components
+from scalemani.records.classes import StoredPrincipalComponents
+
+COPIES_OF_GRAM = 3  # Z' Z dense, its factor, and what the triangular solves return
+COPIES_OF_MOMENTS = 4  # centred, whitened, and the singular vectors
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the sums, the reduced problem, and the embedding in both orders."""
+    n_landmarks, width = sizes.params.n_landmarks, sizes.params.n_components
+    features, n_points = sizes.dimensions.n_features, sizes.dimensions.n_points
+    return [
+        *moments_held(sizes),
+        Held("Z' Z and its factor", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_GRAM, step="solving"),
+        Held("moments, whitened", EACH_PROCESS, n_landmarks, features, copies=COPIES_OF_MOMENTS, step="solving"),
+        Held("embedding in work and in input order", GROWING, n_points, width, copies=2, step="writing"),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the embedding and the landmarks' scores."""
+    width = sizes.params.n_components
+    return [
+        Written("embedding", STORED, sizes.dimensions.n_points, width),
+        Written("scores of the landmarks", STORED, sizes.params.n_landmarks, width),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Solve the reduced problem; certify the share of the scatter that the components hold."""
+    task, output = work.task, StoredPrincipalComponents(work.task.output)
+    found = summed_moments(work)
+    solution = principal_components(found.gram, found.centered(), task.params.n_components)
+    if not task.output.committed(output.SOLVED):
+        variances = solution.eigenvalues / (task.dimensions.n_points - 1)
+        arrays = {output.EIGENVALUES: variances, output.VECTORS: solution.vectors}
+        task.output.write_whole(arrays, output.SOLVED)
+    empty = work.workspace().empty
+    scores = over_landmarks(task, output.vectors.read(), empty)
+    write_embedding(work, output.EMBEDDING, scores, empty)
+    total = found.total_scatter
+    return {"explained_share": float(solution.eigenvalues.sum() / total) if total > 0 else 1.0}
