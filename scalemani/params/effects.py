@@ -246,7 +246,7 @@ def reached(name: str, here: Situation) -> bool:
     """Return whether a stage that is run, or the placement of new points, reads a parameter."""
     stage = name.partition(".")[0]
     if name == "affinities.perplexity" and here.asked.neighbors.n_neighbors is None:
-        return True
+        return "neighbors" in here.stages
     if stage == "landmark_weights" and here.placed_by_landmarks:
         return True
     return stage == "seed" or stage in here.stages
