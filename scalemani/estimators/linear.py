@@ -20,6 +20,8 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
     ----------
     n_components : int or None
         Dimensions of the embedding, d. None: two, or as many as features, landmarks and classes allow.
+    metric : {"euclidean", "cosine", "correlation", "hellinger"}
+        The geometry that points are taken in, as in `LaplacianEigenmaps`.
     n_landmarks, landmarks, landmark_neighbors, landmark_sample, regularization : int or None, str, int or None, int, \
             float or None
         The landmarks and Z, as in `LaplacianEigenmaps`.
@@ -35,6 +37,7 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
         self,
         n_components: int | None = None,
         *,
+        metric: str = "euclidean",
         n_landmarks: int | None = None,
         landmarks: str = "random",
         landmark_neighbors: int | None = None,

@@ -15,6 +15,7 @@ class PlacedByAxes(NamedTuple):
 
     mean: np.ndarray
     axes: np.ndarray
+    metric: str
     reach: Reach
 
     @property
@@ -34,4 +35,4 @@ class PlacedByAxes(NamedTuple):
 def read_axes_placement(run: Run) -> PlacedByAxes:
     """Return the mean and the directions of a finished run."""
     stored = StoredDiscriminants(run.group(StoredDiscriminants.STAGE))
-    return PlacedByAxes(stored.mean.read(), stored.axes.read(), reach_of(run))
+    return PlacedByAxes(stored.mean.read(), stored.axes.read(), run.metric, reach_of(run))

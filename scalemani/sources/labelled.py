@@ -1,5 +1,6 @@
 """Points with a class each, for the methods that learn from labels."""
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,6 +39,8 @@ class LabelledPoints:
         For other than N labels, labels that are no classes, one class, and classes of one point each.
     """
 
+    remote = False  # labels are in this process
+
     def __init__(self, points: PointsSource, labels: Any) -> None:
         found = open_labels(labels, points.shape[0])
         if found.dtype.kind == "f" and not np.array_equal(found, np.rint(found)):
@@ -53,12 +56,21 @@ class LabelledPoints:
                 f"labels must leave some class two points at least, got {len(names)} classes with one member each: "
                 "labels that name single points say nothing of what varies within a class"
             )
-        self.points, self.codes = points, codes.astype(np.int32)
+        self.codes = codes.astype(np.int32)
         self.classes = Classes(digest(self.codes.tobytes()), tuple(counts.tolist()))
         self.lonely = [str(name) for name in names[counts == 1]]
+        self._take(points)
+
+    def _take(self, points: PointsSource) -> None:
+        self.points = points
         self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
         self.preferred_rows, self.sequential = points.preferred_rows, points.sequential
-        self.remote = False  # labels are in this process
+
+    def with_rows_of(self, points: PointsSource) -> "LabelledPoints":
+        """Return the same labels with the rows of another source of as many points."""
+        other = copy.copy(self)
+        other._take(points)
+        return other
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the points."""

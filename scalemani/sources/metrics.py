@@ -5,6 +5,7 @@ import numpy as np
 from scalemani.errors import DataError
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, map_rows, mapped_dtype
 from scalemani.sources.base import PointsSource
+from scalemani.sources.labelled import LabelledPoints
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
 
 
@@ -35,7 +36,9 @@ class MetricPoints:
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
-    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones as they are."""
+    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones as they are, labels as they are."""
+    if isinstance(points, LabelledPoints):
+        return points.with_rows_of(map_points(metric, points.points))
     return points if metric == EUCLIDEAN else MetricPoints(points, metric)
 
 

@@ -109,6 +109,13 @@ def test_training_points_are_placed_where_they_are(method):
     np.testing.assert_array_equal(model.transform(DIGITS[:1]), model.transform(DIGITS[:9])[:1])
 
 
+def test_another_metric_keeps_the_labels():
+    model = sm.LandmarkLDA(5, metric="cosine").fit(DIGITS, NAMES)
+    unit = DIGITS / np.linalg.norm(DIGITS, axis=1, keepdims=True)
+    peer = LinearDiscriminantAnalysis(n_components=5, solver="svd").fit(unit, NAMES)
+    assert subspace_angle(model.embedding_, peer.transform(unit)) < 1e-4
+
+
 def test_labels_are_in_the_key(tmp_path):
     points, executor = open_points(DIGITS), Executor(workers=1)
 
