@@ -36,7 +36,7 @@ class MetricPoints:
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
-    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones as they are, labels as they are."""
+    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay, and labels."""
     if isinstance(points, LabelledPoints):
         return points.with_rows_of(map_points(metric, points.points))
     return points if metric == EUCLIDEAN else MetricPoints(points, metric)
