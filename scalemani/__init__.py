@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
+    from scalemani.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.functions.nonlinear import objective, repulsion
     from scalemani.functions.repulsion_bounds import RepulsionBound, repulsion_bound
@@ -26,6 +27,7 @@ PUBLIC_NAMES = {
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
     "functions.affinities": ("Affinities", "entropic_affinities"),
+    "functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "functions.nonlinear": ("objective", "repulsion"),
     "functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),

@@ -47,6 +47,8 @@ FUNCTIONS = {
     },
     sm.landmark_features: {},
     sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
+    sm.landmark_covariances: {},
+    sm.nystrom_eigenmaps: {"n_components": "landmark_embedding.n_components"},
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},
     sm.repulsion_bound: {"tolerance": "layout.tolerance"},
@@ -59,6 +61,8 @@ OTHERS = {
     "indices": None,
     "kernel": "student",
     "theta": None,
+    "covariances": None,
+    "diagonal": False,
     TUNING: None,
     **dict.fromkeys(RESOURCES),
 }

@@ -1,0 +1,69 @@
+"""Laplacian eigenmaps of the landmarks' own graph, and all points by Nystrom's formula with the normalised kernel."""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+
+from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps, graph_degrees
+
+
+class LandmarkMaps(NamedTuple):
+    """Eigenvalues (d,) of the Laplacian, vectors (L, d) = D^1/2 v of D^-1/2 W D^-1/2, degrees (L,), all float64."""
+
+    eigenvalues: np.ndarray
+    vectors: np.ndarray
+    degrees: np.ndarray
+
+
+def landmark_kernel(landmarks: np.ndarray, neighbors: np.ndarray, sigma: float) -> sp.csr_matrix:
+    """Return exp(-|x_i - x_j|^2 / (2 sigma^2)) where one of two landmarks is a neighbour of the other, and for i = j.
+
+    Parameters
+    ----------
+    landmarks : (L, D) real
+    neighbors : (L, k) int, by whatever distance; the kernel is of Euclidean ones
+    sigma : in the unit of the points
+
+    Returns
+    -------
+    (L, L) float64, symmetric
+    """
+    n_landmarks, n_neighbors = neighbors.shape
+    heads, tails = np.repeat(np.arange(n_landmarks), n_neighbors), neighbors.ravel()
+    differences = (landmarks[heads].astype(np.float64) - landmarks[tails]) / sigma
+    values = np.exp(-0.5 * np.einsum("ed,ed->e", differences, differences))
+    edges = sp.csr_matrix((values, (heads, tails)), shape=(n_landmarks, n_landmarks))
+    return sp.csr_matrix(edges.maximum(edges.T) + sp.eye_array(n_landmarks, format="csr"))
+
+
+def landmark_maps(kernel: sp.csr_matrix, n_components: int) -> LandmarkMaps:
+    """Return the eigenmaps of the landmarks' graph (L, L), the trivial one left out.
+
+    References
+    ----------
+    [DPP] equation 8.
+    """
+    found, degrees = exact_eigenmaps(kernel, n_components), graph_degrees(kernel)
+    return LandmarkMaps(found.eigenvalues, np.sqrt(degrees)[:, np.newaxis] * found.embedding, degrees)
+
+
+def extend_by_nystrom(points: np.ndarray, landmarks: np.ndarray, maps: LandmarkMaps, sigma: float) -> np.ndarray:
+    """Return the coordinates (n, d) of points (n, D): K~^T Phi Lambda^-1, the kernel normalised by its means.
+
+    Lambda holds the eigenvalues 1 - lambda of the normalised kernel: with them, and the kernel of all pairs, a landmark
+    gets its own coordinates, which it does not with the eigenvalues lambda of the Laplacian. Those lambda of 1 and
+    beyond have no extension and give zero columns; points beyond the reach of all landmarks are put at the origin.
+
+    References
+    ----------
+    [DPP] equations 9 and 10; Bengio and others, Out-of-sample extensions for LLE, Isomap, MDS, eigenmaps, and spectral
+    clustering, 2004.
+    """
+    kernel = np.exp(-0.5 * cdist(points / sigma, landmarks / sigma, "sqeuclidean"))
+    sums = kernel.sum(axis=1)
+    normalized = kernel / np.sqrt(np.where(sums > 0.0, sums, 1.0)[:, np.newaxis] * maps.degrees)
+    gains = 1.0 - maps.eigenvalues
+    defined = gains > np.finfo(np.float64).eps
+    return np.asarray((normalized @ maps.vectors) * np.where(defined, 1.0 / np.where(defined, gains, 1.0), 0.0))
