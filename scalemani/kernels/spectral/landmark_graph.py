@@ -50,11 +50,22 @@ def landmark_maps(kernel: sp.csr_matrix, n_components: int) -> LandmarkMaps:
 
 
 def extend_by_nystrom(points: np.ndarray, landmarks: np.ndarray, maps: LandmarkMaps, sigma: float) -> np.ndarray:
-    """Return the coordinates (n, d) of points (n, D): K~^T Phi Lambda^-1, the kernel normalised by its means.
+    """Return K~^T Phi Lambda^-1, the coordinates of points by the kernel that is normalised by its means.
 
     Lambda holds the eigenvalues 1 - lambda of the normalised kernel: with them, and the kernel of all pairs, a landmark
-    gets its own coordinates, which it does not with the eigenvalues lambda of the Laplacian. Those lambda of 1 and
-    beyond have no extension and give zero columns; points beyond the reach of all landmarks are put at the origin.
+    gets its own coordinates, which it does not with the eigenvalues lambda of the Laplacian.
+
+    Parameters
+    ----------
+    points : (n, D) real
+    landmarks : (L, D) real
+    maps : of the landmarks
+    sigma : of the kernel, in the unit of the points
+
+    Returns
+    -------
+    (n, d) float64. Where lambda is 1 or more there is no extension and the column is zero; points beyond the reach of
+    all landmarks are at the origin
 
     References
     ----------
