@@ -69,7 +69,7 @@ def test_a_run_of_blocks_skips_those_that_are_there(tmp_path):
         return ((block, rows_of(task, block)) for block in blocks)
 
     work.map_runs(computed, 3)
-    assert asked == [[0, 1], [3, 4]]
+    assert sorted(asked) == [[0, 1], [3, 4]]  # in any order
     np.testing.assert_array_equal(StoredPoints(work.task.output).points.read()[:, 1], np.arange(N_POINTS))
 
 
