@@ -186,7 +186,7 @@ class Trial:
     def passes(self, path: Path, seconds: float | None = None) -> bool:
         """Return whether the tests of a file pass within some seconds."""
         here = {"PYTHONPATH": str(self.folder), "NUMBA_CACHE_DIR": str(self.folder / "compiled")}
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
         process = subprocess.Popen(
             [*command, *self.tests_of(path)],
             cwd=self.folder,

@@ -4,4 +4,4 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bash deploy/environment.sh
-exec "${SCALEMANI_VENV:-.venv}/bin/python" -m pytest -n 2 --dist worksteal -m "not slow" "$@"
+exec "${SCALEMANI_VENV:-.venv}/bin/python" -m pytest -n 2 --dist worksteal "$@"

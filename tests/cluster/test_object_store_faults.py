@@ -15,20 +15,20 @@ from scalemani.store import buckets
 PROXY = Path(__file__).parents[2] / "pipelines" / "benchmarks" / "faulty_proxy.py"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "faults",
     [
         ["--failing", "0.1"],
-        ["--failing", "0", "--outage-after", "2", "--outage", "20"],
+        ["--failing", "0", "--outage-after", "1", "--outage", "4"],
     ],
 )
 def test_failures_and_outages_leave_no_trace(scalemani, roll, bucket, s3_server, values, tmp_path, monkeypatch, faults):
     settings = [f"--set={stage}.{name}={value}" for stage, group in values.items() for name, value in group.items()]
-    settings.append("--set=embedding.solver=lll")
-    np.save(tmp_path / "roll.npy", roll)
+    settings.append("--method=knn-graph")
+    few = roll[:1500]
+    np.save(tmp_path / "roll.npy", few)
     assert scalemani("embed", tmp_path / "roll.npy", tmp_path / "run", *settings)[0] == 0
-    export(roll, f"{bucket}/points.zarr")
+    export(few, f"{bucket}/points.zarr")
     command = [sys.executable, "-m", "scalemani", "embed", f"{bucket}/points.zarr", f"{bucket}/run", *settings]
     with subprocess.Popen(
         [sys.executable, str(PROXY), s3_server, *faults], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

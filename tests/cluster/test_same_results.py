@@ -61,7 +61,7 @@ def assert_same(one, other):
         np.testing.assert_allclose(one.embedding[...], other.embedding[...], rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize(("workers", "block_rows"), [pytest.param(1, 1024, marks=pytest.mark.slow), (2, 2048)])
+@pytest.mark.parametrize(("workers", "block_rows"), [(1, 1024), (2, 2048)])
 def test_clusters_give_the_answer_of_threads(
     roll, reference, module_values, start_cluster, tmp_path, workers, block_rows
 ):

@@ -141,7 +141,6 @@ def test_what_cannot_be_is_refused(tmp_path, given, message):
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.slow
 def test_pynndescent_finds_nearly_all(normal):
     graph = sm.knn_graph(normal, 15, method="pynndescent")
     truth, _ = brute_force(normal, 15)

@@ -93,7 +93,6 @@ def test_points_that_change_while_their_file_keeps_its_time_are_other_points(poi
     assert embed(str(path), folder).keys["points"] != finished.keys["points"]
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not LIBRARIES, reason="Debian's faketime is not installed")
 @pytest.mark.parametrize("when", ["2038-01-19 03:14:06"])
 def test_a_command_in_another_year(points, finished, tmp_path, when):
