@@ -10,7 +10,7 @@ from scalemani.kernels.repulsion.pair_sums import GAUSSIAN
 
 
 @compiled
-def sum_boxes(  # noqa: PLR0913 - grouped, LLVM would reassociate the sums in another way
+def sum_boxes(  # noqa: PLR0913 - how LLVM associates sums depends on the functions that call them
     boxed: Boxed,
     charges: np.ndarray,
     target_boxed: Boxed,

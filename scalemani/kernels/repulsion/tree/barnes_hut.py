@@ -112,7 +112,7 @@ class BarnesHut(PairSums):
 
 
 @compiled
-def _sum_groups(  # noqa: PLR0913 - grouped, LLVM would reassociate the sums in another way
+def _sum_groups(  # noqa: PLR0913 - how LLVM associates sums depends on the functions that call them
     kind: int,
     theta: float,
     tree: CellTree,

@@ -1,0 +1,49 @@
+"""Keys say what a result depends on: its parameters, its inputs and the points, and nothing of the machine."""
+
+import numpy as np
+import pytest
+
+from scalemani.params import Parameters
+from scalemani.runs.outline import outline_run
+from scalemani.sources import open_points
+from scalemani.survey import survey
+from scalemani.workers.executor import Executor
+
+VALUES = {"neighbors": {"n_neighbors": 9}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 50}}
+POINTS = np.random.default_rng(0).normal(size=(2100, 4)).astype(np.float32)
+
+
+def keys_of(changed=None, points=POINTS, block_rows=1024, method="t-sne"):
+    params = Parameters().with_values(VALUES).with_values(changed or {})
+    return outline_run(method, params, survey(open_points(points), Executor(workers=2), block_rows)).keys
+
+
+def test_keys_do_not_depend_on_the_size_of_blocks():
+    assert keys_of() == keys_of(block_rows=2048)
+
+
+@pytest.mark.parametrize(
+    ("changed", "kept"),
+    [
+        ({"affinities": {"perplexity": 2.5}}, {"points", "partition", "work_points", "neighbors", "landmarks"}),
+        ({"neighbors": {"n_neighbors": 10}}, {"points", "partition", "work_points", "landmarks"}),
+        ({"seed": 1}, {"points"}),
+    ],
+)
+def test_a_parameter_changes_the_keys_of_its_stage_and_of_all_that_follow(changed, kept):
+    before, after = keys_of(), keys_of(changed)
+    assert {stage for stage in before if before[stage] == after[stage]} == kept
+
+
+def test_other_points_change_every_key():
+    other = POINTS.copy()
+    other[1500, 2] += 1
+    before, after = keys_of(), keys_of(points=other)
+    assert all(before[stage] != after[stage] for stage in before)
+
+
+def test_methods_share_the_keys_of_the_stages_that_they_share():
+    spectral, nonlinear = keys_of(method="laplacian-eigenmaps"), keys_of()
+    shared = set(spectral) & set(nonlinear) - {"embedding", "coarse_embedding"}  # solved as exactly as each needs
+    assert "affinities" in shared
+    assert all(spectral[stage] == nonlinear[stage] for stage in shared)
