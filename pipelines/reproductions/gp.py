@@ -1,0 +1,153 @@
+"""Figure 5, the lower half of table 1 and landmarks as pictures of the paper on Gaussian-process landmarks.
+
+`digits`: accuracy of logistic regression on n landmark features of MNIST, by landmarks of the process, of active
+learning among 5,000 digits, and at random. 50,000 digits train, 10,000 choose the regularization, 10,000 test. The
+features are those of the paper, with pixels from 0 to 1; landmarks of the process stay in the positive orthant.
+`words`: the first landmarks of 20 Newsgroups with their five most probable words, in a vocabulary of 1,545 words: those
+in most documents, without scikit-learn's list of stop words, since the paper does not give its own.
+`pictures`: the first landmarks of the digits and of the objects of COIL-20.
+
+    python pipelines/reproductions/gp.py FOLDER digits
+    python pipelines/reproductions/gp.py FOLDER digits --points 5000 --steps 200 --sizes 20 50
+    python pipelines/reproductions/gp.py FOLDER words pictures
+
+D. Liang and J. Paisley, Landmarking manifolds with Gaussian processes, ICML 2015.
+"""
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+from PIL import Image
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_limits
+
+import scalemani as sm
+from scalemani.kernels.landmarks.gaussian.active import active_landmarks
+
+SIZES, ACTIVE_POINTS = (20, 50, 100, 150, 200), 5000
+PENALTIES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
+TRAINING, VALIDATION = 50_000, 60_000  # where the digits of each part end
+VOCABULARY, LEAST_LETTERS, TOPICS, SHOWN_WORDS = 1545, 3, 12, 5
+PICTURES, A_ROW = 16, 8
+COIL_SIDE, COIL_COARSER = 128, 4
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="where pictures go")
+    parser.add_argument("parts", nargs="+", choices=PARTS)
+    parser.add_argument("--points", type=int, default=TRAINING, help="digits that train, of 50,000")
+    parser.add_argument("--steps", type=int, default=1000, help="of the ascent of each landmark")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="numbers of landmarks")
+    parser.add_argument("--penalties", type=float, nargs="+", default=PENALTIES)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    with threadpool_limits(1):
+        for part in arguments.parts:
+            PARTS[part](arguments)
+
+
+def data(name: str) -> np.lib.npyio.NpzFile:
+    path = Path(os.environ.get("SCALEMANI_DATA", ".")) / name
+    if not path.exists():
+        raise SystemExit(f"set SCALEMANI_DATA to the folder that holds {name}")
+    return np.load(path, allow_pickle=False)
+
+
+def digits(arguments: argparse.Namespace) -> None:
+    images, labels = data("mnist.npz")["X"], data("mnist.npz")["y"]
+    points = images.astype(np.float32) / 255
+    train = points[: arguments.points]
+    eta = float(train.var(axis=0, dtype=np.float64).sum())
+    started = time.perf_counter()
+    chosen = digit_landmarks(train, eta, arguments)
+    print(f"eta {eta:.2f}, {time.perf_counter() - started:.0f} s for the landmarks of {len(train)} digits")
+    print("| n | " + " | ".join(chosen) + " |\n| --- |" + " --- |" * len(chosen))
+    parts = (slice(0, arguments.points), slice(TRAINING, VALIDATION), slice(VALIDATION, None))
+    for size in arguments.sizes:
+        found = []
+        for landmarks in chosen.values():
+            features = sm.landmark_features(points, landmarks[:size], eta)
+            found.append(test_accuracy([(features[part], labels[part]) for part in parts], arguments.penalties))
+        print(f"| {size} | " + " | ".join(f"{100 * one:.2f}%" for one in found) + " |", flush=True)
+
+
+def digit_landmarks(train: np.ndarray, eta: float, arguments: argparse.Namespace) -> dict[str, np.ndarray]:
+    """Return landmarks in an order of which each beginning is a smaller choice."""
+    most, draws = max(arguments.sizes), np.random.default_rng(arguments.seed)
+    asked = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant", "landmarks.eta": eta}
+    subset = train[draws.choice(len(train), min(ACTIVE_POINTS, len(train)), replace=False)]
+    return {
+        "process": sm.select_landmarks(train, most, "gp", arguments.seed, tuning=asked).points,
+        "active, of 5,000": subset[active_landmarks(subset, most, eta)],
+        "random": train[draws.choice(len(train), most, replace=False)],
+    }
+
+
+def test_accuracy(parts: list[tuple[np.ndarray, np.ndarray]], penalties: tuple[float, ...]) -> float:
+    """Return the accuracy on the last part by the penalty that does best on the second."""
+    (train, train_labels), validation, test = parts
+    best = (-1.0, 0.0)
+    for penalty in penalties:
+        model = LogisticRegression(C=1 / penalty, max_iter=500).fit(train, train_labels)
+        best = max(best, (float(model.score(*validation)), float(model.score(*test))))
+    return best[1]
+
+
+def words(arguments: argparse.Namespace) -> None:
+    counts, vocabulary = counted_words()
+    started = time.perf_counter()
+    asked = {"landmarks.steps": arguments.steps}
+    model = sm.LandmarkFeatures(TOPICS, geometry="hellinger", tuning=asked, random_state=arguments.seed).fit(counts)
+    seconds = (time.perf_counter() - started) / TOPICS
+    print(f"{counts.shape[0]} documents, {counts.shape[1]} words, {seconds:.1f} s a landmark")
+    for number, landmark in enumerate(model.landmarks_, 1):
+        print(f"t{number}: " + " ".join(vocabulary[np.argsort(-landmark, kind="stable")[:SHOWN_WORDS]]))
+
+
+def counted_words() -> tuple[sp.csr_matrix, np.ndarray]:
+    """Return counts of the vocabulary in all documents that have a word of it, and the vocabulary."""
+    parts, vocabulary = data("news20_counts.npz"), data("news20_labels.npz")["vocab"]
+    counts = sp.csr_matrix((parts["data"], parts["indices"], parts["indptr"]), shape=tuple(parts["shape"]))
+    usual = np.array([word.isalpha() and len(word) >= LEAST_LETTERS for word in vocabulary])
+    usual &= ~np.isin(vocabulary, sorted(ENGLISH_STOP_WORDS))
+    documents = np.where(usual, np.bincount(counts.indices, minlength=len(vocabulary)), -1)
+    kept = np.sort(np.argsort(-documents, kind="stable")[:VOCABULARY])
+    counts = counts[:, kept]
+    return counts[np.asarray(counts.sum(axis=1)).ravel() > 0], vocabulary[kept]
+
+
+def pictures(arguments: argparse.Namespace) -> None:
+    images = data("mnist.npz")["X"][: arguments.points].astype(np.float32) / 255
+    draw(landmarks_of(images, arguments), 28, arguments.folder / "gp-digits.png")
+    side = COIL_SIDE // COIL_COARSER
+    objects = data("coil20.npz")["X"].reshape(-1, side, COIL_COARSER, side, COIL_COARSER).mean(axis=(2, 4)) / 255
+    draw(landmarks_of(objects.reshape(-1, side * side), arguments), side, arguments.folder / "gp-coil.png")
+
+
+def landmarks_of(images: np.ndarray, arguments: argparse.Namespace) -> np.ndarray:
+    asked = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant"}
+    return sm.select_landmarks(images, PICTURES, "gp", arguments.seed, tuning=asked).points
+
+
+def draw(landmarks: np.ndarray, side: int, path: Path) -> None:
+    """Write pictures side by side, each from its darkest to its brightest pixel."""
+    tiles = landmarks.reshape(-1, A_ROW, side, side)
+    tiles = tiles / tiles.max(axis=(2, 3), keepdims=True)
+    table = np.concatenate([np.concatenate(list(row), axis=1) for row in tiles])
+    Image.fromarray(np.round(255 * np.clip(table, 0, 1)).astype(np.uint8)).resize(
+        (4 * table.shape[1], 4 * table.shape[0]), Image.Resampling.NEAREST
+    ).save(path)
+    print(f"{path}: {len(landmarks)} landmarks")
+
+
+PARTS = {"digits": digits, "words": words, "pictures": pictures}
+
+if __name__ == "__main__":
+    main()
