@@ -25,6 +25,7 @@ from scalemani.kernels.landmarks.gaussian.residuals import (
 )
 
 STEP_OFFSET, STEP_POWER = 10.0, -0.51  # [GP] 5: rho_s = (10 + s)^-0.51
+LEAST_OBJECTIVE = 1e-200  # of a batch that is too far away for a direction
 LEAST_MET = 1.5  # sum of squares of the first landmark's feature: that of a single point is one
 
 
@@ -60,9 +61,10 @@ class Process(NamedTuple):
 def learned_landmarks(batches: Batches, n_landmarks: int, process: Process, seed: int) -> Learned:
     """Return landmarks, each found by `process.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
 
-    A step is the gradient divided by (4 / eta) sum_i |r_i phi_i|, where r is the feature less its projection: it moves
-    the landmark by the share (10 + s)^-0.51 towards a mean of the points of the batch, weighed by r_i phi_i. Without
-    the divisor of our own, the way a step goes depends on the unit of the points and the size of a batch.
+    A step goes along the gradient of the objective's logarithm, in units of eta / 4: it moves the landmark by the share
+    (10 + s)^-0.51 towards the mean of the points of the batch, weighed by r_i phi_i, where r is the feature less its
+    projection. That of the paper goes along the gradient of the objective itself, so that its way depends on the unit
+    of the points and on the size of a batch.
 
     Raises
     ------
@@ -98,9 +100,9 @@ def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: floa
     landmark = start
     for step in range(process.steps):
         batch = step % len(batches)
-        _, gradient, weight = objective(batches[batch], bases[batch], landmark, eta)
-        if weight > 0:
-            rate = (STEP_OFFSET + step) ** STEP_POWER * eta / (4.0 * weight)
+        value, gradient = objective(batches[batch], bases[batch], landmark, eta)
+        if value > LEAST_OBJECTIVE:
+            rate = (STEP_OFFSET + step) ** STEP_POWER * eta / (4.0 * value)
             landmark = projected(landmark + rate * gradient, process.projection)
     return landmark
 

@@ -12,10 +12,8 @@ from scalemani.kernels.machine.compile import compiled, compiled_sums
 EXHAUSTED = 1e-12  # of the squares of a feature, where its projection is all of it but for rounding
 
 
-def objective(
-    batch: np.ndarray, basis: np.ndarray, landmark: np.ndarray, eta: float
-) -> tuple[float, np.ndarray, float]:
-    """Return the objective of a landmark over a batch, its gradient, and the weight of the points in it.
+def objective(batch: np.ndarray, basis: np.ndarray, landmark: np.ndarray, eta: float) -> tuple[float, np.ndarray]:
+    """Return the objective of a landmark over a batch, and its gradient.
 
     Parameters
     ----------
@@ -28,7 +26,6 @@ def objective(
     -------
     value : r . r, where r is the feature of t less its projection on the basis
     gradient : (D,) float64, -(4 / eta) sum_i r_i phi_i (t - x_i)
-    weight : sum_i |r_i phi_i|
 
     References
     ----------
@@ -38,8 +35,8 @@ def objective(
     write_feature(batch, landmark, eta, phi)
     _project_off(basis, phi, residual)
     gradient = np.zeros(len(landmark))
-    value, weight = _pull(batch, landmark, phi, residual, gradient)
-    return value, (-4.0 / eta) * gradient, weight
+    value = _pull(batch, landmark, phi, residual, gradient)
+    return value, (-4.0 / eta) * gradient
 
 
 def mean_objective(batches: np.ndarray, bases: np.ndarray, landmark: np.ndarray, eta: float) -> tuple[float, float]:
@@ -111,13 +108,12 @@ def _remove(direction: np.ndarray, residual: np.ndarray) -> None:
 @compiled_sums
 def _pull(
     batch: np.ndarray, landmark: np.ndarray, phi: np.ndarray, residual: np.ndarray, gradient: np.ndarray
-) -> tuple[float, float]:
-    """Add r_i phi_i (t - x_i) of all points; return r . r and the sum of |r_i phi_i|."""
-    value, weight = 0.0, 0.0
+) -> float:
+    """Add r_i phi_i (t - x_i) of all points; return r . r."""
+    value = 0.0
     for i in range(batch.shape[0]):
         share, point = residual[i] * phi[i], batch[i]
         value += residual[i] * residual[i]
-        weight += abs(share)
         for j in range(landmark.shape[0]):
             gradient[j] += share * (landmark[j] - np.float64(point[j]))
-    return value, weight
+    return value
