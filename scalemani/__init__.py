@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
     from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
+    from scalemani.estimators.transforming import transform
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
     from scalemani.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
@@ -26,6 +27,7 @@ PUBLIC_NAMES = {
     "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
+    "estimators.transforming": ("transform",),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),

@@ -1,5 +1,6 @@
 """The commands: each is a check or two and one call into the library. Heavy imports wait until a command runs."""
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -12,8 +13,8 @@ from scalemani.cli.options import (
     Debug,
     Options,
     Output,
+    Placing,
     PlotLabels,
-    Points,
     RunFolder,
     What,
     refuse_output_in_input,
@@ -143,26 +144,37 @@ def info(
 
 
 @app.command()
-def transform(run: RunFolder, new_points: Points, out: Output, debug: Debug = False) -> None:
-    """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr."""
-    from scalemani.cli.summaries import certificate_text
-    from scalemani.export import export as export_rows
-    from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
-    from scalemani.new_points import NewPoints, read_placement
-    from scalemani.runs.opened import open_run
-    from scalemani.sources import open_points
+@taking_options
+def transform(options: Placing) -> None:
+    """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr.
 
-    refuse_output_in_input(out, new_points, run)
-    placed = NewPoints(read_placement(open_run(run)), open_points(new_points))
-    export_rows(placed, out)
-    account = placed.account
-    if account.placement.metric != EUCLIDEAN:
-        geometry = METRICS[account.placement.metric].geometry
-        typer.echo(f"new points are compared as those of the run are: {account.placement.metric}, {geometry}")
-    for message, _ in account.warnings:
+    The same command goes on where it stopped: finished blocks are kept in OUT.transform until all are done. The
+    clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
+    """
+    from scalemani.cli.summaries import certificate_text
+    from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
+    from scalemani.memory.glibc import limit_arenas
+    from scalemani.new_points.transforming import transform_points
+    from scalemani.progress import Silent, progress_for
+    from scalemani.runs.opened import open_run
+
+    refuse_output_in_input(options.out, options.new_points, options.run)
+    with progress_for(sys.stderr) if sys.stderr.isatty() else contextlib.nullcontext(Silent()) as progress:
+        executor = options.executor(progress)
+        if executor.memory is not None:
+            limit_arenas(executor.memory)
+        opened = open_run(options.run)
+        placed = transform_points(opened, options.new_points, options.out, executor)
+    if opened.metric != EUCLIDEAN:
+        typer.echo(
+            f"new points are compared as those of the run are: {opened.metric}, {METRICS[opened.metric].geometry}"
+        )
+    for message, _ in placed.warnings:
         typer.echo(message, err=True)
-    if account.certificates:
-        typer.echo(f"{account.n_points} points placed: {certificate_text(account.certificates)}")
+    if placed.certificates:
+        typer.echo(f"placed: {certificate_text(placed.certificates)}")
+    if placed.labels is not None:
+        typer.echo(f"clusters: {placed.labels}")
 
 
 @app.command()

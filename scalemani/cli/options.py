@@ -128,6 +128,26 @@ class Options:
         return source
 
 
+@dataclass(frozen=True)
+class Placing:
+    """What `transform` is given."""
+
+    run: RunFolder
+    new_points: Points
+    out: Output
+    scheduler: Scheduler = "threads"
+    workers: Workers = None
+    memory: Memory = None
+    tls: Tls = None
+    debug: Debug = False
+
+    def executor(self, progress: Any) -> Any:
+        """Return where tasks run, how many at once and in how much memory."""
+        from scalemani.workers.executor import Executor
+
+        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls)
+
+
 def read_configuration(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file."""
     try:
@@ -161,8 +181,9 @@ def place(location: str | Path) -> PurePath:
 
 
 def taking_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Spell out the fields of `Options` as parameters of a command: Typer reads them from its signature."""
+    """Spell out the fields of what a command takes as `options` as its parameters: Typer reads its signature."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    taken = inspect.signature(command).parameters["options"].annotation
     own = [found for name, found in inspect.signature(command).parameters.items() if name != "options"]
     shared = [
         inspect.Parameter(
@@ -171,12 +192,12 @@ def taking_options(command: Callable[..., None]) -> Callable[..., None]:
             annotation=field.type,
             default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
         )
-        for field in dataclasses.fields(Options)
+        for field in dataclasses.fields(taken)
     ]
 
     @functools.wraps(command)
     def spelled_out(**values: Any) -> None:
-        options = Options(**{parameter.name: values.pop(parameter.name) for parameter in shared})
+        options = taken(**{parameter.name: values.pop(parameter.name) for parameter in shared})
         command(options=options, **values)
 
     # What has a default stands last, as Python asks of a signature.

@@ -130,14 +130,19 @@ class ParquetWriter(FileWriter):
         super().abandon()
 
 
-@contextlib.contextmanager
-def creating(target: str) -> Iterator[None]:
-    """Refuse to create a zarr store where something lies; errors of the store say what was to be created."""
-    where = without_credentials(target)
+def refuse_taken(target: str) -> None:
+    """Refuse to write a zarr store into a folder where something lies."""
     if "://" not in target:
         for place in (Path(target), Path(target + PARTIAL)):
             if place.exists():
                 raise StoreError(f"{place} is already there and is not overwritten: remove it or choose another name")
+
+
+@contextlib.contextmanager
+def creating(target: str) -> Iterator[None]:
+    """Refuse to create a zarr store where something lies; errors of the store say what was to be created."""
+    refuse_taken(target)
+    where = without_credentials(target)
     try:
         yield
     except ImportError as error:

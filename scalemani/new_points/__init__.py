@@ -27,6 +27,15 @@ def read_placement(run: Run, in_memory: bool = False) -> Placement:
     return read_landmark_placement(run)
 
 
+def check_features(points: PointsSource, n_features: int) -> None:
+    """Refuse points with other columns than those that were embedded."""
+    if points.shape[1] != n_features:
+        raise DataError(
+            f"{points.description} has {points.shape[1]} features, the embedding was made of {n_features} "
+            "features: give points with the same columns"
+        )
+
+
 class NewPoints:
     """The coordinates of new points as a source of rows, computed as they are read.
 
@@ -51,12 +60,9 @@ class NewPoints:
 
     def __init__(self, placement: Placement, points: PointsSource) -> None:
         n_features, n_components = placement.shape
-        if points.shape[1] != n_features:
-            raise DataError(
-                f"{points.description} has {points.shape[1]} features, the embedding was made of {n_features} "
-                "features: give points with the same columns"
-            )
-        self._points, self.account = map_points(placement.metric, points), Account(placement)
+        check_features(points, n_features)
+        self._points, self._placement = map_points(placement.metric, points), placement
+        self.account = Account(placement.spacing)
         self.shape = (points.shape[0], n_components)
         self.preferred_rows: int | None = max(ROWS_AT_ONCE, points.preferred_rows or 0)
         self.sequential = points.sequential
@@ -66,7 +72,9 @@ class NewPoints:
         """Return the coordinates (stop - start, d) float64 of rows [start, stop)."""
         rows = self._points.read(start, stop)
         check_finite_block(rows, start)
-        return self.account.place(rows, start)
+        placed = self._placement.place(rows)
+        self.account.add(start, self._placement.reach.beyond(rows), placed)
+        return placed.coordinates
 
     def read_all(self) -> np.ndarray:
         """Return the coordinates (N, d) float64 of all points, read by blocks."""

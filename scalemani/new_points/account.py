@@ -1,4 +1,4 @@
-"""What is known of new points once they are placed: which lie too far out, and how well those that descend arrived."""
+"""What is known of new points once they are placed: which lie far from what is known, and how well each was placed."""
 
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
@@ -8,18 +8,24 @@ import numpy as np
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
 from scalemani.new_points.reach import Reach, far_away
 
+ERROR_QUANTILES = {"median_error": 0.5, "p95_error": 0.95, "largest_error": 1.0}
+
 
 class Placed(NamedTuple):
-    """New points' coordinates (n, d); how many descended to them, how many of these arrived, their objectives' fall.
+    """New points' coordinates (n, d), and what is known of each of them (n,).
 
-    One has arrived where the step that it would take next is too short to matter. `fall` is the sum over all that
-    descended, in the units of their objectives.
+    `nearest` is the distance of the nearest landmark or training point, where one is looked for; `errors`, of points
+    that are placed by landmarks, how far these miss the point, in units of the distance of the nearest one; of points
+    that descend, `descended` says whether a point had to, `arrived` whether the step that it would take next is too
+    short to matter, and `falls` by how much its objective fell.
     """
 
     coordinates: np.ndarray
-    descended: int = 0
-    arrived: int = 0
-    fall: float = 0.0
+    nearest: np.ndarray | None = None
+    errors: np.ndarray | None = None
+    descended: np.ndarray | None = None
+    arrived: np.ndarray | None = None
+    falls: np.ndarray | None = None
 
 
 class Placement(Protocol):
@@ -37,37 +43,63 @@ class Placement(Protocol):
     def reach(self) -> Reach:
         """How far out the training points lie."""
 
+    @property
+    def spacing(self) -> float:
+        """The distance of the nearest landmark or training point beyond which a point is isolated; else infinite."""
+
     def place(self, points: np.ndarray) -> Placed:
         """Return points (n, D), mapped for the metric, placed: each row depends on its own point only."""
 
 
 @dataclass
 class Account:
-    """Adds up what is known of the new points that it places."""
+    """Adds up what is known of the new points that were placed.
 
-    placement: Placement
+    `spacing` is that of the placement.
+    """
+
+    spacing: float
     n_points: int = 0
+    isolated: int = 0
     descended: int = 0
     arrived: int = 0
     fall: float = 0.0
     far: list[np.ndarray] = field(default_factory=list)
+    errors: list[np.ndarray] = field(default_factory=list)
 
-    def place(self, rows: np.ndarray, start: int) -> np.ndarray:
-        """Return the coordinates (n, d) of points (n, D), the rows from `start` on."""
-        placed = self.placement.place(rows)
-        self.n_points += len(rows)
-        self.descended += placed.descended
-        self.arrived += placed.arrived
-        self.fall += placed.fall
-        self.far.append(start + self.placement.reach.beyond(rows))
-        return placed.coordinates
+    def add(self, start: int, far: np.ndarray, placed: Placed) -> None:
+        """Take note of placed points, the rows from `start` on, of which those in `far` (m,) are beyond reach."""
+        self.n_points += len(placed.coordinates)
+        if placed.nearest is not None:
+            self.isolated += int(np.sum(placed.nearest > self.spacing))
+        self.far.append(start + far)
+        if placed.errors is not None:
+            self.errors.append(placed.errors)
+        if placed.descended is not None and placed.arrived is not None and placed.falls is not None:
+            descended = placed.descended.astype(np.bool_)
+            self.descended += int(descended.sum())
+            self.arrived += int(placed.arrived[descended].sum())
+            self.fall += float(placed.falls[descended].sum())
 
     @property
     def certificates(self) -> dict[str, float]:
-        """How well the points arrived: nothing is to be said where none descended."""
-        if self.descended == 0:
+        """How well the points were placed.
+
+        The shares of points beyond reach, and isolated; quantiles of the relative errors of those that landmarks
+        place; the share of those that descended which arrived, and how far their objectives fell. Nothing of no points.
+        """
+        if self.n_points == 0:
             return {}
-        return {"arrived": self.arrived / self.descended, "mean_fall": self.fall / self.descended}
+        far = sum(map(len, self.far))
+        found = {"far": far / self.n_points}
+        if np.isfinite(self.spacing):
+            found["isolated"] = self.isolated / self.n_points
+        if self.errors:
+            errors = np.concatenate(self.errors)
+            found |= {name: float(np.quantile(errors, share)) for name, share in ERROR_QUANTILES.items()}
+        if self.descended:
+            found |= {"arrived": self.arrived / self.descended, "mean_fall": self.fall / self.descended}
+        return found
 
     @property
     def warnings(self) -> list[tuple[str, type[ScalemaniWarning]]]:

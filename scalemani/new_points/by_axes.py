@@ -17,6 +17,7 @@ class PlacedByAxes(NamedTuple):
     axes: np.ndarray
     metric: str
     reach: Reach
+    spacing: float = np.inf  # no landmark is looked for
 
     @property
     def shape(self) -> tuple[int, int]:

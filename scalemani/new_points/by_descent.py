@@ -16,16 +16,19 @@ from scalemani.new_points.reach import Reach, reach_of
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.records.embeddings import StoredLayout
+from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
+
+SAMPLED_BLOCKS = 4  # of the graph, spread over it
 
 
 @dataclass(frozen=True)
 class DescentPlacement:
     """All that placing a point in a nonlinear embedding takes; `positions` (N, d) are in work order.
 
-    `sigma` is that of Gaussian affinities, None for others.
+    `sigma` is that of Gaussian affinities, None for others; `threads` are those of one call.
     """
 
     index: NeighborIndex = field(repr=False)
@@ -33,6 +36,8 @@ class DescentPlacement:
     params: Parameters
     reach: Reach
     sigma: float | None
+    spacing: float
+    threads: int
 
     @property
     def metric(self) -> str:
@@ -47,13 +52,13 @@ class DescentPlacement:
     def place(self, points: np.ndarray) -> Placed:
         """Return points (n, D) placed; one that equals a training point lies where that does, without a descent."""
         if len(points) == 0:
-            return Placed(np.empty((0, self.positions.shape[1])))
+            return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
         found = self.index.neighbors(points, self.params.n_neighbors)
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
         n_points, n_dims = self.positions.shape
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
+        with ThreadPoolExecutor(self.threads) as pool:
             sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
             fixed = FixedSources(sums, self.positions)
             placed, arrived, falls = place_points(
@@ -61,7 +66,8 @@ class DescentPlacement:
             )
         known = found.distances[:, 0] == 0
         placed[known] = self.positions[found.indices[known, 0]]
-        return Placed(placed, len(points) - int(known.sum()), int(arrived[~known].sum()), float(falls[~known].sum()))
+        nearest = found.distances[:, 0].astype(np.float64)
+        return Placed(placed, nearest, descended=~known, arrived=arrived | known, falls=np.where(known, 0.0, falls))
 
 
 def query_affinities(squares: np.ndarray, params: Parameters, sigma: float | None) -> np.ndarray:
@@ -77,10 +83,22 @@ def query_affinities(squares: np.ndarray, params: Parameters, sigma: float | Non
     return values / values.sum(axis=1, keepdims=True)
 
 
-def read_descent_placement(run: Run, in_memory: bool) -> DescentPlacement:
-    """Return the placement of a finished nonlinear run; `in_memory` reads its points, so that its store may go."""
+def read_descent_placement(run: Run, in_memory: bool, threads: int | None = None) -> DescentPlacement:
+    """Return the placement of a finished nonlinear run; `in_memory` reads its points, so that its store may go.
+
+    `threads` are those of one call, None for one a core.
+    """
     order = StoredWorkPoints(run.group("work_points")).input_rows.read()
     positions = np.ascontiguousarray(StoredLayout(run.group("layout")).embedding.read()[order])
     asked = run.params.affinities
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
-    return DescentPlacement(neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma)
+    index = neighbor_index(run, in_memory)
+    at_once, spacing = threads or os.cpu_count() or 1, farthest_neighbor(run)
+    return DescentPlacement(index, positions, run.params, reach_of(run), sigma, spacing, at_once)
+
+
+def farthest_neighbor(run: Run) -> float:
+    """Return the largest distance of a training point's last neighbour, over a few blocks of the graph."""
+    neighbors, n_blocks = StoredNeighbors(run.group("neighbors")), run.dimensions.n_blocks
+    looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
+    return max(float(neighbors.read_graph_block(int(block))[1][:, -1].max()) for block in looked_at)

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
 from scalemani.kernels.spectral.diffusion import diffusion_scales
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
@@ -26,6 +26,7 @@ class LandmarkPlacement(NamedTuple):
     regularization: float | None
     reach: Reach
     metric: str
+    spacing: float
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -36,14 +37,19 @@ class LandmarkPlacement(NamedTuple):
         """Return points (n, D) placed: each row depends on its own point only."""
         landmarks = self.prepared.landmarks
         placed = np.zeros((len(points), self.coordinates.shape[1]))
+        nearest, errors = np.empty(len(points)), np.empty(len(points))
         for start in range(0, len(points), ROWS_AT_ONCE):
-            rows = points[start : start + ROWS_AT_ONCE]
-            indices, _ = nearest_landmarks(rows, self.prepared, self.n_neighbors)
+            part = slice(start, start + ROWS_AT_ONCE)
+            rows = points[part]
+            indices, distances = nearest_landmarks(rows, self.prepared, self.n_neighbors)
             weights = local_weights(rows, landmarks, indices, self.regularization)
             # Landmark by landmark, so that the order of the sum does not depend on the number of rows.
             for neighbor, weight in zip(indices.T, weights.T, strict=True):
-                placed[start : start + ROWS_AT_ONCE] += weight[:, np.newaxis] * self.coordinates[neighbor]
-        return Placed(placed)
+                placed[part] += weight[:, np.newaxis] * self.coordinates[neighbor]
+            nearest[part] = distances[:, 0]
+            errors[part] = reconstruction_errors(rows, landmarks, indices, weights)
+        # Far out, where squares overflow, distances are beyond all numbers.
+        return Placed(placed, np.nan_to_num(nearest, nan=np.inf), np.nan_to_num(errors, nan=1.0, posinf=1.0))
 
 
 def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
@@ -66,11 +72,20 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
 def read_landmark_placement(run: Run) -> LandmarkPlacement:
     """Return the landmarks of a finished run with their coordinates in its embedding."""
     landmarks = StoredLandmarks(run.group("landmarks"))
+    prepared = prepare_landmarks(landmarks.points.read())
     return LandmarkPlacement(
-        prepare_landmarks(landmarks.points.read()),
+        prepared,
         coordinates_of(run, landmarks),
         run.params.landmark_neighbors,
         run.params.landmark_weights.regularization,
         reach_of(run),
         run.metric,
+        farthest_landmark(prepared),
     )
+
+
+def farthest_landmark(prepared: PreparedLandmarks) -> float:
+    """Return the largest distance of a landmark from the landmark nearest to it; infinite where there is but one."""
+    if len(prepared.landmarks) == 1:
+        return np.inf
+    return float(nearest_landmarks(prepared.landmarks, prepared, 2)[1][:, 1].max())

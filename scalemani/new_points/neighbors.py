@@ -5,6 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
@@ -17,6 +18,8 @@ from scalemani.records.reading import ArrayReader
 from scalemani.runs.opened import Run
 
 CANDIDATES_PER_NEIGHBOR = 2.0
+CACHE_BYTES = 2**28  # of decoded blocks of training points
+ROWS_OF_TRUTH = 8192  # training points that are in memory at once while the recall is measured
 IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
 
 
@@ -80,6 +83,19 @@ class NeighborIndex:
         none = no_neighbors(len(points), n_neighbors)
         return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]
 
+    def recall(self, points: np.ndarray, n_neighbors: int) -> float:
+        """Return the share of the true neighbours of points (n, D) that `neighbors` finds, by exact search."""
+        points = np.ascontiguousarray(self._within_sight(points), np.result_type(points.dtype, self.dtype))
+        found = self.neighbors(points, n_neighbors)
+        queries = SketchedRows(points, sketch_points(points, self.basis), self.basis.scale)
+        none, limits = np.full(len(points), -1), found.distances[:, -1].astype(np.float64)
+        true = no_neighbors(len(points), n_neighbors)
+        for rows in slices(len(self.sketches), ROWS_OF_TRUTH):
+            held = self.rows.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
+            block = SketchedRows(held, self.sketches[rows], self.basis.scale)
+            true = exact_neighbors(queries, none, block, rows.start, true, limits)
+        return float(np.mean(found.distances <= true.distances[:, -1:]))
+
     def _within_sight(self, points: np.ndarray) -> np.ndarray:
         """Return points with no coordinate so far away that sketches overflow; distances say nothing out there."""
         farthest = IN_SIGHT * self.basis.scale
@@ -96,7 +112,7 @@ class NeighborIndex:
         return exact_neighbors(queries, np.full(len(points), -1), held, 0, none, unlimited)
 
 
-def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = 2**28) -> NeighborIndex:
+def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) -> NeighborIndex:
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
     partition, stored = StoredPartition(run.group("partition")), StoredWorkPoints(run.group("work_points"))
     rows = HeldRows(stored.points.read()) if in_memory else StoredRows(stored.points, cache_bytes)

@@ -11,13 +11,17 @@ from scalemani.sources import open_points
 
 
 class Doubling:
-    """A finished embedding that doubles the first column; of each call, one point does not arrive."""
+    """A finished embedding that doubles the first column; of each call, the first point does not arrive."""
 
     shape = (3, 1)
+    spacing = 2.5
+    metric = "euclidean"
     reach = Reach(np.zeros(3), 10.0)
 
     def place(self, points):
-        return Placed(2.0 * points[:, :1].astype(np.float64), len(points), max(len(points) - 1, 0), 0.5 * len(points))
+        every = np.ones(len(points))
+        coordinates, arrived = 2.0 * points[:, :1].astype(np.float64), np.arange(len(points)) > 0
+        return Placed(coordinates, np.abs(points[:, 1]), descended=every > 0, arrived=arrived, falls=0.5 * every)
 
 
 def points_of(n_points):
@@ -57,11 +61,14 @@ def test_a_value_that_is_not_finite_is_named_by_its_row_in_the_whole(tmp_path):
 
 def test_the_account_adds_up_what_every_read_placed():
     points = points_of(30)
+    points[:, 1] = 0
     points[21] = 500.0
+    points[3:5, 1] = 3.0
     new = NewPoints(Doubling(), open_points(points))
     new.read(0, 20)
     new.read(20, 30)
-    assert new.account.certificates == {"arrived": 28 / 30, "mean_fall": 0.5}
+    shares = {"far": 1 / 30, "isolated": 3 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
+    assert new.account.certificates == pytest.approx(shares)
     (far, far_kind), (moving, moving_kind) = new.account.warnings
     assert far.startswith("1 of 30 new points lie more than 2 times")
     assert "first rows 21" in far

@@ -1,0 +1,46 @@
+"""What placing new points takes of memory: what every process holds, and what a block of them takes."""
+
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import Dimensions
+from scalemani.new_points.by_landmarks import ROWS_AT_ONCE
+from scalemani.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR
+from scalemani.records.embeddings import StoredLayout
+from scalemani.runs.opened import Run
+
+COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
+COPIES_OF_POINTS = 2  # as read, and as compared
+COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions and what they are made of
+MESH_VALUES = 37_500_000  # of 8 bytes, as in the descent of the training points
+
+
+def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what placing blocks of so many new points holds."""
+    width, features = run.params.n_components, points.n_features
+    held = [
+        Held("landmarks", EACH_PROCESS, run.params.n_landmarks, features, "float64", COPIES_OF_LANDMARKS),
+        Held("new points of a block", EACH_TASK, rows, features, points.dtype, COPIES_OF_POINTS),
+        Held("coordinates of a block and what is known of them", EACH_TASK, rows, width + 5),
+    ]
+    if StoredLayout.STAGE not in run.keys:
+        n_neighbors = run.params.landmark_neighbors
+        return [
+            *held,
+            Held("coordinates of the landmarks", EACH_PROCESS, run.params.n_landmarks, width),
+            Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
+            Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, features),
+        ]
+    trained, k, sketch = run.dimensions, run.params.n_neighbors, Sizes(run.dimensions, run.params).sketch_width
+    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
+    return [
+        *held,
+        Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
+        Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
+        Held("mesh", EACH_PROCESS, MESH_VALUES),
+        Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
+        Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
+        Held("training points that are candidates", EACH_TASK, looked_at, features, trained.dtype),
+        Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
+        Held("positions of a block", EACH_TASK, rows, width, "float64", COPIES_OF_POSITIONS),
+        Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
+    ]

@@ -1,0 +1,281 @@
+"""New points from a file into a file: blocks that workers place within a budget, kept until all of them are done.
+
+Finished blocks lie beside the output in a folder of their own, OUT.transform. The same command goes on from there, and
+removes it at the end.
+"""
+
+import contextlib
+import functools
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.needs import memory_need
+from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, StageTask, StageWork
+from scalemani.errors import ScalemaniWarning, StoreError
+from scalemani.export import beside, checked_target, write_rows
+from scalemani.export.rows import SUFFIXES, refuse_taken
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.nearest import prepare_landmarks
+from scalemani.memory.process import PROCESS
+from scalemani.new_points import check_features, read_placement
+from scalemani.new_points.account import Account, Placed, Placement
+from scalemani.new_points.by_descent import farthest_neighbor, read_descent_placement
+from scalemani.new_points.by_landmarks import farthest_landmark
+from scalemani.new_points.clusters import centers_of, nearest_clusters
+from scalemani.new_points.needs import needs_of
+from scalemani.records.classes import StoredDiscriminants
+from scalemani.records.embeddings import StoredClustering, StoredLayout
+from scalemani.records.placement import StoredPlacement
+from scalemani.runs.opened import Run
+from scalemani.runs.resources import Fit, check_memory, fit
+from scalemani.sources import PointsSource, map_points, open_points
+from scalemani.store.groups import StageGroup
+from scalemani.store.objects import digest
+from scalemani.store.run_store import RunStore
+from scalemani.store.schema import ArrayDescription
+from scalemani.survey import default_block_rows, tile_digests
+from scalemani.validation import check_finite_block
+from scalemani.workers.budget import Batch
+from scalemani.workers.executor import Executor
+
+WORKING = ".transform"
+KEY_CHARACTERS = 16
+SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is measured: known to a few percent
+LARGEST_STORED = 1e300  # what is beyond all numbers is stored as this
+
+
+@dataclass(frozen=True)
+class Transformed:
+    """What became of new points: what measures how well they were placed, and what to say of it.
+
+    certificates : far and isolated (shares of the points); of spectral embeddings median_error, p95_error and
+        largest_error, of the points as combinations of landmarks relative to the distance of the nearest one; of
+        nonlinear ones arrived, mean_fall and recall, the share of true neighbours among those that were found
+    labels : where the clusters of the points are, None where the run has none
+    """
+
+    certificates: dict[str, float]
+    labels: str | None
+    warnings: list[tuple[str, type[ScalemaniWarning]]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker has to know: the run and its plan, the points, and the threads of one call.
+
+    `points` is a source, or what `open_points` takes where every worker opens it.
+    """
+
+    root: str
+    plan: str
+    points: PointsSource | str
+    threads: int
+
+
+def transform_points(run: Run, points: Any, out: str | Path, executor: Executor) -> Transformed:
+    """Place new points in a finished run and write their coordinates, by blocks within a budget; see `sm.transform`."""
+    target, suffix = checked_target(out, SUFFIXES)
+    if suffix == ".zarr":
+        refuse_taken(target)
+    if "://" not in target and not Path(target).absolute().parent.is_dir():
+        raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
+    source = map_points(run.metric, open_points(points))
+    check_features(source, run.dimensions.n_features)
+    centers = centers_of(run) if StoredClustering.STAGE in run.keys else None
+    labels = None if centers is None else beside(target, "labels")
+    with executor.started(), working_folder(target) as folder:
+        if source.shape[0] == 0:
+            write(np.empty((0, run.embedding.shape[1])), target, labels, centers)
+            return Transformed({}, labels, [])
+        dimensions = fitting_dimensions(run, source, executor)
+        content = content_of(source, dimensions, executor)  # refuses what cannot be placed before anything is written
+        store = RunStore.create(folder)
+        with store.locked(executor.wait, executor.progress.note):
+            store.objects.sweep()
+            executor.check_reach(store.root)
+            group, dimensions = opened_group(run, store, dimensions, content, executor)
+            place_blocks(run, points, source, group, dimensions, executor)
+            account = account_of(run, StoredPlacement(group), dimensions)
+            certificates = account.certificates
+            if StoredLayout.STAGE in run.keys:
+                certificates["recall"] = sampled_recall(run, source)
+            write(StoredPlacement(group).coordinates.zarr(), target, labels, centers)
+    return Transformed(certificates, labels, account.warnings)
+
+
+@contextlib.contextmanager
+def working_folder(target: str) -> Iterator[str]:
+    """Yield where finished blocks are kept; it goes once the result is written."""
+    if "://" in target:  # nothing is left half done behind a URL: blocks wait on this machine
+        with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
+            yield str(Path(folder) / "blocks")
+        return
+    yield target + WORKING
+    shutil.rmtree(target + WORKING, ignore_errors=True)
+
+
+def write(coordinates: Any, target: str, labels: str | None, centers: np.ndarray | None) -> None:
+    """Write coordinates (n, d), and before them the clusters (n,) where there are centres."""
+
+    def read(start: int, stop: int) -> np.ndarray:
+        return np.asarray(coordinates[start:stop])
+
+    if labels is not None and centers is not None:
+
+        def clusters(start: int, stop: int) -> np.ndarray:
+            return nearest_clusters(read(start, stop), centers)
+
+        write_rows(clusters, (coordinates.shape[0],), np.int32, labels)
+    write_rows(read, coordinates.shape, coordinates.dtype, target)
+
+
+def opened_group(
+    run: Run, store: RunStore, dimensions: Dimensions, content: str, executor: Executor
+) -> tuple[StageGroup, Dimensions]:
+    """Return where the blocks of these points in this run go, and how they are cut: as before where some are there."""
+    identity = [run.keys, dimensions.n_points, dimensions.n_features, dimensions.dtype, content]
+    key = digest(json.dumps(identity).encode())[:KEY_CHARACTERS]
+    group = store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
+    known = group.objects.get_json(DIMENSIONS)
+    if known is None:
+        group.objects.set_json(DIMENSIONS, asdict(dimensions))
+        return group, dimensions
+    before = Dimensions(**known)
+    group = store.group(StoredPlacement.STAGE, key, before.block_rows)
+    group.forget(group.damaged_units(executor.workers))
+    return group, before
+
+
+def content_of(source: PointsSource, dimensions: Dimensions, executor: Executor) -> str:
+    """Return one digest of all points, which have to be finite."""
+    executor.progress.start("reading", dimensions.n_blocks)
+
+    def look(block: int) -> list[str]:
+        start, stop = dimensions.rows(block)
+        rows = source.read(start, stop)
+        check_finite_block(rows, start)
+        return tile_digests(rows)
+
+    tiles = executor.fold_locally(look, lambda one, other: one + other, range(dimensions.n_blocks), source.sequential)
+    return digest(" ".join(tiles).encode())
+
+
+def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Dimensions:
+    """Return the shape of the points and blocks of which one at least fits the budget.
+
+    Raises
+    ------
+    MemoryBudgetError
+        Where not even the smallest block does.
+    """
+    (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
+    least = min((memory for _, memory in executor.processes if memory), default=None)
+    dimensions = Dimensions(n_points, n_features, dtype.name, 1)
+    rows = min(default_block_rows(n_points, dimensions.row_bytes, least), -(-n_points // TILE_ROWS) * TILE_ROWS)
+    while rows > TILE_ROWS and not fit_of(run, dimensions, rows, executor).at_once:
+        rows = max(TILE_ROWS, rows // 2 // TILE_ROWS * TILE_ROWS)
+    check_memory({StoredPlacement.STAGE: fit_of(run, dimensions, rows, executor)}, executor.processes, TILE_ROWS)
+    return replace(dimensions, block_rows=rows)
+
+
+def fit_of(run: Run, dimensions: Dimensions, rows: int, executor: Executor) -> Fit:
+    """Return how many blocks of so many rows are placed at once."""
+    need = memory_need(needs_of(run, dimensions, rows))
+    return fit(need, executor.processes, -(-dimensions.n_points // rows))
+
+
+def place_blocks(
+    run: Run, points: Any, source: PointsSource, group: StageGroup, dimensions: Dimensions, executor: Executor
+) -> None:
+    """Place the blocks that are missing: on the workers where they can read the points too, else on this process."""
+    used = fit_of(run, dimensions, dimensions.block_rows, executor)
+    anywhere = isinstance(points, str) and (source.remote or executor.scheduler in (None, "threads", "processes"))
+    anywhere = anywhere and not source.sequential
+    here = executor.scheduler in (None, "threads") or not anywhere
+    threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
+    job = Job(str(run.store.root), json.dumps(run.plan), points if anywhere else source, threads)
+    task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.need.cache, used.in_memory)
+    batch = Batch(StoredPlacement.STAGE, group.path, used.need)
+    work = StageWork(task, executor, used.at_once, used.in_one_process, batch)
+    described = described_arrays(run)
+    width = run.embedding.shape[1]
+    columns = [(width,) if one is StoredPlacement.COORDINATES else () for one in described]
+    group.create(dimensions.n_points, [one.sized(*shape) for one, shape in zip(described, columns, strict=True)])
+    function = functools.partial(placed_block, job)
+    if anywhere:
+        work.map_blocks(function)
+    else:
+        work.map_blocks_here(function, source.sequential)
+    PROCESS.free()
+
+
+def placed_block(job: Job, task: StageTask, block: int) -> Arrays:
+    """Return one block of new points placed, and what is known of them."""
+    placement, source = task.once(placement_of_job, job.root, job.plan, job.threads), job.points
+    if isinstance(source, str):
+        source = task.once(opened_points, source, placement.metric)
+    start, stop = task.dimensions.rows(block)
+    rows = source.read(start, stop)
+    check_finite_block(rows, start)
+    placed = placement.place(rows)
+    far = np.zeros(len(rows), np.uint8)
+    far[placement.reach.beyond(rows)] = 1
+    found = dict(zip(StoredPlacement.ARRAYS, (*placed, far), strict=True))
+    if placed.nearest is not None:
+        found[StoredPlacement.NEAREST] = np.minimum(placed.nearest, LARGEST_STORED)
+    return {one: np.asarray(values, str(one.dtype)) for one, values in found.items() if values is not None}
+
+
+def opened_points(task: StageTask, location: str, metric: str) -> PointsSource:
+    """Open points once a process, as the metric of the run takes them."""
+    return map_points(metric, open_points(location))
+
+
+def placement_of_job(task: StageTask, root: str, plan: str, threads: int) -> Placement:
+    """Return what places points, made once a process."""
+    run = Run(root, json.loads(plan))
+    if StoredLayout.STAGE in run.keys:
+        return read_descent_placement(run, in_memory=False, threads=threads)
+    return read_placement(run)
+
+
+def spacing_of(run: Run) -> float:
+    """Return the distance of the nearest landmark or training point beyond which a point is isolated."""
+    if StoredLayout.STAGE in run.keys:
+        return farthest_neighbor(run)
+    if StoredDiscriminants.STAGE in run.keys:
+        return np.inf
+    return farthest_landmark(prepare_landmarks(run.landmarks.points))
+
+
+def account_of(run: Run, stored: StoredPlacement, dimensions: Dimensions) -> Account:
+    """Return the account of all blocks."""
+    account, described = Account(spacing_of(run)), described_arrays(run)
+    for block in range(dimensions.n_blocks):
+        found: dict[Any, Any] = {one: stored.reader(one).read_block(block) for one in described}
+        quality = [found.get(one) for one in StoredPlacement.ARRAYS if one is not StoredPlacement.FAR]
+        far = np.flatnonzero(found[StoredPlacement.FAR])
+        account.add(dimensions.rows(block)[0], far, Placed(*quality))  # type: ignore[arg-type]
+    return account
+
+
+def described_arrays(run: Run) -> tuple[ArrayDescription, ...]:
+    """Return what is stored of new points in a run."""
+    if StoredLayout.STAGE in run.keys:
+        return StoredPlacement.BY_DESCENT
+    return StoredPlacement.BY_AXES if StoredDiscriminants.STAGE in run.keys else StoredPlacement.BY_LANDMARKS
+
+
+def sampled_recall(run: Run, source: PointsSource) -> float:
+    """Return the share of true neighbours of a sample of the new points that were found among the training points."""
+    rows = sample_rows(run.params.seed, StoredPlacement.STAGE, source.shape[0], SAMPLED_POINTS)
+    points = np.concatenate([source.read(int(row), int(row) + 1) for row in rows])
+    return read_descent_placement(run, in_memory=False).index.recall(points, run.params.n_neighbors)

@@ -1,0 +1,194 @@
+"""New points from file to file: the same rows by any blocks and workers, resumed where it stopped, certified."""
+
+import json
+
+import numpy as np
+import pytest
+
+import scalemani as sm
+from scalemani.errors import DataError, MemoryBudgetError, StoreError
+from scalemani.new_points import NewPoints, read_placement
+from scalemani.params import Parameters
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.sources.lazy import LazyRows
+from scalemani.workers.executor import Executor
+
+VALUES = {
+    "neighbors": {"n_neighbors": 10},
+    "affinities": {"perplexity": 3},
+    "landmarks": {"n_landmarks": 80},
+    "clustering": {"n_clusters": 3},
+    "layout": {"max_iterations": 15, "direction": "spectral", "converged": 0, "exact_up_to": 100},
+}
+METHODS = ("spectral-clustering", "t-sne", "pca")
+TOLERANCE = {"spectral-clustering": 0.0, "t-sne": 1e-12, "pca": 0.0}
+
+
+@pytest.fixture(scope="module")
+def new(roll, tmp_path_factory):
+    """A file of 3,000 new points: three blocks."""
+    path = tmp_path_factory.mktemp("new") / "new.npy"
+    np.save(path, roll[2000:] + np.float32(0.01))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def runs(roll, tmp_path_factory):
+    folder, params = tmp_path_factory.mktemp("transforming"), Parameters().with_values(VALUES)
+    return {m: run(open_points(roll[:2000]), folder / m, m, params, Executor(), 1024) for m in METHODS}
+
+
+@pytest.fixture(scope="module")
+def expected(runs, new):
+    """Coordinates by method, of all points at once."""
+    return {method: NewPoints(read_placement(one), open_points(new)).read(0, 3000) for method, one in runs.items()}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("how", [{"workers": 1}, {"workers": 2, "memory": "1200MB"}, {"scheduler": "processes"}])
+def test_rows_are_those_of_all_points_at_once_whatever_places_them(runs, expected, new, tmp_path, method, how):
+    if "scheduler" in how:
+        how = {**how, "workers": 1}
+    found = sm.transform(runs[method], new, tmp_path / "out.npy", **how)
+    np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected[method], rtol=0, atol=TOLERANCE[method])
+    names = ["out.npy"] if found.labels is None else ["out.labels.npy", "out.npy"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+def failing(points, after):
+    """Return points that cannot be read any more after so many reads, and the list of reads."""
+    reads = []
+
+    def read(start, stop):
+        if len(reads) == after:
+            raise StoreError("the disk is gone")
+        reads.append(start)
+        return points[start:stop]
+
+    return LazyRows(points.shape, points.dtype, read, "points on a bad disk"), reads
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_was_placed_is_not_placed_again(runs, expected, new, tmp_path, method):
+    points = np.load(new)
+    source, reads = failing(points, 4)  # all three blocks are looked at, the first one is placed
+    with pytest.raises(StoreError, match="disk is gone"):
+        sm.transform(runs[method], source, tmp_path / "out.zarr")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.zarr.transform"]
+    source, reads = failing(points, 1000)
+    sm.transform(runs[method], source, tmp_path / "out.zarr")
+    assert reads[:5] == [0, 1024, 2048, 1024, 2048]
+    found = open_points(tmp_path / "out.zarr").read(0, 3000)
+    np.testing.assert_allclose(found, expected[method], rtol=0, atol=TOLERANCE[method])
+    assert not (tmp_path / "out.zarr.transform").exists()
+
+
+def test_other_points_do_not_go_on_from_blocks_of_these(runs, new, tmp_path):
+    points = np.load(new)
+    with pytest.raises(StoreError):
+        sm.transform(runs["spectral-clustering"], failing(points, 4)[0], tmp_path / "out.npy")
+    moved = points + np.float32(1)
+    sm.transform(runs["spectral-clustering"], moved, tmp_path / "out.npy")
+    alone = NewPoints(read_placement(runs["spectral-clustering"]), open_points(moved)).read_all()
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), alone)
+
+
+def test_clusters_of_new_points_go_beside_their_coordinates(runs, new, roll, tmp_path):
+    one = runs["spectral-clustering"]
+    landmarks = one.landmarks
+    found = sm.transform(one, landmarks.points, tmp_path / "out.parquet")
+    assert found.labels == str(tmp_path / "out.labels.npy")
+    np.testing.assert_array_equal(np.load(found.labels), one.labels[...][landmarks.rows])
+    assert sm.transform(runs["t-sne"], roll[:5], tmp_path / "t.npy").labels is None
+
+
+def test_the_certificate_of_landmarks_is_what_they_miss(runs, roll, tmp_path):
+    one, points = runs["spectral-clustering"], roll[2000:2400].astype(np.float64)
+    away = np.linalg.norm(points[:, np.newaxis] - one.landmarks.points, axis=2)
+    k, errors = one.params.landmark_neighbors, []
+    for point, distances in zip(points, away, strict=True):
+        near = one.landmarks.points[np.argsort(distances)[:k]].astype(np.float64) - point
+        gram = near @ near.T
+        weights = np.linalg.solve(gram + 1e-3 * np.trace(gram) / k * np.eye(k), np.ones(k))
+        errors.append(np.linalg.norm(weights / weights.sum() @ near) / distances.min())
+    apart = np.linalg.norm(one.landmarks.points[:, np.newaxis] - one.landmarks.points, axis=2)
+    np.fill_diagonal(apart, np.inf)
+    found = sm.transform(one, points, tmp_path / "out.npy").certificates
+    assert found["far"] == 0
+    assert found["isolated"] == np.mean(away.min(axis=1) > apart.min(axis=1).max())
+    assert found["median_error"] == pytest.approx(np.median(errors), rel=1e-4)
+    assert found["largest_error"] == pytest.approx(np.max(errors), rel=1e-4)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_points_that_the_run_knows_nothing_of_are_counted(runs, roll, tmp_path, method):
+    points = roll[:1000].copy()
+    points[::10] += 15
+    landmarks = runs[method].landmarks.points.astype(np.float64)
+    center = landmarks.mean(axis=0)
+    beyond = np.linalg.norm(points - center, axis=1) > 2 * np.linalg.norm(landmarks - center, axis=1).max()
+    assert 10 < beyond.sum() < 90
+    with pytest.warns(UserWarning, match=f"{beyond.sum()} of 1000 new points lie more than 2 times"):
+        found = sm.transform(runs[method], points, tmp_path / "out.npy").certificates
+    assert found["far"] == beyond.mean()
+    assert 0.03 < found["isolated"] < 0.11  # a few points on the roll lie between landmarks
+
+
+def test_the_recall_is_that_of_brute_force(runs, new, roll, tmp_path):
+    found = sm.transform(runs["t-sne"], new, tmp_path / "out.npy").certificates
+    index, points = read_placement(runs["t-sne"]).index, np.load(new)[:200]
+    neighbors = index.neighbors(points, 10)
+    away = np.sort(np.linalg.norm(points[:, np.newaxis].astype(float) - roll[:2000], axis=2), axis=1)
+    truth = np.mean(neighbors.distances <= away[:, 9:10] * (1 + 1e-6))
+    assert index.recall(points, 10) == pytest.approx(truth, abs=1e-3)
+    assert 0.8 < found["recall"] <= 1
+
+
+def test_what_cannot_be_is_refused_before_anything_is_written(runs, new, tmp_path):
+    bad = np.load(new)
+    bad[1500, 1] = np.nan
+    out = tmp_path / "out.npy"
+    for points, how, kind, words in (
+        (new, {"memory": "300MB"}, MemoryBudgetError, "stage placement needs"),
+        (bad, {}, DataError, "NaN"),
+        (np.zeros((5, 7)), {}, DataError, "7 features"),
+    ):
+        with pytest.raises(kind, match=words):
+            sm.transform(runs["t-sne"], points, out, **how)
+    with pytest.raises(StoreError, match="no folder"):
+        sm.transform(runs["t-sne"], new, tmp_path / "missing" / "out.npy")
+    (tmp_path / "out.zarr").mkdir()
+    with pytest.raises(StoreError, match="already there"):
+        sm.transform(runs["t-sne"], new, tmp_path / "out.zarr")
+    assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
+
+
+def test_the_command_says_how_well_it_went(scalemani, runs, new, tmp_path):
+    root = runs["spectral-clustering"].store.root
+    status, output, errors = scalemani("transform", root, new, tmp_path / "out.npy", "--memory=2GB", "--workers=1")
+    assert (status, errors) == (0, "")
+    assert "median_error" in output
+    assert "isolated" in output
+    assert f"clusters: {tmp_path / 'out.labels.npy'}" in output
+    np.save(tmp_path / "none.npy", np.empty((0, 3), np.float32))
+    assert scalemani("transform", root, tmp_path / "none.npy", tmp_path / "empty.npy")[0] == 0
+    assert np.load(tmp_path / "empty.npy").shape == (0, runs["spectral-clustering"].embedding.shape[1])
+    json.dumps(sm.transform(root, new, tmp_path / "again.npy").certificates)
+
+
+def test_new_points_of_another_metric_are_compared_as_those_of_the_run(roll, tmp_path):
+    points, params = np.abs(roll[:1500]) + 1, Parameters().with_values({**VALUES, "points": {"metric": "cosine"}})
+    one = run(open_points(points), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024)
+    np.save(tmp_path / "new.npy", 8 * points[:300])  # a power of two, so that nothing is rounded
+    sm.transform(one, tmp_path / "new.npy", tmp_path / "far.npy")
+    sm.transform(one, points[:300], tmp_path / "near.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "far.npy"), np.load(tmp_path / "near.npy"), atol=1e-12)
+
+
+def test_linear_embeddings_place_new_points_too(roll, tmp_path):
+    points, classes = roll[:1500], (roll[:1500, 1] > 10).astype(int)
+    model = sm.LandmarkLDA(n_components=1, n_landmarks=60, store=tmp_path / "run").fit(points, classes)
+    found = sm.transform(tmp_path / "run", points, tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), model.transform(points))
+    assert found.certificates == {"far": 0.0}
