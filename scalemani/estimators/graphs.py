@@ -3,7 +3,7 @@
 import contextlib
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +11,23 @@ import numpy as np
 import zarr
 from dask.array import Array as DaskArray
 
+from scalemani.errors import ConfigError, DataError
 from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.rows.metrics import convert_distances
+from scalemani.new_points import check_features
+from scalemani.new_points.neighbors import neighbor_index
 from scalemani.records.graph import StoredGraph
+from scalemani.records.points import StoredWorkPoints
+from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
-from scalemani.sources import PointsSource, open_points
+from scalemani.sources import PointsSource, map_points, open_points
+from scalemani.validation import check_finite_block
+
+ROWS_AT_ONCE = 65_536  # of new points
+SAMPLED_POINTS = 100  # by which the recall of a query is measured
 
 
 @dataclass(frozen=True)
@@ -31,6 +43,60 @@ class KnnGraph:
     indices: np.ndarray | zarr.Array
     distances: np.ndarray | zarr.Array
     recall: float
+    _run: Run | None = field(default=None, repr=False, compare=False)
+
+    def query(self, new_points: Any, n_neighbors: int | None = None) -> "KnnGraph":
+        """Return the nearest points of the graph of new points, found by the cells that the graph was built with.
+
+        Parameters
+        ----------
+        new_points : (n, D), of any kind that `knn_graph` takes
+        n_neighbors : int or None
+            k, at most N. None: as in the graph.
+
+        Returns
+        -------
+        KnnGraph
+            `indices` (n, k) int64, rows of the points of the graph; a point of these is a neighbour of itself.
+            `recall`, the share of true neighbours among them, of a sample against exact search.
+
+        Raises
+        ------
+        ConfigError
+            For a graph of points in memory without `store`, whose run is gone, and for an impossible k.
+        DataError
+            For points with other columns, none, or values that are not finite.
+        """
+        if self._run is None:
+            raise ConfigError(
+                "query reads the run of the graph, and this one has none: make it with knn_graph(store=FOLDER)"
+            )
+        return query_graph(self._run, new_points, self.indices.shape[1] if n_neighbors is None else n_neighbors)
+
+
+def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
+    """Return the nearest points of a run of new points; see `KnnGraph.query`."""
+    n_points = run.dimensions.n_points
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int) or not 1 <= n_neighbors <= n_points:
+        raise ConfigError(f"n_neighbors must be an integer from 1 to N={n_points}, got {n_neighbors!r}")
+    source = map_points(run.metric, open_points(new_points))
+    check_features(source, run.dimensions.n_features)
+    if source.shape[0] == 0:
+        raise DataError(f"{source.description} has no rows: give at least one point")
+    index, input_rows = (
+        neighbor_index(run, in_memory=False),
+        StoredWorkPoints(run.group("work_points")).input_rows.read(),
+    )
+    found = []
+    for rows in slices(source.shape[0], ROWS_AT_ONCE):
+        points = source.read(rows.start, rows.stop)
+        check_finite_block(points, rows.start)
+        found.append(index.neighbors(points, n_neighbors))
+    indices, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
+    sample = np.concatenate([source.read(int(row), int(row) + 1) for row in sampled])
+    measured = index.recall(sample, n_neighbors)
+    return KnnGraph(input_rows[indices], convert_distances(run.metric, distances), measured)
 
 
 def knn_graph(
@@ -92,9 +158,9 @@ def knn_graph(
         folder = stack.enter_context(store_or_temporary(store))
         finished = run(open_points(points), folder, "knn-graph", params, executor)
         stored = StoredGraph(finished.group(StoredGraph.STAGE))
-        measured = stored.group.certificate("recall", float)
+        measured, kept = stored.group.certificate("recall", float), None if store is None else finished
         if not isinstance(points, zarr.Array | DaskArray | PointsSource | str | Path):
-            return KnnGraph(stored.indices.read(), stored.distances.read(), measured)
-        graph = KnnGraph(stored.indices.zarr(), stored.distances.zarr(), measured)
+            return KnnGraph(stored.indices.read(), stored.distances.read(), measured, kept)
+        graph = KnnGraph(stored.indices.zarr(), stored.distances.zarr(), measured, finished)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
     return graph

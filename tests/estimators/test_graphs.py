@@ -148,3 +148,31 @@ def test_pynndescent_finds_nearly_all(normal):
     assert graph.recall >= 0.95
     assert abs(graph.recall - shared) < 0.02
     assert not (graph.indices == np.arange(len(normal))[:, np.newaxis]).any()
+
+
+@pytest.mark.parametrize("k", [1, 7, 30])
+def test_new_points_find_their_neighbours_among_the_points(normal, tmp_path, k):
+    new = np.concatenate([normal[:5], np.random.default_rng(5).normal(size=(295, 6))])
+    graph = sm.knn_graph(normal, 7, store=tmp_path / "run")
+    found = graph.query(new, k)
+    away = np.linalg.norm(new[:, np.newaxis] - normal, axis=2)
+    truth = np.argsort(away, axis=1, kind="stable")[:, :k]
+    shared = np.mean([len(np.intersect1d(a, b)) for a, b in zip(found.indices, truth, strict=True)]) / k
+    assert shared > 0.8
+    assert abs(found.recall - shared) < 0.05
+    np.testing.assert_allclose(found.distances, np.take_along_axis(away, found.indices, axis=1), atol=1e-12)
+    np.testing.assert_array_equal(found.indices[:5, 0], np.arange(5))
+    assert graph.query(da.from_array(new)).indices.shape == (300, 7)
+
+
+def test_a_query_that_cannot_be_answered_is_refused(normal, tmp_path):
+    with pytest.raises(ConfigError, match="store=FOLDER"):
+        sm.knn_graph(normal, 7).query(normal[:3])
+    graph = sm.knn_graph(normal, 7, store=tmp_path / "run")
+    for k in (0, 2301, True, 2.0):
+        with pytest.raises(ConfigError, match="from 1 to N=2300"):
+            graph.query(normal[:3], k)
+    with pytest.raises(DataError, match="5 features"):
+        graph.query(normal[:3, :5])
+    with pytest.raises(DataError, match="NaN"):
+        graph.query(np.full((3, 6), np.nan))
