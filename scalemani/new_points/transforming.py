@@ -81,7 +81,15 @@ class Job:
 
 
 def transform_points(run: Run, points: Any, out: str | Path, executor: Executor) -> Transformed:
-    """Place new points in a finished run and write their coordinates, by blocks within a budget; see `sm.transform`."""
+    """Place new points in a finished run and write their coordinates, by blocks within a budget; see `sm.transform`.
+
+    Parameters
+    ----------
+    run : a finished run
+    points : (n, D), whatever `open_points` takes; workers read what is given by a path or URL
+    out : .npy, .parquet or .zarr
+    executor : where blocks are placed, and the budget
+    """
     target, suffix = checked_target(out, SUFFIXES)
     if suffix == ".zarr":
         refuse_taken(target)
@@ -123,7 +131,14 @@ def working_folder(target: str) -> Iterator[str]:
 
 
 def write(coordinates: Any, target: str, labels: str | None, centers: np.ndarray | None) -> None:
-    """Write coordinates (n, d), and before them the clusters (n,) where there are centres."""
+    """Write coordinates (n, d), and before them the clusters (n,) where there are centres.
+
+    Parameters
+    ----------
+    coordinates : (n, d), read by rows
+    target : where they go
+    labels, centers : where clusters go, and centres (K, d); None where there are none
+    """
 
     def read(start: int, stop: int) -> np.ndarray:
         return np.asarray(coordinates[start:stop])
@@ -140,7 +155,14 @@ def write(coordinates: Any, target: str, labels: str | None, centers: np.ndarray
 def opened_group(
     run: Run, store: RunStore, dimensions: Dimensions, content: str, executor: Executor
 ) -> tuple[StageGroup, Dimensions]:
-    """Return where the blocks of these points in this run go, and how they are cut: as before where some are there."""
+    """Return where the blocks of these points in this run go, and how they are cut: as before where some are there.
+
+    Parameters
+    ----------
+    run, store : the run, and the folder of the blocks
+    dimensions, content : the shape of the new points as they would be cut now, and their digest
+    executor : whose threads look for damage
+    """
     identity = [run.keys, dimensions.n_points, dimensions.n_features, dimensions.dtype, content]
     key = digest(json.dumps(identity).encode())[:KEY_CHARACTERS]
     group = store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
@@ -187,7 +209,14 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
 
 
 def fit_of(run: Run, dimensions: Dimensions, rows: int, executor: Executor) -> Fit:
-    """Return how many blocks of so many rows are placed at once."""
+    """Return how many blocks of so many rows are placed at once.
+
+    Parameters
+    ----------
+    run, dimensions : the run, and the shape of the new points
+    rows : of a block
+    executor : where blocks are placed, and the budget
+    """
     need = memory_need(needs_of(run, dimensions, rows))
     return fit(need, executor.processes, -(-dimensions.n_points // rows))
 
@@ -195,7 +224,15 @@ def fit_of(run: Run, dimensions: Dimensions, rows: int, executor: Executor) -> F
 def place_blocks(
     run: Run, points: Any, source: PointsSource, group: StageGroup, dimensions: Dimensions, executor: Executor
 ) -> None:
-    """Place the blocks that are missing: on the workers where they can read the points too, else on this process."""
+    """Place the blocks that are missing: on the workers where they can read the points too, else on this process.
+
+    Parameters
+    ----------
+    run : a finished run
+    points, source : the new points as given, and opened as the metric of the run takes them
+    group, dimensions : where the blocks go, and how they are cut
+    executor : where blocks are placed, and the budget
+    """
     used = fit_of(run, dimensions, dimensions.block_rows, executor)
     anywhere = isinstance(points, str) and (source.remote or executor.scheduler in (None, "threads", "processes"))
     anywhere = anywhere and not source.sequential
@@ -240,7 +277,14 @@ def opened_points(task: StageTask, location: str, metric: str) -> PointsSource:
 
 
 def placement_of_job(task: StageTask, root: str, plan: str, threads: int) -> Placement:
-    """Return what places points, made once a process."""
+    """Return what places points, made once a process.
+
+    Parameters
+    ----------
+    task : of the process
+    root, plan : of the run
+    threads : of one call
+    """
     run = Run(root, json.loads(plan))
     if StoredLayout.STAGE in run.keys:
         return read_descent_placement(run, in_memory=False, threads=threads)
