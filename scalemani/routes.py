@@ -32,7 +32,7 @@ class Stage:
 POINTS = Stage("points", ())
 PARTITION = Stage("partition", ("points",), seeded=True)
 WORK_POINTS = Stage("work_points", ("points", "partition"))
-NEIGHBORS = Stage("neighbors", ("partition", "work_points"), seeded=True, version=6)
+NEIGHBORS = Stage("neighbors", ("partition", "work_points"), seeded=True, version=7)
 AFFINITIES = Stage("affinities", ("neighbors",), seeded=True)
 COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities"), by_block=False)
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))

@@ -1,12 +1,10 @@
 """Measures of graphs, embeddings and clusterings, as `scalemani.measures`: with error bars where points are sampled."""
 
-import math
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import Any
 
 from scalemani.functions.measure_inputs import check_alike, check_both, check_labels, check_neighbors, sampled
 from scalemani.kernels import measures
+from scalemani.kernels.measures import Measure, mean_of
 from scalemani.sources import points_in_memory
 from scalemani.validation import check_count
 
@@ -23,21 +21,6 @@ __all__ = [
     "subspace_angle",
     "trustworthiness",
 ]
-
-
-class Measure(NamedTuple):
-    """A mean over points.
-
-    Attributes
-    ----------
-    value : the mean over the sampled points, in [0, 1]
-    error : its standard error as an estimate of the mean over all points; 0 where all were looked at
-    n_sampled : how many points were looked at
-    """
-
-    value: float
-    error: float
-    n_sampled: int
 
 
 def recall(indices: Any, points: Any, *, n_sampled: int | None = SAMPLED_POINTS, random_state: Any = 0) -> Measure:
@@ -281,11 +264,3 @@ def clustering_error(labels: Any, reference: Any) -> float:
     """
     classes = check_labels(labels, "labels", None)
     return measures.clustering_error(classes, check_labels(reference, "reference", len(classes)))
-
-
-def mean_of(values: np.ndarray, n_points: int) -> Measure:
-    """Return the mean of values (M,) at points drawn without replacement from `n_points`."""
-    n_sampled = len(values)
-    left = 1.0 - n_sampled / n_points  # nothing is uncertain where all points were looked at
-    deviation = float(np.std(values, ddof=1)) if n_sampled > 1 else 0.0 if left == 0.0 else math.nan
-    return Measure(float(np.mean(values)), deviation * math.sqrt(left / n_sampled), n_sampled)

@@ -4,7 +4,9 @@ Measures over points return one number a point, so that a caller who samples poi
 Source: [LLL] 4.8.1 for the Procrustes error and 4.8.4 for the clustering error.
 """
 
+import math
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -13,6 +15,29 @@ from scipy.spatial import cKDTree
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
 ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: neighbours closer than this tie
+
+
+class Measure(NamedTuple):
+    """A mean over points.
+
+    Attributes
+    ----------
+    value : the mean over the sampled points, in [0, 1]
+    error : its standard error as an estimate of the mean over all points; 0 where all were looked at
+    n_sampled : how many points were looked at
+    """
+
+    value: float
+    error: float
+    n_sampled: int
+
+
+def mean_of(values: np.ndarray, n_points: int) -> Measure:
+    """Return the mean of values (M,) at points drawn without replacement from `n_points`."""
+    n_sampled = len(values)
+    left = 1.0 - n_sampled / n_points  # nothing is uncertain where all points were looked at
+    deviation = float(np.std(values, ddof=1)) if n_sampled > 1 else 0.0 if left == 0.0 else math.nan
+    return Measure(float(np.mean(values)), deviation * math.sqrt(left / n_sampled), n_sampled)
 
 
 def procrustes_error(embedding: np.ndarray, reference: np.ndarray) -> float:

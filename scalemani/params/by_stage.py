@@ -56,8 +56,8 @@ class NeighborsParams(NeighborsTuning):
 
     `n_neighbors` None means three times the perplexity, or all other points where these are fewer. `method` auto
     chooses exact search for small data and the partition beyond. The partition visits `n_probes` cells a point (None:
-    chosen by the numbers of points and of neighbours) and is refined until `recall`, measured on `sampled_queries`
-    exact queries, is reached, or `max_rounds` rounds are spent.
+    chosen by the numbers of points and of neighbours) and is refined until `recall` is reached, or `max_rounds` rounds
+    are spent. It is measured on `sampled_queries` exact queries, and reached two standard errors above what is asked.
     """
 
     n_neighbors: Count | None = None

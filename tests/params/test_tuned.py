@@ -10,7 +10,7 @@ from scalemani.routes import ROUTES
 HELD = {
     "partition": (1, {"most_basis_rows": 10_000}),
     "neighbors": (
-        6,
+        7,
         {
             "exact_below": 20_000, "few_points": 100_000, "few_probes": 3, "many_probes": 8, "more_probes": 2,
             "nearby_cells": 256, "nearby_per_probe": 4, "few_neighbors": 30, "few_candidates": 2.0,

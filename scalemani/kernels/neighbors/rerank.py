@@ -177,7 +177,7 @@ def _contains(indices: np.ndarray, index: int) -> bool:
     return False
 
 
-def recall_at_k(found_distances: np.ndarray, true_distances: np.ndarray) -> float:
+def found_shares(found_distances: np.ndarray, true_distances: np.ndarray) -> np.ndarray:
     """Return the share of neighbours that are no farther than the true k-th neighbour: ties count as found.
 
     Parameters
@@ -187,9 +187,7 @@ def recall_at_k(found_distances: np.ndarray, true_distances: np.ndarray) -> floa
 
     Returns
     -------
-    float in [0, 1], 1 for no queries. Distances that differ by the rounding of float32 count as equal
+    (n,) float64 in [0, 1]. Distances that differ by the rounding of float32 count as equal
     """
-    if found_distances.size == 0:
-        return 1.0
     reached = true_distances[:, -1:].astype(np.float64) * (1.0 + np.finfo(np.float32).eps)
-    return float(np.mean(found_distances <= reached))
+    return np.mean(found_distances <= reached, axis=1)

@@ -10,9 +10,10 @@ import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
-from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_at_k
+from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared
@@ -47,7 +48,7 @@ def nearest_of_block(
     return exact_neighbors(queries, rows, candidates, start, known, limits)
 
 
-def measured_recall(work: StageWork, number: int) -> float:
+def measured_recall(work: StageWork, number: int) -> Measure:
     """Return the share of the true neighbours of a random sample of points that a round has found."""
     task, output = work.task, StoredNeighbors(work.task.output)
     rows = sample_rows(
@@ -61,7 +62,7 @@ def measured_recall(work: StageWork, number: int) -> float:
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
         truth = work.fold_blocks(nearest_to_queries, merge, "recall")
         task.output.write_whole({StoredNeighbors.TRUE_DISTANCES: truth.distances}, "truth")
-    return recall_at_k(found, output.true_distances.read())
+    return mean_of(found_shares(found, output.true_distances.read()), task.dimensions.n_points)
 
 
 def nearest_to_queries(task: StageTask, block: int) -> Neighbors:

@@ -6,9 +6,9 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.neighbors.rerank import (
     Neighbors,
+    found_shares,
     merge_neighbors,
     no_neighbors,
-    recall_at_k,
     refine_neighbors,
 )
 
@@ -113,9 +113,9 @@ def test_merged_lists_are_the_sorted_union_without_repeats(seed, k, n_first, n_s
         assert merged.distances[i].tolist() == [distance for distance, _ in expected] + [np.inf] * (k - len(expected))
 
 
-def test_recall_counts_ties_as_found():
+def test_neighbours_as_far_as_the_true_last_one_count_as_found():
     true = np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 3.0]])
-    assert recall_at_k(true, true) == 1.0
-    assert recall_at_k(np.array([[1.0, 2.0, 2.0], [1.0, 3.1, np.inf]]), true) == pytest.approx(4 / 6)
-    assert recall_at_k(true.astype(np.float32), true) == 1.0
-    assert recall_at_k(np.empty((0, 3)), np.empty((0, 3))) == 1.0
+    assert found_shares(true, true).tolist() == [1.0, 1.0]
+    found = np.array([[1.0, 2.0, 2.0], [1.0, 3.1, np.inf]])
+    np.testing.assert_allclose(found_shares(found, true), [1.0, 1 / 3])
+    assert found_shares(true.astype(np.float32), true).tolist() == [1.0, 1.0]

@@ -5,10 +5,11 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.chunked.work import Dimensions, StageTask
-from scalemani.kernels.neighbors.rerank import recall_at_k
+from scalemani.kernels.neighbors.rerank import found_shares
 from scalemani.kernels.neighbors.rounds import Round
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
+from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.stages.neighbors.cells import near_cells_block
@@ -116,7 +117,7 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
         assert unit == float(groups["partition"].read("scale"))
     finally:
         PROCESS.free()
-    recalls = [recall_at_k(*pair) for pair in sampled_distances(apart)]
+    recalls = [found_shares(*pair).mean() for pair in sampled_distances(apart)]
     assert recalls[-1] - recalls[0] > 0.02
 
 
@@ -126,6 +127,28 @@ def sampled_distances(finished):
     queries, truth = group.read("query_rows"), group.read("true_distances")
     for number in range(finished.certificates["neighbors"]["rounds"] + 1):
         yield group.read(f"round_{number}/distances")[queries], truth
+
+
+def test_the_search_goes_on_until_its_sample_leaves_little_doubt(points, tmp_path):
+    def searched(name, **asked):
+        values = {
+            "neighbors": {"n_neighbors": 15, "method": "partition", "n_probes": 3, "sampled_queries": 300, **asked}
+        }
+        folder = tmp_path / name
+        run(open_points(points), folder, "knn-graph", PARAMS.with_values(values), Executor(workers=2), BLOCK_ROWS)
+        return open_run(folder)
+
+    once = searched("once", max_rounds=0, recall=0.5)
+    reached = once.certificates["neighbors"]
+    found, truth = next(sampled_distances(once))
+    shares = np.mean(found <= truth[:, -1:] * (1 + 1e-6), axis=1)
+    expected = np.std(shares, ddof=1) / np.sqrt(300) * np.sqrt(1 - 300 / 3500)
+    assert reached["recall"] == pytest.approx(np.mean(shares))
+    assert reached["recall_error"] == pytest.approx(expected)
+    barely = searched("barely", max_rounds=6, recall=reached["recall"])
+    assert barely.certificates["neighbors"]["rounds"] > 0
+    surely = searched("surely", max_rounds=6, recall=reached["recall"] - 2.01 * reached["recall_error"])
+    assert surely.certificates["neighbors"]["rounds"] == 0
 
 
 def test_points_far_from_all_others_have_all_their_neighbours(tmp_path):
