@@ -4,7 +4,8 @@
 
 A line is killed when a test fails or does not end, and survives when all pass. A survivor is a promise that no test
 makes, or a line that changes no promise (the size of a block, say): look at each. The tests of scalemani/a/b.py are
-tests/a/test_b.py; `--tests` adds others. All happens in a copy of the repository.
+tests/a/test_b.py, and for the wiring those that go through whole runs (`WHOLE_RUNS`); `--tests` adds others. All
+happens in a copy of the repository.
 
 Compiled kernels are kept between runs, but for those that the changed file may be compiled into: Numba does not notice
 changes in the functions that a function calls.
@@ -31,6 +32,14 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 COPIED = ("scalemani", "tests", "pyproject.toml", "pipelines", "README.md")
 PATIENCE = 10  # a mutant may take so many times as long as the file as it is
 MOST_MEMORY = 8 * 2**30  # bytes of addresses: a wrong size must not take the machine down
+# Tests of the places that hold no computation of their own, the quickest first.
+WHOLE_RUNS = {
+    "stages": ["tests/stages", "tests/runs/test_spectral_route.py", "tests/estimators/test_spectral_clustering.py"],
+    "embeddings": ["tests/embeddings", "tests/stages/test_layout.py"],
+    "new_points": ["tests/new_points", "tests/estimators/test_laplacian_eigenmaps.py", "tests/stages/test_layout.py"],
+    "estimators": ["tests/estimators", "tests/params"],
+    "cli": ["tests/cli"],
+}
 SWAPPED = {
     ast.Add: ("+", "-"),
     ast.Sub: ("-", "+"),
@@ -175,7 +184,7 @@ class Trial:
     """A copy of the repository in which tests run."""
 
     def __init__(self, folder: Path, tests: list[str]) -> None:
-        self.folder, self.tests, self.seconds = folder, tests, dict[Path, float]()
+        self.folder, self.tests, self.seconds = folder, tests, dict[tuple[str, ...], float]()
         for name in COPIED:
             source = REPOSITORY / name
             if source.is_dir():
@@ -207,17 +216,14 @@ class Trial:
 
     def tests_of(self, path: Path) -> list[str]:
         """Return the files of tests that a change of a file is to be noticed by."""
-        own = [str(mirror(path))] if (self.folder / mirror(path)).exists() else []
-        return own + self.tests
+        inside = mirror(path)
+        wanted = [str(inside), *WHOLE_RUNS.get(inside.parts[1], []), *self.tests]
+        return list(dict.fromkeys(name for name in wanted if (self.folder / name).exists()))
 
     def kills(self, mutation: Mutation) -> bool:
         """Return whether the tests notice a mutation."""
         path = mutation.path
-        if path not in self.seconds:
-            begin = time.monotonic()
-            if not self.passes(path):
-                raise SystemExit(f"the tests of {path} fail without a mutation: {self.tests_of(path)}")
-            self.seconds[path] = time.monotonic() - begin
+        seconds = self.seconds_of(path)
         copy = self.folder / path.relative_to(REPOSITORY)
         whole = copy.read_text()
         lines = whole.split("\n")
@@ -225,10 +231,20 @@ class Trial:
         self.forget_compiled(path)
         copy.write_text("\n".join(lines))
         try:
-            return not self.passes(path, PATIENCE * self.seconds[path])
+            return not self.passes(path, PATIENCE * seconds)
         finally:
             copy.write_text(whole)
             self.forget_compiled(path)
+
+    def seconds_of(self, path: Path) -> float:
+        """Return the seconds that the tests of a file take without a mutation."""
+        tests = tuple(self.tests_of(path))
+        if tests not in self.seconds:
+            begin = time.monotonic()
+            if not self.passes(path):
+                raise SystemExit(f"the tests of {path} fail without a mutation: {tests}")
+            self.seconds[tests] = time.monotonic() - begin
+        return self.seconds[tests]
 
     def forget_compiled(self, path: Path) -> None:
         """Remove what was compiled of a file and of all that may hold functions of it."""
