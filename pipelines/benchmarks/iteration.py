@@ -1,11 +1,11 @@
-"""A whole iteration of t-SNE, 1,000,000 points and 94 million nonzeros, beside openTSNE's on the same cores.
+"""A whole iteration of t-SNE on the graph of a million digits, beside openTSNE's on the same cores.
 
     python pipelines/benchmarks/iteration.py WORK_FOLDER --peer-python PYTHON [--threads 1 2]
 
-Attraction, repulsion and step with momentum. The map is a mixture of clusters of an extent of about 160, points in an
-order in which near ones stand near each other, as the stages before a descent leave them, and each has its neighbours
-among the 300 rows on either side. openTSNE is timed in this order, and in a random one, as data come. The force error
-is that of the repulsion, over 1,000 sampled points against exact sums; `repulsion.py` measures openTSNE's.
+Attraction, repulsion and step with momentum, on the affinities and from the map of the run that `million_layout.py`
+leaves in the folder. openTSNE is timed on the points in the order of that run, near ones near each other, and in a
+random one, as data come. The force error is that of the repulsion, over 1,000 sampled points against exact sums;
+`repulsion.py` measures openTSNE's.
 """
 
 import argparse
@@ -15,37 +15,22 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from layouts import problem_of, threads
+from layouts import graph_of, problem_of, threads
 from measuring import show
-from repulsion import EXTENT, map_of_clusters
 
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.repulsion import make_repulsion, measured_error
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
+from scalemani.runs.opened import open_run
 
-N_POINTS, DEGREE, WINDOW = 1_000_000, 94, 300
 TIMED = 5
 
 
-def local_order(positions):
-    """Return an order by square cells, along rows that run back and forth."""
-    cells = np.floor(positions / (EXTENT / 256)).astype(np.int64)
-    columns = np.where(cells[:, 0] % 2, -cells[:, 1], cells[:, 1])
-    return np.lexsort((columns, cells[:, 0]))
-
-
-def affinities(n_points):
-    """Return symmetric affinities with some 94 entries a row, all within a window of rows."""
-    draws = np.random.default_rng(1)
-    offsets = np.sort(draws.choice(np.arange(1, WINDOW + 1), DEGREE // 2, replace=False))
-    offsets = np.concatenate([-offsets[::-1], offsets])
-    columns = np.arange(n_points)[:, None] + offsets[None]
-    inside = (columns >= 0) & (columns < n_points)
-    counts = inside.sum(axis=1)
-    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    values = np.broadcast_to(1.0 / np.abs(offsets), columns.shape)[inside].astype(np.float32)
-    return AffinityRows(indptr, columns[inside].astype(np.uint32), values)
+def map_of(run):
+    """Return the affinities of a finished run, and its map in the same order."""
+    graph = graph_of(run)
+    return graph.rows, np.ascontiguousarray(np.asarray(open_run(run).embedding[...])[graph.order])
 
 
 def shuffled(rows, positions):
@@ -93,12 +78,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--peer-python", required=True)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
-    parser.add_argument("--points", type=int, default=N_POINTS)
+    parser.add_argument("--run", default="million-layout", help="a finished run in the folder")
     arguments = parser.parse_args()
-    arguments.folder.mkdir(parents=True, exist_ok=True)
-    positions = map_of_clusters(arguments.points)
-    positions = np.ascontiguousarray(positions[local_order(positions)])
-    rows, table = affinities(arguments.points), []
+    (rows, positions), table = map_of(arguments.folder / arguments.run), []
     for count in arguments.threads:
         with threads(count) as over:
             found = ours(rows, positions, over)
@@ -107,7 +89,7 @@ def main() -> None:
             seconds = peer(arguments.folder, arguments.peer_python, *given, count)
             row = {"": f"openTSNE, {order}", "threads": count, "seconds": seconds}
             table.append({**row, "ratio": seconds / found["seconds"]})
-    print(f"{len(rows.values)} nonzeros")
+    print(f"{rows.n_points} points, {len(rows.values)} nonzeros")
     show(table)
 
 

@@ -1,0 +1,73 @@
+"""The true recall of a neighbour graph: rows drawn apart from those of its certificate, compared with all points."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+N_QUERIES = 1000
+QUERY_SEED = 20_261  # not the seed of the certificate: its sample must be another
+BYTES_AT_ONCE = 2**28
+SPARE = 30  # candidates in float32 beyond the k that are wanted
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Points (N, D), dense or CSR, rows among them that are judged, and the squares of their true k-th distances."""
+
+    points: np.ndarray | sp.csr_matrix
+    queries: np.ndarray
+    truth: np.ndarray
+    k: int
+
+
+def judged(folder: Path, name: str, points: np.ndarray | sp.csr_matrix, k: int) -> Judged:
+    """Return points of a name with the truth about 1,000 of them, which is kept in the folder."""
+    n_points = points.shape[0]
+    queries = np.sort(np.random.default_rng(QUERY_SEED).choice(n_points, min(N_QUERIES, n_points), replace=False))
+    path = folder / f"true-squares-{name}-{k}.npy"
+    if not path.exists():
+        np.save(path, true_squares(points, queries, k))
+    return Judged(points, queries, np.load(path), k)
+
+
+def dense(rows: np.ndarray | sp.csr_matrix, dtype: type) -> np.ndarray:
+    """Return rows as a dense array."""
+    return rows.toarray().astype(dtype) if sp.issparse(rows) else np.asarray(rows).astype(dtype)
+
+
+def true_squares(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, k: int) -> np.ndarray:
+    """Return the squared distance to the k-th nearest neighbour of each query: (Q,) float64, exact for integers."""
+    n_points, features = points.shape
+    at_once = max(1, BYTES_AT_ONCE // (4 * features))
+    wanted, kept = dense(points[queries], np.float32), min(k + SPARE, n_points - 1)
+    candidates = np.empty((len(queries), 0), dtype=np.int64)
+    scores = np.empty((len(queries), 0), dtype=np.float32)
+    for start in range(0, n_points, at_once):
+        rows = dense(points[start : start + at_once], np.float32)
+        block = np.einsum("ij,ij->i", rows, rows) - 2 * (wanted @ rows.T)
+        scores = np.hstack([scores, block])
+        candidates = np.hstack([candidates, np.broadcast_to(np.arange(start, start + len(rows)), block.shape)])
+        best = np.argpartition(scores, min(kept, scores.shape[1] - 1), axis=1)[:, : kept + 1]
+        scores, candidates = np.take_along_axis(scores, best, 1), np.take_along_axis(candidates, best, 1)
+    squares = squared(points, queries, candidates)
+    squares[candidates == queries[:, None]] = np.inf
+    return np.sort(squares, axis=1)[:, k - 1]
+
+
+def squared(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
+    """Return squared distances of each query to its neighbours: (Q, m) float64, exact for integers."""
+    found = np.empty(neighbors.shape)
+    for i, query in enumerate(queries):
+        rows = dense(points[np.sort(neighbors[i])], np.float64)
+        difference = rows - dense(points[query : query + 1], np.float64)
+        found[i, np.argsort(neighbors[i], kind="stable")] = np.einsum("ij,ij->i", difference, difference)
+    return found
+
+
+def recall(graph: Judged, found: np.ndarray) -> float:
+    """Return the share of found neighbours (Q, k) that are no farther than the true k-th."""
+    squares = squared(graph.points, graph.queries, np.asarray(found, dtype=np.int64))
+    rounding = 1 + 1e-12  # sums of the same squares in another order
+    return float(np.mean(squares <= graph.truth[:, None] * rounding))
