@@ -144,6 +144,25 @@ def info(
 
 
 @app.command()
+def measure(
+    run: RunFolder,
+    labels: Annotated[str | None, typer.Option(help="one class a point: .npy, .npz::member or text")] = None,
+    neighbors: Annotated[int | None, typer.Option(help="neighbours a point to look at; default: 15")] = None,
+    sampled: Annotated[int, typer.Option(help="points to look at; ten times as many for labels")] = 1000,
+    seed: Annotated[int, typer.Option(help="of the sample")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
+    debug: Debug = False,
+) -> None:
+    """Measure how good a finished run is, with standard errors: its graph, its embedding, and both against labels."""
+    from scalemani.cli.summaries import show_measures
+    from scalemani.functions.run_measures import measure_run
+    from scalemani.runs.opened import open_run
+
+    found = measure_run(open_run(run), labels, n_neighbors=neighbors, n_sampled=sampled, random_state=seed)
+    show_measures(found, as_json)
+
+
+@app.command()
 @taking_options
 def transform(options: Placing) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr.

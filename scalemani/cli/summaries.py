@@ -1,5 +1,6 @@
 """What the commands print: the record of a run, its plan, and how well an embedding keeps labels together."""
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,7 +9,7 @@ import typer
 from dask.utils import format_bytes
 
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import label_hits
+from scalemani.kernels.measures import Measure, label_hits
 from scalemani.routes import route
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.plan import Plan
@@ -56,6 +57,19 @@ def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
     rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
     share = float(np.mean(label_hits(np.asarray(run.embedding[...]), labels, 1, rows)))
     typer.echo(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
+
+
+def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
+    """Print the measures of a run, one a line with its standard error and the points looked at, or as JSON."""
+    tables = {
+        name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in found.items()
+    }
+    if as_json:
+        typer.echo(json.dumps(tables, indent=1))
+        return
+    for name, table in tables.items():
+        sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
+        typer.echo(f"{name.replace('_', ' '):<32}{table['value']:.4f}{sampled}")
 
 
 def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:

@@ -13,9 +13,11 @@ SAMPLED_LABELS = 10_000  # a search tree answers for each
 
 __all__ = [
     "Measure",
+    "adjusted_rand_index",
     "clustering_error",
     "knn_accuracy",
     "neighbor_preservation",
+    "normalized_mutual_information",
     "procrustes_error",
     "recall",
     "subspace_angle",
@@ -264,3 +266,61 @@ def clustering_error(labels: Any, reference: Any) -> float:
     """
     classes = check_labels(labels, "labels", None)
     return measures.clustering_error(classes, check_labels(reference, "reference", len(classes)))
+
+
+def normalized_mutual_information(labels: Any, reference: Any) -> float:
+    """Return the mutual information of two clusterings over the mean of their entropies.
+
+    Parameters
+    ----------
+    labels, reference : (N,) classes of any type; their numbers may differ
+
+    Returns
+    -------
+    float : in [0, 1]; 1 where both part the points alike
+
+    Raises
+    ------
+    DataError
+        For anything but two lists of N classes.
+
+    References
+    ----------
+    Vinh, Epps and Bailey, Information theoretic measures for clusterings comparison, JMLR 2010.
+
+    Examples
+    --------
+    >>> round(normalized_mutual_information([0, 0, 1, 1], ["b", "b", "a", "a"]), 6)
+    1.0
+    """
+    classes = check_labels(labels, "labels", None)
+    return measures.normalized_mutual_information(classes, check_labels(reference, "reference", len(classes)))
+
+
+def adjusted_rand_index(labels: Any, reference: Any) -> float:
+    """Return the share of pairs of points on which two clusterings agree, adjusted for chance.
+
+    Parameters
+    ----------
+    labels, reference : (N,) classes of any type; their numbers may differ
+
+    Returns
+    -------
+    float : at most 1, for equal clusterings; about 0 for unrelated ones
+
+    Raises
+    ------
+    DataError
+        For anything but two lists of N classes.
+
+    References
+    ----------
+    Hubert and Arabie, Comparing partitions, Journal of Classification 1985.
+
+    Examples
+    --------
+    >>> round(adjusted_rand_index([0, 0, 1, 2], ["b", "b", "a", "a"]), 6)
+    0.571429
+    """
+    classes = check_labels(labels, "labels", None)
+    return measures.adjusted_rand_index(classes, check_labels(reference, "reference", len(classes)))

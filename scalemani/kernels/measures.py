@@ -74,11 +74,38 @@ def clustering_error(labels: np.ndarray, reference: np.ndarray) -> float:
 
     `labels` and `reference`, (N,) of any type; the numbers of clusters may differ.
     """
+    counts = contingency(labels, reference)
+    return 1.0 - float(counts[linear_sum_assignment(-counts)].sum()) / len(labels)
+
+
+def contingency(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Return how many points (K, C) int64 each cluster shares with each class."""
     _, one = np.unique(labels, return_inverse=True)
     _, other = np.unique(reference, return_inverse=True)
     counts = np.zeros((int(one.max()) + 1, int(other.max()) + 1), np.int64)
     np.add.at(counts, (one, other), 1)
-    return 1.0 - float(counts[linear_sum_assignment(-counts)].sum()) / len(one)
+    return counts
+
+
+def normalized_mutual_information(labels: np.ndarray, reference: np.ndarray) -> float:
+    """Return I(labels, reference) over the mean of both entropies, in [0, 1]; 1 where both are one cluster."""
+    shares = contingency(labels, reference) / len(labels)
+    rows, columns = shares.sum(axis=1), shares.sum(axis=0)
+    entropies = -float(np.sum(rows * np.log(rows))), -float(np.sum(columns * np.log(columns)))
+    if max(entropies) == 0:
+        return 1.0
+    there = shares > 0
+    mutual = float(np.sum(shares[there] * np.log(shares[there] / np.outer(rows, columns)[there])))
+    return min(1.0, max(0.0, 2.0 * mutual / sum(entropies)))
+
+
+def adjusted_rand_index(labels: np.ndarray, reference: np.ndarray) -> float:
+    """Return the share of pairs on which both agree, adjusted for chance: at most 1, about 0 for unrelated labels."""
+    counts = contingency(labels, reference).astype(np.float64)  # squares of counts overflow integers
+    together, alike = (float(np.sum(c * (c - 1))) / 2 for c in (counts.sum(axis=1), counts.sum(axis=0)))
+    both, pairs = float(np.sum(counts * (counts - 1))) / 2, len(labels) * (len(labels) - 1) / 2
+    expected, most = together * alike / pairs if pairs else 0.0, (together + alike) / 2
+    return 1.0 if most == expected else (both - expected) / (most - expected)
 
 
 def label_hits(embedding: np.ndarray, labels: np.ndarray, n_neighbors: int, rows: np.ndarray) -> np.ndarray:
@@ -157,3 +184,35 @@ def distance_blocks(points: np.ndarray, rows: np.ndarray) -> Iterator[tuple[slic
         distances += lengths[rows[block], None]
         distances[np.arange(len(queries)), rows[block]] = -1.0
         yield block, distances, ROUNDING * (lengths.max() + lengths[rows[block]])
+
+
+def closer_counts(queries: np.ndarray, own: np.ndarray, limits: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return how many of some points are closer to each query than each of its limits: (M, K) int64.
+
+    Parameters
+    ----------
+    queries : (M, D)
+    own : (M,), the row of each query among the points; outside [0, n) where it is not among them
+    limits : (M, K), squared distances; points that are as near up to rounding are not closer
+    points : (n, D), some of all points
+    """
+    counts = np.zeros(limits.shape, np.int64)
+    center = queries.mean(axis=0, dtype=np.float64)
+    lines = queries - center
+    lengths = np.einsum("ij,ij->i", lines, lines)
+    for first in range(0, len(points), ROWS_PER_PANEL):
+        panel = points[first : first + ROWS_PER_PANEL] - center
+        panel_lengths = np.einsum("ij,ij->i", panel, panel)
+        for start in range(0, len(lines), ROWS_PER_BLOCK):
+            distances = lines[start : start + ROWS_PER_BLOCK] @ panel.T
+            distances *= -2.0
+            distances += panel_lengths
+            distances += lengths[start : start + ROWS_PER_BLOCK, None]
+            for query, line in enumerate(distances, start):
+                if first <= own[query] < first + len(panel):
+                    line[own[query] - first] = np.inf
+                order = np.argsort(limits[query])
+                slack = ROUNDING * (panel_lengths.max() + lengths[query])
+                passed = np.searchsorted(limits[query, order] - slack, line, side="right")
+                counts[query, order] += np.cumsum(np.bincount(passed, minlength=len(order) + 1)[:-1])
+    return counts

@@ -5,6 +5,7 @@ import doctest
 import numpy as np
 import pytest
 import sklearn.manifold
+import sklearn.metrics
 from sklearn.neighbors import KNeighborsClassifier, NearestNeighbors
 
 import scalemani as sm
@@ -119,3 +120,20 @@ def test_shapes_alone_count(embedding):
 def test_what_cannot_be_measured_is_refused(call, error, words, points):
     with pytest.raises(error, match=words):
         call(sm.measures, points)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_clusterings_are_compared_as_peers_compare_them(seed):
+    rng = np.random.default_rng(seed)
+    one, other = rng.integers(0, 4, 60), rng.integers(0, 3, 60)
+    other[:30] = one[:30]
+    nmi, ari = sm.measures.normalized_mutual_information(one, other), sm.measures.adjusted_rand_index(one, other)
+    assert nmi == pytest.approx(sklearn.metrics.normalized_mutual_info_score(one, other), rel=1e-10)
+    assert ari == pytest.approx(sklearn.metrics.adjusted_rand_score(one, other), rel=1e-10)
+
+
+def test_equal_and_trivial_clusterings_agree():
+    for labels in ([0, 0, 1, 1, 2], [3, 3, 3, 3, 3], [0, 1, 2, 3, 4]):
+        names = [f"class {label}" for label in labels]
+        assert sm.measures.normalized_mutual_information(labels, names) == pytest.approx(1.0)
+        assert sm.measures.adjusted_rand_index(labels, names) == 1.0
