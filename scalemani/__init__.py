@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
     from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
+    from scalemani.estimators.neighbors import KNeighborsTransformer
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.estimators.transforming import transform
     from scalemani.functions import measures
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
     "estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
+    "estimators.neighbors": ("KNeighborsTransformer",),
     "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),

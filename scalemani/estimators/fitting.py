@@ -58,7 +58,7 @@ class Embedder(BaseEstimator):
 @contextlib.contextmanager
 def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
-    source = open_points(points if isinstance(points, STORED) else check_points(points, "X", 2, convert_objects=True))
+    source = open_training_points(points)
     given = source if labels is None else LabelledPoints(source, labels)
     asked = estimator.get_params(deep=False)
     executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
@@ -68,21 +68,35 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
         estimator.certificates_ = finished.certificates
         estimator._kept = asked["store"], finished.plan
         estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
-        # What is stored has no columns that scikit-learn knows to look at.
-        shown = np.empty((0, source.shape[1])) if isinstance(points, STORED) else points
-        validate_data(estimator, shown, skip_check_array=True)
+        keep_columns(estimator, points, source)
         yield finished
+
+
+def open_training_points(points: Any) -> PointsSource:
+    """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
+    return open_points(points if isinstance(points, STORED) else check_points(points, "X", 2, convert_objects=True))
+
+
+def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
+    """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
+    # What is stored has no columns that scikit-learn knows to look at.
+    shown = np.empty((0, source.shape[1])) if isinstance(points, STORED) else points
+    validate_data(estimator, shown, skip_check_array=True)
+
+
+def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
+    """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
+    if isinstance(points, STORED):
+        return open_points(points)
+    given = open_points(check_points(points, "X", min_rows=0, convert_objects=True))
+    validate_data(estimator, points, skip_check_array=True, reset=False)
+    return given
 
 
 def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
-    if isinstance(points, STORED):
-        given = open_points(points)
-    else:
-        given = open_points(check_points(points, "X", min_rows=0, convert_objects=True))
-        validate_data(estimator, points, skip_check_array=True, reset=False)
-    new = NewPoints(estimator._placement, given)
+    new = NewPoints(estimator._placement, open_new_points(estimator, points))
     coordinates = new.read_all()
     for message, kind in new.account.warnings:
         give(message, kind)

@@ -15,18 +15,12 @@ from scalemani.errors import ConfigError, DataError
 from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.rows.metrics import convert_distances
-from scalemani.new_points import check_features
-from scalemani.new_points.neighbors import neighbor_index
+from scalemani.new_points.queries import read_input_neighbors
 from scalemani.records.graph import StoredGraph
-from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, map_points, open_points
-from scalemani.validation import check_finite_block
 
-ROWS_AT_ONCE = 65_536  # of new points
 SAMPLED_POINTS = 100  # by which the recall of a query is measured
 
 
@@ -80,23 +74,13 @@ def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int) or not 1 <= n_neighbors <= n_points:
         raise ConfigError(f"n_neighbors must be an integer from 1 to N={n_points}, got {n_neighbors!r}")
     source = map_points(run.metric, open_points(new_points))
-    check_features(source, run.dimensions.n_features)
     if source.shape[0] == 0:
         raise DataError(f"{source.description} has no rows: give at least one point")
-    index, input_rows = (
-        neighbor_index(run, in_memory=False),
-        StoredWorkPoints(run.group("work_points")).input_rows.read(),
-    )
-    found = []
-    for rows in slices(source.shape[0], ROWS_AT_ONCE):
-        points = source.read(rows.start, rows.stop)
-        check_finite_block(points, rows.start)
-        found.append(index.neighbors(points, n_neighbors))
-    indices, distances = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    search = read_input_neighbors(run, in_memory=False)
+    indices, distances = search.find(source, n_neighbors)
     sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
     sample = np.concatenate([source.read(int(row), int(row) + 1) for row in sampled])
-    measured = index.recall(sample, n_neighbors)
-    return KnnGraph(input_rows[indices], convert_distances(run.metric, distances), measured)
+    return KnnGraph(indices, distances, search.index.recall(sample, n_neighbors))
 
 
 def knn_graph(

@@ -12,6 +12,7 @@ from scalemani.objectives import OBJECTIVES
     [
         sm.LaplacianEigenmaps(),
         sm.SpectralClustering(),
+        sm.KNeighborsTransformer(),
         sm.DiffusionMaps(),
         sm.LandmarkFeatures(tuning={"landmarks.steps": 20}),
         sm.LandmarkPCA(),
