@@ -9,6 +9,7 @@ from scalemani.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
+    from scalemani.estimators.kernel import LandmarkKernelPCA
     from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
     from scalemani.estimators.neighbors import KNeighborsTransformer
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
@@ -28,6 +29,7 @@ PUBLIC_NAMES = {
     "estimators.neighbors": ("KNeighborsTransformer",),
     "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
+    "estimators.kernel": ("LandmarkKernelPCA",),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
     "estimators.transforming": ("transform",),
     "functions.affinities": ("Affinities", "entropic_affinities"),

@@ -95,6 +95,9 @@ DISCRIMINANTS = Stage(
     ("points", "work_points", "landmarks", "landmark_weights", "classes"),
     also_reads=("landmark_embedding",),
 )
+KERNEL_COMPONENTS = Stage(
+    "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
+)
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
@@ -121,6 +124,13 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
     "spectral-clustering": (*SPECTRAL_ROUTE, CLUSTERING),
     "diffusion-maps": DIFFUSION_ROUTE,
     "pca": (*WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
+    "kernel-pca": (
+        *AFFINITY_ROUTE,
+        LANDMARKS,
+        replace(LANDMARK_WEIGHTS, solvers=()),
+        replace(REDUCED, solvers=()),
+        KERNEL_COMPONENTS,
+    ),
     "lda": (*WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
@@ -139,3 +149,8 @@ def route(method: str, solver: str) -> tuple[Stage, ...]:
 def takes_labels(method: str) -> bool:
     """Return whether a method learns from labels."""
     return any(stage.reads_labels for stage in ROUTES.get(method, ()))
+
+
+def takes_kernel(method: str) -> bool:
+    """Return whether a method takes the affinities for a kernel, which is one where a point meets itself."""
+    return KERNEL_COMPONENTS in ROUTES.get(method, ())

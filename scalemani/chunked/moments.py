@@ -81,6 +81,42 @@ def moments_held(sizes: Sizes, n_classes: int = 1) -> list[Held]:
     ]
 
 
+def gram_held(sizes: Sizes) -> list[Held]:
+    """List what the sum of Z^T Z takes in memory."""
+    n_landmarks, width = sizes.params.n_landmarks, sizes.params.landmark_neighbors
+    entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
+    return [
+        Held("values of Z' Z of a run of tiles", EACH_TASK, entries, copies=PARTS_AT_ONCE),
+        Held("columns of Z' Z of a run of tiles", EACH_TASK, entries, 1, "int32", PARTS_AT_ONCE),
+        Held("rows of Z in a run of tiles", EACH_TASK, TILES_TOGETHER * TILE_ROWS, 2 * width, copies=COPIES_OF_BLOCK),
+    ]
+
+
+def summed_gram(work: StageWork) -> sp.csr_matrix:
+    """Return Z^T Z (L, L), symmetric bit for bit."""
+    runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
+    return symmetric_part(work.fold(gram_of_tiles, add_matrices, runs, "gram"))
+
+
+def add_matrices(one: sp.csr_matrix, other: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the sum of two sparse matrices."""
+    return sp.csr_matrix(one + other)
+
+
+def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
+    """Return what consecutive tiles of rows of Z add to Z^T Z."""
+    weights, block_rows = StoredLandmarkWeights(task.inputs["landmark_weights"]), task.dimensions.block_rows
+    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
+    parts = []
+    for block in range(first // block_rows, -(-last // block_rows)):
+        start, stop = task.dimensions.rows(block)
+        parts.append(
+            weights.read_matrix(block, task.params.n_landmarks)[max(first, start) - start : min(last, stop) - start]
+        )
+    rows = sp.csr_matrix(sp.vstack(parts))
+    return diagonal_product(rows, np.ones(rows.shape[0]))
+
+
 def center_of(task: StageTask) -> np.ndarray:
     """Return the mean (D,) float64 of the landmarks: near enough to the points' for sums to keep their digits."""
     return StoredLandmarks(task.inputs["landmarks"]).points.read_once().mean(axis=0, dtype=np.float64)

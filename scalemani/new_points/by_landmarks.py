@@ -9,7 +9,7 @@ from scalemani.kernels.landmarks.weights import local_weights, reconstruction_er
 from scalemani.kernels.spectral.diffusion import diffusion_scales
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
-from scalemani.records.classes import StoredPrincipalComponents
+from scalemani.records.classes import StoredKernelComponents, StoredPrincipalComponents
 from scalemani.records.embeddings import StoredDiffusionCoordinates
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarks
 from scalemani.runs.opened import Run
@@ -58,8 +58,9 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     Where the embedding is Z times their own coordinates, landmarks off the data have these; those that no point uses
     have none, and stand among their anchors as after a refinement.
     """
-    if StoredPrincipalComponents.STAGE in run.keys:
-        return StoredPrincipalComponents(run.group(StoredPrincipalComponents.STAGE)).vectors.read()
+    for scores in (StoredPrincipalComponents, StoredKernelComponents):
+        if scores.STAGE in run.keys:
+            return scores(run.group(scores.STAGE)).vectors.read()
     among_points = landmarks.coordinates_in(run.stored_embedding)
     if not landmarks.off_data or run.params.embedding.solver != "lll":
         return among_points

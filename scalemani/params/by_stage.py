@@ -78,13 +78,13 @@ class NeighborsParams(NeighborsTuning):
 class AffinitiesParams:
     """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, or self-tuning.
 
-    `perplexity` None means 30, or a third of the neighbours where these are fewer than 90. `solver`, `order` and
-    `tolerance` (of the entropy, in nats) are those of the root finder. Self-tuning takes the distance to the
-    `bandwidth_neighbor`-th neighbour as each point's sigma; `sigma` None is the median of these over a sample of the
-    points.
+    `kind` None is entropic, and Gaussian where affinities are a kernel. `perplexity` None means 30, or a third of the
+    neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those of
+    the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
+    `sigma` None is the median of these over a sample of the points.
     """
 
-    kind: Literal["entropic", "gaussian", "self-tuning"] = "entropic"
+    kind: Literal["entropic", "gaussian", "self-tuning"] | None = None
     perplexity: Annotated[float, Field(gt=1)] | None = None
     solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
     order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"

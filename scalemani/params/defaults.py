@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from scalemani.objectives import OBJECTIVES
 from scalemani.params.by_stage import EmbeddingParams, LayoutParams
+from scalemani.routes import takes_kernel
 
 if TYPE_CHECKING:
     from scalemani.params.parameters import Parameters
@@ -33,7 +34,7 @@ def decided_values(
     most_components: int | None = None,
 ) -> dict[str, dict[str, Any]]:
     """Return values for all that was left open; what was asked stays as it is."""
-    n_neighbors, perplexity = decided_neighbors(asked, n_points)
+    n_neighbors, perplexity = decided_neighbors(asked, method, n_points)
     most = LANDMARKS if distinct_points is None else min(LANDMARKS, distinct_points)
     n_landmarks = asked.landmarks.n_landmarks or max(2, most)
     components = asked.landmark_embedding.n_components
@@ -45,7 +46,7 @@ def decided_values(
     landmark_neighbors = asked.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks)
     decided: dict[str, dict[str, Any]] = {
         "neighbors": {"n_neighbors": n_neighbors},
-        "affinities": {"perplexity": perplexity},
+        "affinities": {"perplexity": perplexity, "kind": decided_kind(asked, method)},
         "landmarks": {"n_landmarks": n_landmarks},
         "landmark_weights": {"n_neighbors": landmark_neighbors},
         "landmark_embedding": {"n_components": components},
@@ -56,7 +57,7 @@ def decided_values(
     return decided
 
 
-def decided_neighbors(asked: "Parameters", n_points: int | None) -> tuple[int, float]:
+def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) -> tuple[int, float]:
     """Return the neighbours a point and the perplexity: each follows the other, and the points where these are few."""
     n_neighbors, perplexity = asked.neighbors.n_neighbors, asked.affinities.perplexity
     most = None if n_points is None else n_points - 1
@@ -68,7 +69,12 @@ def decided_neighbors(asked: "Parameters", n_points: int | None) -> tuple[int, f
         wanted = round(NEIGHBORS_PER_PERPLEXITY * perplexity)
         n_neighbors = max(1, wanted if most is None else min(wanted, most))
     # Other affinities have none; the number that stands for none is the same whatever the neighbours.
-    return n_neighbors, perplexity if asked.affinities.kind == "entropic" else PERPLEXITY
+    return n_neighbors, perplexity if decided_kind(asked, method) == "entropic" else PERPLEXITY
+
+
+def decided_kind(asked: "Parameters", method: str) -> str:
+    """Return the kind of the affinities: entropic, or Gaussian where they are a kernel."""
+    return asked.affinities.kind or ("gaussian" if takes_kernel(method) else "entropic")
 
 
 def decided_residual(asked: EmbeddingParams, method: str) -> float:

@@ -7,7 +7,12 @@ from scalemani.records.affinities import (
     StoredNormalizedAffinities,
     StoredSymmetricAffinities,
 )
-from scalemani.records.classes import StoredClasses, StoredDiscriminants, StoredPrincipalComponents
+from scalemani.records.classes import (
+    StoredClasses,
+    StoredDiscriminants,
+    StoredKernelComponents,
+    StoredPrincipalComponents,
+)
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
@@ -36,6 +41,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredDiffusionCoordinates,
     StoredClasses,
     StoredPrincipalComponents,
+    StoredKernelComponents,
     StoredDiscriminants,
     StoredClustering,
     StoredLayout,

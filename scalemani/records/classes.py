@@ -63,6 +63,18 @@ class StoredPrincipalComponents(StoredStage):
         return self.reader(self.VECTORS)
 
 
+class StoredKernelComponents(StoredPrincipalComponents):
+    """Kernel principal components of points that are combinations of landmarks."""
+
+    STAGE: ClassVar = "kernel_components"
+    EMBEDDING: ClassVar = described_embedding(STAGE, "Z times `vectors`, rows in input order")
+    EIGENVALUES: ClassVar = described_eigenvalues(STAGE, "the leading eigenvalues of the centred kernel, descending")
+    VECTORS: ClassVar = ArrayDescription(
+        STAGE, "vectors", "whole", ("landmark", "component"), "float64", "1", "the scores of the landmarks"
+    )
+    ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
+
+
 class StoredDiscriminants(StoredStage):
     """Linear discriminants of classes, in the span of the landmarks' moments."""
 

@@ -12,7 +12,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.classes import StoredDiscriminants, StoredPrincipalComponents
+from scalemani.records.classes import StoredDiscriminants, StoredKernelComponents, StoredPrincipalComponents
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarks
@@ -26,7 +26,7 @@ from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
 
 # The stages that store an embedding, later ones first.
-LINEAR = (StoredPrincipalComponents, StoredDiscriminants)
+LINEAR = (StoredPrincipalComponents, StoredKernelComponents, StoredDiscriminants)
 EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding, *LINEAR)}
 EIGENVALUES = {stored.STAGE: stored for stored in (*LINEAR, StoredEmbedding)}
 

@@ -38,10 +38,12 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
 
 
 def most_components(found: Survey, stages: Collection[str]) -> int | None:
-    """Return how many components features and classes leave a linear method; None for other methods."""
+    """Return how many components the data leave a linear or kernel method; None for other methods."""
     features = found.dimensions.n_features
     if "principal_components" in stages:
         return features
+    if "kernel_components" in stages:
+        return found.dimensions.n_points - 1
     if "discriminants" in stages and found.classes is not None:
         return min(features, len(found.classes.counts) - 1)
     return None
@@ -53,6 +55,11 @@ def check_components(params: Parameters, found: Survey, stages: Collection[str])
     if most is None:
         return
     n_landmarks, n_features = params.n_landmarks, found.dimensions.n_features
+    if "kernel_components" in stages and params.affinities.kind == "entropic":
+        raise ConfigError(
+            "affinities.kind must be gaussian or self-tuning where affinities are a kernel, got entropic: a kernel is "
+            "one where a point meets itself, and entropic affinities are shares of a row"
+        )
     classes = (
         f", {len(found.classes.counts)} classes" if found.classes is not None and "discriminants" in stages else ""
     )

@@ -16,6 +16,7 @@ from scalemani.stages import (
     discriminants,
     embedding,
     graph,
+    kernel_components,
     landmark_embedding,
     landmark_weights,
     landmarks,
@@ -65,6 +66,7 @@ STAGES: dict[str, StageCode] = {
     "classes": classes,
     "principal_components": principal_components,
     "discriminants": discriminants,
+    "kernel_components": kernel_components,
     "clustering": clustering,
     "layout": layout,
 }

@@ -18,7 +18,7 @@ VALUES = {
     "partition": {"cell_points": 200, "sample_points": 2000},
     "embedding": {"solver": "lll+refine"},
 }
-METHODS = ["laplacian-eigenmaps", "spectral-clustering", "diffusion-maps", "pca", "t-sne", "knn-graph"]
+METHODS = ["laplacian-eigenmaps", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "t-sne", "knn-graph"]
 
 
 def planned(points, folder, method, **resources) -> Plan:

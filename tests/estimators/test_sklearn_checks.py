@@ -16,6 +16,7 @@ from scalemani.objectives import OBJECTIVES
         sm.DiffusionMaps(),
         sm.LandmarkFeatures(tuning={"landmarks.steps": 20}),
         sm.LandmarkPCA(),
+        sm.LandmarkKernelPCA(),
         sm.LandmarkLDA(),
         *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]

@@ -25,6 +25,7 @@ SPECTRAL = {
     "spectral-clustering": sm.SpectralClustering,
     "diffusion-maps": sm.DiffusionMaps,
     "pca": sm.LandmarkPCA,
+    "kernel-pca": sm.LandmarkKernelPCA,
     "lda": sm.LandmarkLDA,
 }
 ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()}}

@@ -11,6 +11,7 @@ ESTIMATORS = {
     "spectral-clustering": sm.SpectralClustering,
     "diffusion-maps": sm.DiffusionMaps,
     "pca": sm.LandmarkPCA,
+    "kernel-pca": sm.LandmarkKernelPCA,
     **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()},
 }
 

@@ -1,0 +1,61 @@
+"""Kernel principal components of points that are combinations of landmarks, for a sparse kernel K = I + W.
+
+Rows of Z sum to one, so Z^T W 1 = Z^T D Z 1: all that centring K takes follows from the reduced matrices of the
+Laplacian and Z^T Z. Source: [LLL] 4.6.4.
+"""
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from scalemani.errors import RankError
+from scalemani.kernels.spectral.eigenproblem import sign_rule
+from scalemani.kernels.spectral.linear import Components, independent
+
+LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no component
+
+
+def centered_kernel(laplacian: sp.csr_matrix, mass: sp.csr_matrix, gram: sp.csr_matrix) -> np.ndarray:
+    """Return Z^T J K J Z (L, L) of K = I + W, J = I - 1 1^T / N, without a matrix of N rows.
+
+    Parameters
+    ----------
+    laplacian, mass : (L, L), Z^T (D - W) Z and Z^T D Z
+    gram : (L, L), Z^T Z
+    """
+    kernel = (mass - laplacian + gram).toarray()
+    weights = np.asarray(gram.sum(axis=1)).ravel()  # Z^T 1
+    sums = kernel.sum(axis=1)  # Z^T K 1
+    n_points = weights.sum()
+    shift = np.outer(weights, sums - 0.5 * sums.sum() / n_points * weights) / n_points
+    return np.asarray(kernel - shift - shift.T)
+
+
+def kernel_components(kernel: np.ndarray, gram: sp.csr_matrix, n_components: int) -> tuple[Components, float]:
+    """Return the leading eigenpairs of A v = lambda Z^T Z v as scores v sqrt(lambda), and the least eigenvalue.
+
+    Parameters
+    ----------
+    kernel : (L, L) float64, A, the reduced centred kernel
+    gram : (L, L), Z^T Z
+    n_components : d
+
+    Raises
+    ------
+    RankError
+        Where fewer eigenvalues are above zero.
+    """
+    kept, factor = independent(gram)
+    half = scipy.linalg.solve_triangular(factor, kernel[np.ix_(kept, kept)], trans="T")
+    whitened = scipy.linalg.solve_triangular(factor, half.T, trans="T")
+    values, vectors = scipy.linalg.eigh((whitened + whitened.T) / 2)
+    positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[-1], 0.0)))
+    if n_components > positive:
+        raise RankError(
+            f"{n_components} components were asked of a kernel that has {positive} eigenvalues above zero on these "
+            "landmarks: ask for fewer, or take more landmarks or another affinities.sigma"
+        )
+    found = values[::-1][:n_components]
+    scores = np.zeros((len(kernel), n_components))
+    scores[kept] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, :n_components]) * np.sqrt(found)
+    return Components(found, sign_rule(scores)), float(values[0])

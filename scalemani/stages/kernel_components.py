@@ -1,0 +1,55 @@
+"""Kernel principal components by landmarks: the reduced kernel, centred, then Z times the landmarks' scores."""
+
+from typing import Any
+
+from scalemani.chunked.moments import gram_held, summed_gram
+from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
+from scalemani.chunked.output import over_landmarks, write_embedding
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageWork
+from scalemani.kernels.spectral.kernel_components import centered_kernel, kernel_components
+from scalemani.records.classes import StoredKernelComponents
+from scalemani.records.landmarks import StoredReduced
+
+COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, and eigenvectors
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the sums, the reduced problem, and the embedding in both orders."""
+    n_landmarks, width = sizes.params.n_landmarks, sizes.params.n_components
+    return [
+        *gram_held(sizes),
+        Held("reduced kernel", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_KERNEL, step="solving"),
+        Held(
+            "embedding in work and in input order", GROWING, sizes.dimensions.n_points, width, copies=2, step="writing"
+        ),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the embedding and the landmarks' scores."""
+    width = sizes.params.n_components
+    return [
+        Written("embedding", STORED, sizes.dimensions.n_points, width),
+        Written("scores of the landmarks", STORED, sizes.params.n_landmarks, width),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Solve the reduced problem; certify how far the kernel is from having no eigenvalue below zero."""
+    task, output = work.task, StoredKernelComponents(work.task.output)
+    reduced, gram = StoredReduced(task.inputs["reduced"]), summed_gram(work)
+    kernel = centered_kernel(reduced.read_matrix(reduced.LAPLACIAN), reduced.read_matrix(reduced.MASS), gram)
+    solution, least = kernel_components(kernel, gram, task.params.n_components)
+    if not task.output.committed(output.SOLVED):
+        arrays = {output.EIGENVALUES: solution.eigenvalues, output.VECTORS: solution.vectors}
+        task.output.write_whole(arrays, output.SOLVED)
+    if -least > solution.eigenvalues[-1]:
+        work.warn(
+            f"kernel_components: the kernel is not positive semidefinite, its least eigenvalue on the landmarks is "
+            f"{least:.3g}, farther from zero than the last of the components, {solution.eigenvalues[-1]:.3g}: raise "
+            "neighbors.n_neighbors or lower affinities.sigma"
+        )
+    empty = work.workspace().empty
+    write_embedding(work, output.EMBEDDING, over_landmarks(task, output.vectors.read(), empty), empty)
+    return {"least_eigenvalue": least}
