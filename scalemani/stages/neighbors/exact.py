@@ -14,6 +14,7 @@ from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
+from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES, wide_neighbors
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared
@@ -43,8 +44,11 @@ def nearest_of_block(
     """Return the nearest of what is known and a block of points, for the points `queries` at work rows `rows`."""
     work_points = StoredWorkPoints(task.inputs["work_points"])
     start, stop = task.dimensions.rows(block)
+    points = work_points.points.read_block(block)
+    if task.dimensions.row_bytes > WIDE_ROW_BYTES:
+        return wide_neighbors(queries.points, rows, points, start, known, limits)
     sketches = task.read_table(work_points.sketch)[start:stop]
-    candidates = SketchedRows(work_points.points.read_block(block), sketches, queries.scale)
+    candidates = SketchedRows(points, sketches, queries.scale)
     return exact_neighbors(queries, rows, candidates, start, known, limits)
 
 

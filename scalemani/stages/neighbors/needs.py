@@ -4,6 +4,8 @@ from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, MAP
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
+from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
+from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
 from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
@@ -23,6 +25,17 @@ def memory(sizes: Sizes) -> list[Held]:
     return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
 
 
+def compared_held(sizes: Sizes, queries: int, step: str = "") -> list[Held]:
+    """List what wide points take that are compared by products."""
+    features = sizes.dimensions.n_features
+    if sizes.dimensions.row_bytes <= WIDE_ROW_BYTES:
+        return []
+    converted = Held("wide points about their centre", EACH_TASK, queries, features, "float32", step=step)
+    tile = Held("wide rows about it, and it", EACH_TASK, WIDE_ROWS_AT_ONCE + 2, features, "float32", step=step)
+    products = Held("their products and bounds", EACH_TASK, queries, WIDE_ROWS_AT_ONCE, "float64", 3, step)
+    return [converted, tile, products]
+
+
 def exact_held(sizes: Sizes) -> list[Held]:
     """List what a block takes that is compared with all others."""
     dimensions, width = sizes.dimensions, sizes.sketch_width
@@ -32,6 +45,7 @@ def exact_held(sizes: Sizes) -> list[Held]:
         Held("points of a block and of the one it is compared with", EACH_TASK, rows, features, dtype, 2),
         Held("block that points are in while they are gathered", EACH_TASK, rows, features, dtype),
         Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
+        *compared_held(sizes, rows),
         Held("sampled queries", EACH_PROCESS, n_compared(dimensions), features, dtype, step="recall"),
         Held("tiles that are compared", EACH_TASK, QUERIES_AT_ONCE + ROWS_AT_ONCE, features, "float64", step="recall"),
     ]
@@ -63,6 +77,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
             COPIES_OF_BLOCK,
             "recall",
         ),
+        *compared_held(sizes, n_queries, "recall"),
         Held("candidates of a block", EACH_TASK, rows, pools, "int32", COPIES_OF_CANDIDATES, "rounds"),
         Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
     ]
