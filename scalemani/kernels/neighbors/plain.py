@@ -3,11 +3,13 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.tiles import slices
 
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 64, 256
+ROUNDINGS_OF_SQUARE = 4  # twice that of either distance that is compared
 ROUNDING = 1e-9  # of a squared distance in float64: neighbours closer than this tie
 
 
@@ -63,17 +65,19 @@ def merged(one: Comparison, other: Comparison) -> Comparison:
     return Comparison(nearest, np.minimum(one.listed, other.listed))
 
 
-def recall_of(whole: Comparison, lists: np.ndarray) -> float:
+def recall_of(whole: Comparison, lists: np.ndarray, dtype: DTypeLike = np.float64) -> float:
     """Return the share of listed neighbours that are no farther than the true k-th: in [0, 1].
 
     Parameters
     ----------
     whole : what all points say
     lists : (m, k) integer rows; a row that a list repeats, the query's own and -1 count as not found
+    dtype : of the distances by which the search has ordered them; what is equal in it ties
     """
     ordered = np.argsort(lists, axis=1, kind="stable")
     sorted_lists = np.take_along_axis(lists, ordered, axis=1)
     repeated = np.zeros(lists.shape, bool)
     np.put_along_axis(repeated, ordered, np.diff(sorted_lists, axis=1, prepend=sorted_lists[:, :1] - 1) == 0, axis=1)
-    reached = whole.nearest.max(axis=1, keepdims=True) * (1 + ROUNDING)
+    rounding = max(ROUNDING, ROUNDINGS_OF_SQUARE * float(np.finfo(dtype).eps))
+    reached = whole.nearest.max(axis=1, keepdims=True) * (1 + rounding)
     return float(np.mean((whole.listed <= reached) & ~repeated & np.isfinite(whole.listed)))

@@ -94,7 +94,7 @@ class StoredLists(NamedTuple):
 def compared_recall(work: StageWork) -> float:
     """Return the share of the true neighbours of a random sample of points that the exact search has stored."""
     whole = work.fold_blocks(compared_with_block, merged, "recall")
-    return recall_of(whole, stored_lists(work.task).lists)
+    return recall_of(whole, stored_lists(work.task).lists, work.task.dimensions.distance_dtype)
 
 
 def compared_with_block(task: StageTask, block: int) -> Comparison:

@@ -37,3 +37,11 @@ def test_every_wrong_entry_counts():
         damaged = lists.copy()
         damaged[: 30 * (number + 1), 2] = wrong[: 30 * (number + 1)]
         assert recall_by_parts(points, damaged, rows, 128) == pytest.approx(1 - 30 * (number + 1) / (300 * K))
+
+
+def test_neighbours_that_are_equally_far_in_the_dtype_of_the_lists_tie():
+    points = np.concatenate([np.zeros((1, 2)), np.stack([1 + 1e-8 * np.arange(6), np.zeros(6)], axis=1)])
+    last = np.array([[5, 6]])  # by 5e-8 farther than the nearest two
+    whole = compared(points[:1], np.array([0]), last, points, 0)
+    assert recall_of(whole, last, np.float32) == 1.0
+    assert recall_of(whole, last, np.float64) == 0.0
