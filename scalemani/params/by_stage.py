@@ -192,7 +192,7 @@ class EmbeddingParams(EmbeddingTuning):
 
     `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
     passes; `lll` is Z times the landmark eigenvectors, without a pass; `lll+refine` starts from both; `exact` runs an
-    in-memory sparse eigensolver to machine precision. `residual` None means 1e-3, and 1e-2 where the embedding is the
+    in-memory sparse eigensolver to machine precision. `residual` None means 1e-4, and 1e-2 where the embedding is the
     start of a descent, which goes no further from a better one.
     """
 

@@ -86,7 +86,7 @@ class Parameters:
 
     @property
     def residual(self) -> float:
-        """The residual to which the embedding is refined: as asked, or 1e-3."""
+        """The residual to which the embedding is refined: as asked, or 1e-4."""
         return self.embedding.residual or RESIDUAL
 
     @property

@@ -27,7 +27,7 @@ NUMBERS = {
     "neighbors.n_neighbors": 20, "neighbors.n_probes": 5, "neighbors.close_share": 0.2, "affinities.perplexity": 9.0,
     "affinities.sigma": 0.7, "landmarks.n_landmarks": 60, "landmarks.sigma": 0.5,
     "landmarks.neighborhood": 9, "landmarks.eta": 3.0, "landmarks.batch_points": 90, "landmark_weights.n_neighbors": 4,
-    "landmark_weights.regularization": 1e-4, "landmark_embedding.n_components": 3, "embedding.residual": 1e-4,
+    "landmark_weights.regularization": 1e-4, "landmark_embedding.n_components": 3, "embedding.residual": 1e-3,
     "clustering.n_clusters": 4, "layout.strength": 0.5, "layout.learning_rate": 50.0, "layout.momentum": 0.5,
     "layout.exaggerated_momentum": 0.6, "layout.exaggeration": 3.0, "layout.exaggerated_iterations": 7,
     "layout.start_deviation": 0.3, "layout.converged": 1e-5, "layout.window": 4, "layout.pairs": 4,
