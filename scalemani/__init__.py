@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
     from scalemani.estimators.kernel import LandmarkKernelPCA
+    from scalemani.estimators.kernel_discriminants import LandmarkKernelLDA
     from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
     from scalemani.estimators.neighbors import KNeighborsTransformer
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
@@ -30,6 +31,7 @@ PUBLIC_NAMES = {
     "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "estimators.kernel": ("LandmarkKernelPCA",),
+    "estimators.kernel_discriminants": ("LandmarkKernelLDA",),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
     "estimators.transforming": ("transform",),
     "functions.affinities": ("Affinities", "entropic_affinities"),

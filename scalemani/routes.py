@@ -98,6 +98,11 @@ DISCRIMINANTS = Stage(
 KERNEL_COMPONENTS = Stage(
     "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
 )
+KERNEL_DISCRIMINANTS = Stage(
+    "kernel_discriminants",
+    ("work_points", "symmetric_affinities", "landmark_weights", "classes"),
+    also_reads=("landmark_embedding",),
+)
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
@@ -131,6 +136,13 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         replace(REDUCED, solvers=()),
         KERNEL_COMPONENTS,
     ),
+    "kernel-lda": (
+        *AFFINITY_ROUTE,
+        LANDMARKS,
+        replace(LANDMARK_WEIGHTS, solvers=()),
+        CLASSES,
+        KERNEL_DISCRIMINANTS,
+    ),
     "lda": (*WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
@@ -153,4 +165,4 @@ def takes_labels(method: str) -> bool:
 
 def takes_kernel(method: str) -> bool:
     """Return whether a method takes the affinities for a kernel, which is one where a point meets itself."""
-    return KERNEL_COMPONENTS in ROUTES.get(method, ())
+    return bool({KERNEL_COMPONENTS, KERNEL_DISCRIMINANTS} & set(ROUTES.get(method, ())))

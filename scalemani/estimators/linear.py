@@ -160,7 +160,8 @@ class LandmarkLDA(LinearEmbedder):
         """Embed points (N, D), as `LaplacianEigenmaps.fit` takes them, with labels y (N,) or a file of them."""
         if y is None:
             raise ConfigError(
-                "LandmarkLDA requires y to be passed, but the target y is None: give fit one label for each point"
+                f"{type(self).__name__} requires y to be passed, but the target y is None: give fit one label for each "
+                "point"
             )
         with fit_run(self, X, y) as finished:
             self.eigenvalues_ = finished.eigenvalues

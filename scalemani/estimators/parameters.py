@@ -39,6 +39,7 @@ PARAMETERS = {
     "max_passes": "embedding.max_passes",
     "alpha": "normalized_affinities.alpha",
     "time": "diffusion_coordinates.time",
+    "ridge": "kernel_discriminants.ridge",
     "n_clusters": "clustering.n_clusters",
     "n_restarts": "clustering.n_restarts",
     "strength": "layout.strength",

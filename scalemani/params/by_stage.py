@@ -219,6 +219,13 @@ class DiffusionCoordinatesParams:
 
 
 @parameters()
+class KernelDiscriminantsParams:
+    """Kernel discriminants: the share `ridge` of the mean scatter that is added to the scatter in every direction."""
+
+    ridge: Part = 1e-3
+
+
+@parameters()
 class ClusteringParams(ClusteringTuning):
     """Spectral clustering: k-means with restarts on the landmarks, then once over all points."""
 

@@ -14,6 +14,7 @@ from scalemani.params.by_stage import (
     ComponentsParams,
     DiffusionCoordinatesParams,
     EmbeddingParams,
+    KernelDiscriminantsParams,
     LandmarkEmbeddingParams,
     LandmarksParams,
     LandmarkWeightsParams,
@@ -56,6 +57,7 @@ class Parameters:
     landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
     embedding: EmbeddingParams = EmbeddingParams()
     diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
+    kernel_discriminants: KernelDiscriminantsParams = KernelDiscriminantsParams()
     clustering: ClusteringParams = ClusteringParams()
     layout: LayoutParams = LayoutParams()
 

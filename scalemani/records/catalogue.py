@@ -11,6 +11,7 @@ from scalemani.records.classes import (
     StoredClasses,
     StoredDiscriminants,
     StoredKernelComponents,
+    StoredKernelDiscriminants,
     StoredPrincipalComponents,
 )
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
@@ -43,6 +44,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredPrincipalComponents,
     StoredKernelComponents,
     StoredDiscriminants,
+    StoredKernelDiscriminants,
     StoredClustering,
     StoredLayout,
 )

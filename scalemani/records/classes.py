@@ -75,6 +75,44 @@ class StoredKernelComponents(StoredPrincipalComponents):
     ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
 
 
+class StoredKernelDiscriminants(StoredStage):
+    """Kernel discriminants of classes, in the span of the kernel's columns that landmarks combine."""
+
+    STAGE: ClassVar = "kernel_discriminants"
+    EMBEDDING: ClassVar = described_embedding(STAGE, "[K Z, K 1] times `directions` less `mean`, rows in input order")
+    EIGENVALUES: ClassVar = described_eigenvalues(
+        STAGE, "the share of the regularised scatter of each component that lies between classes, descending"
+    )
+    DIRECTIONS: ClassVar = ArrayDescription(
+        STAGE, "directions", "whole", ("landmark_bound", "component"), "float64", "1", "what rows of [K Z, K 1] take"
+    )
+    MEAN: ClassVar = ArrayDescription(
+        STAGE, "mean", "whole", ("component",), "float64", "1", "the mean of the coordinates before it is taken off"
+    )
+    ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, DIRECTIONS, MEAN)
+    SOLVED: ClassVar = "solution"
+
+    @property
+    def embedding(self) -> ArrayReader:
+        """The coordinates (N, d) float64, rows in input order."""
+        return self.reader(self.EMBEDDING)
+
+    @property
+    def eigenvalues(self) -> ArrayReader:
+        """The share (d,) float64 of each component's scatter between classes."""
+        return self.reader(self.EIGENVALUES)
+
+    @property
+    def directions(self) -> ArrayReader:
+        """What rows of [K Z, K 1] are multiplied by: (L + 1, d) float64."""
+        return self.reader(self.DIRECTIONS)
+
+    @property
+    def mean(self) -> ArrayReader:
+        """The mean (d,) float64 that is taken off."""
+        return self.reader(self.MEAN)
+
+
 class StoredDiscriminants(StoredStage):
     """Linear discriminants of classes, in the span of the landmarks' moments."""
 

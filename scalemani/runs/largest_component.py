@@ -45,11 +45,11 @@ class Component:
         self.shape = (len(rows), int(array.shape[1]))
         self.dtype = np.dtype(array.dtype)
         self.description = description
-        self._points, self._rows = points, rows
+        self._points, self.rows = points, rows
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the component: (stop - start, D)."""
-        return self._points.gather(self._rows[start:stop])
+        return self._points.gather(self.rows[start:stop])
 
 
 def largest_component(plan: Plan) -> Component | None:

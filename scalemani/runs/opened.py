@@ -12,7 +12,12 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.classes import StoredDiscriminants, StoredKernelComponents, StoredPrincipalComponents
+from scalemani.records.classes import (
+    StoredDiscriminants,
+    StoredKernelComponents,
+    StoredKernelDiscriminants,
+    StoredPrincipalComponents,
+)
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarks
@@ -26,7 +31,7 @@ from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
 
 # The stages that store an embedding, later ones first.
-LINEAR = (StoredPrincipalComponents, StoredKernelComponents, StoredDiscriminants)
+LINEAR = (StoredPrincipalComponents, StoredKernelComponents, StoredDiscriminants, StoredKernelDiscriminants)
 EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding, *LINEAR)}
 EIGENVALUES = {stored.STAGE: stored for stored in (*LINEAR, StoredEmbedding)}
 

@@ -46,6 +46,8 @@ def most_components(found: Survey, stages: Collection[str]) -> int | None:
         return found.dimensions.n_points - 1
     if "discriminants" in stages and found.classes is not None:
         return min(features, len(found.classes.counts) - 1)
+    if "kernel_discriminants" in stages and found.classes is not None:
+        return len(found.classes.counts) - 1
     return None
 
 
@@ -55,14 +57,12 @@ def check_components(params: Parameters, found: Survey, stages: Collection[str])
     if most is None:
         return
     n_landmarks, n_features = params.n_landmarks, found.dimensions.n_features
-    if "kernel_components" in stages and params.affinities.kind == "entropic":
+    if {"kernel_components", "kernel_discriminants"} & set(stages) and params.affinities.kind == "entropic":
         raise ConfigError(
             "affinities.kind must be gaussian or self-tuning where affinities are a kernel, got entropic: a kernel is "
             "one where a point meets itself, and entropic affinities are shares of a row"
         )
-    classes = (
-        f", {len(found.classes.counts)} classes" if found.classes is not None and "discriminants" in stages else ""
-    )
+    classes = "" if found.classes is None else f", {len(found.classes.counts)} classes"
     if params.n_components > min(most, n_landmarks - 1):
         raise ConfigError(
             f"landmark_embedding.n_components must be at most {min(most, n_landmarks - 1)} for {n_features} features"

@@ -16,6 +16,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource, map_points
+from scalemani.sources.labelled import LabelledPoints
 from scalemani.stages.table import STAGES
 from scalemani.store.committed import intact_description
 from scalemani.store.groups import StageGroup
@@ -88,7 +89,8 @@ def plan_run(
     store = RunStore(root)
     plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
     while (component := largest_component(plan)) is not None:
-        plan = plan_component(store, plan, component, executor)
+        source = keep_labels(source, component)
+        plan = plan_component(store, plan, source, executor)
     plan.check()
     return plan
 
@@ -141,7 +143,8 @@ def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
     """
     forget_damaged(plan, target.executor)
     while (component := run_stages(target, plan, source)) is not None:
-        plan, source = plan_component(target.store, plan, component, target.executor), component
+        source = keep_labels(source, component)
+        plan = plan_component(target.store, plan, source, target.executor)
         plan.check(target.only)
         forget_damaged(plan, target.executor)
 
@@ -166,7 +169,12 @@ def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Compone
     return None
 
 
-def plan_component(store: RunStore, plan: Plan, component: Component, executor: Executor) -> Plan:
+def keep_labels(source: PointsSource, component: Component) -> PointsSource:
+    """Return a component of the points of a source, with their labels where these have any."""
+    return source.of_rows(component, component.rows) if isinstance(source, LabelledPoints) else component
+
+
+def plan_component(store: RunStore, plan: Plan, component: PointsSource, executor: Executor) -> Plan:
     """Plan the run of a component; errors name the component that they are about.
 
     Parameters

@@ -75,3 +75,7 @@ class LabelledPoints:
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the points."""
         return self.points.read(start, stop)
+
+    def of_rows(self, points: PointsSource, rows: np.ndarray) -> "LabelledPoints":
+        """Return a source of some of the rows, with their labels."""
+        return LabelledPoints(points, self.codes[rows])

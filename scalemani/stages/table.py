@@ -17,6 +17,7 @@ from scalemani.stages import (
     embedding,
     graph,
     kernel_components,
+    kernel_discriminants,
     landmark_embedding,
     landmark_weights,
     landmarks,
@@ -67,6 +68,7 @@ STAGES: dict[str, StageCode] = {
     "principal_components": principal_components,
     "discriminants": discriminants,
     "kernel_components": kernel_components,
+    "kernel_discriminants": kernel_discriminants,
     "clustering": clustering,
     "layout": layout,
 }

@@ -17,6 +17,7 @@ from scalemani.objectives import OBJECTIVES
         sm.LandmarkFeatures(tuning={"landmarks.steps": 20}),
         sm.LandmarkPCA(),
         sm.LandmarkKernelPCA(),
+        sm.LandmarkKernelLDA(),
         sm.LandmarkLDA(),
         *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]

@@ -26,6 +26,7 @@ SPECTRAL = {
     "diffusion-maps": sm.DiffusionMaps,
     "pca": sm.LandmarkPCA,
     "kernel-pca": sm.LandmarkKernelPCA,
+    "kernel-lda": sm.LandmarkKernelLDA,
     "lda": sm.LandmarkLDA,
 }
 ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()}}

@@ -22,7 +22,7 @@ VALUES = {
     "clustering": {"n_clusters": 4},
     "layout": {"max_iterations": 12, "exaggerated_iterations": 4, "snapshots": 6},
 }
-METHODS = ("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "lda", "t-sne")
+METHODS = ("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "kernel-lda", "lda", "t-sne")
 
 
 @pytest.fixture(scope="session")

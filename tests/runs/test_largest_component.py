@@ -12,6 +12,7 @@ from scalemani.routes import route
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
+from scalemani.sources.labelled import LabelledPoints
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 VALUES = {
@@ -118,3 +119,22 @@ def test_estimators_have_a_row_for_every_point(pieces):
     labels = SpectralClustering(3, **few).fit(points).labels_
     assert (np.flatnonzero(labels >= 0) == rows).all()
     assert (np.delete(labels, rows) == -1).all()
+
+
+def test_labels_go_with_the_points_of_the_largest_component(pieces, tmp_path):
+    points, rows = pieces
+    labels = np.arange(3000) % 3
+    params = Parameters().with_values({**VALUES, "components": {"disconnected": "largest"}})
+    found = [
+        run(
+            LabelledPoints(open_points(given), names),
+            tmp_path / str(len(given)),
+            "kernel-lda",
+            params,
+            Executor(),
+            1024,
+        )
+        for given, names in ((points, labels), (points[rows], labels[rows]))
+    ]
+    assert found[0].keys == found[1].keys
+    np.testing.assert_array_equal(found[0].embedding[...], found[1].embedding[...])

@@ -1,4 +1,4 @@
-"""Kernel principal components of points that are combinations of landmarks, for a sparse kernel K = I + W.
+"""Kernel components and discriminants of points that are combinations of landmarks, for a sparse kernel K = I + W.
 
 Rows of Z sum to one, so Z^T W 1 = Z^T D Z 1: all that centring K takes follows from the reduced matrices of the
 Laplacian and Z^T Z. Source: [LLL] 4.6.4.
@@ -59,3 +59,19 @@ def kernel_components(kernel: np.ndarray, gram: sp.csr_matrix, n_components: int
     scores = np.zeros((len(kernel), n_components))
     scores[kept] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, :n_components]) * np.sqrt(found)
     return Components(found, sign_rule(scores)), float(values[0])
+
+
+def centered_sums(products: sp.csr_matrix, sums: np.ndarray, gram: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return Z^T (J K J)^2 Z (L, L) and the matrix C (L + 1, L) for which J K J Z = J [K Z, K 1] C.
+
+    Parameters
+    ----------
+    products : (L + 1, L + 1), R^T R of the rows R = [K Z, K 1]
+    sums : (L + 1,), R^T 1
+    gram : (L, L), Z^T Z
+    """
+    weights = np.asarray(gram.sum(axis=1)).ravel()  # Z^T 1
+    n_points = weights.sum()
+    centring = np.vstack([np.eye(len(weights)), -weights / n_points])
+    centered = centring.T @ (products.toarray() - np.outer(sums, sums) / n_points) @ centring
+    return (centered + centered.T) / 2, centring
