@@ -1,10 +1,12 @@
 """The routes from points to an embedding, as plain data that one can print."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.objectives import OBJECTIVES
 
+PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
 
@@ -149,13 +151,32 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
 }
 
 
-def route(method: str, solver: str) -> tuple[Stage, ...]:
-    """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs."""
+WITHOUT_POINTS = ("laplacian-eigenmaps", "diffusion-maps", *OBJECTIVES)  # methods that go on from neighbours alone
+
+
+def route(method: str, solver: str, metric: str = "euclidean") -> tuple[Stage, ...]:
+    """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
+
+    Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
+    """
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
+    if metric == PRECOMPUTED:
+        needed = stages_without_points(method, solver, needed)
     names = {stage.name for stage in needed}
     return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)
+
+
+def stages_without_points(method: str, solver: str, stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages of a route from given neighbours on; raise ConfigError for methods that need points."""
+    if method not in WITHOUT_POINTS or solver in LANDMARK_SOLVERS:
+        raise ConfigError(
+            f"{method} with embedding.solver={solver} needs points, and metric=precomputed gives neighbours alone: "
+            f"take {', '.join(WITHOUT_POINTS)} with embedding.solver refine or exact, or give points"
+        )
+    given = replace(NEIGHBORS, inputs=("points", "work_points"))
+    return [given if stage is NEIGHBORS else stage for stage in stages if stage not in (PARTITION, LANDMARKS)]
 
 
 def takes_labels(method: str) -> bool:

@@ -12,7 +12,7 @@ from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.params import LANDMARKS
-from scalemani.sources import PointsSource
+from scalemani.sources import NeighborLists, PointsSource
 from scalemani.sources.labelled import Classes, LabelledPoints
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
@@ -100,7 +100,8 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         seen = executor.fold(look, combine_seen, blocks, batch=Batch("reading", "reading", need))
     else:
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
-    constant = check_magnitude(seen.minima, seen.maxima, dtype)
+    # Of lists, no column is a coordinate.
+    constant = 0 if isinstance(source, NeighborLists) else check_magnitude(seen.minima, seen.maxima, dtype)
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())

@@ -64,11 +64,12 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
     from scalemani.routes import ROUTES, route
 
-    solver = options.parameters().embedding.solver
+    params = options.parameters()
+    solver = params.embedding.solver
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
-    if name not in [known.name for known in route(options.method, solver)]:
+    if name not in [known.name for known in route(options.method, solver, params.points.metric)]:
         typer.echo(f"{name}: nothing to do, embedding.solver {solver!r} does not need it")
         return
     compute(options, name)
@@ -83,7 +84,7 @@ def compute(options: Options, only: str | None = None) -> None:
     from scalemani.runs.walk import run
     from scalemani.sources import open_labels
 
-    source = options.source()
+    source = options.source(params.points.metric)
     with progress_for(sys.stderr) as progress:
         executor = options.executor(progress)
         if executor.memory is not None:
@@ -108,7 +109,7 @@ def plan(
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import MARKER, RunStore
 
-    source, executor = options.source(), options.executor(Silent())
+    source, executor = options.source(params.points.metric), options.executor(Silent())
     there = RunStore(options.run).objects.get(MARKER) is not None
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
     planned = plan_run(source, options.run, options.method, params, executor, options.block_rows)

@@ -28,8 +28,8 @@ Method = Annotated[
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="euclidean (default), cosine, correlation or hellinger: how points are compared; the same as --set "
-        "points.metric=METRIC"
+        help="euclidean (default), cosine, correlation or hellinger: how points are compared; precomputed: POINTS are "
+        "neighbour lists; the same as --set points.metric=METRIC"
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]
@@ -104,7 +104,9 @@ class Options:
         params = params.with_values(parse_assignments(self.assignments or []))
         if self.metric is not None:
             params = params.with_values({"points": {"metric": self.metric}})
-        route(self.method, params.embedding.solver)  # refuses an unknown method before anything is read
+        route(
+            self.method, params.embedding.solver, params.points.metric
+        )  # refuses an unknown method before anything is read
         return params
 
     def executor(self, progress: Any) -> Any:
@@ -113,13 +115,14 @@ class Options:
 
         return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, wait=self.wait)
 
-    def source(self) -> Any:
+    def source(self, metric: str) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
-        from scalemani.sources import open_labels, open_points
+        from scalemani.routes import PRECOMPUTED
+        from scalemani.sources import open_labels, open_lists, open_points
         from scalemani.sources.labelled import LabelledPoints
 
         refuse_output_in_input(self.run, self.points)
-        source = open_points(self.points)
+        source = open_lists(self.points) if metric == PRECOMPUTED else open_points(self.points)
         if self.labels is None:
             return source
         if takes_labels(self.method):

@@ -22,7 +22,7 @@ UNKNOWN = "-"
 def ordered_records(run: Run) -> dict[str, dict[str, Any]]:
     """Return the records of the finished stages in the order in which they ran."""
     records = run.records()
-    stages = route(run.method, run.params.embedding.solver)
+    stages = route(run.method, run.params.embedding.solver, run.metric)
     return {stage.name: records[stage.name] for stage in stages if stage.name in records}
 
 

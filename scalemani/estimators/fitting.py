@@ -13,13 +13,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from scalemani.errors import ConfigError
 from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
-from scalemani.new_points import NewPoints, Placement, read_placement
+from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
+from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
-from scalemani.sources import PointsSource, open_points
+from scalemani.sources import PointsSource, open_lists, open_points
 from scalemani.sources.labelled import LabelledPoints
 from scalemani.validation import check_points
 
@@ -32,6 +34,7 @@ class Embedder(BaseEstimator):
 
     _method: ClassVar[str]
 
+    n_features_in_: int
     embedding_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
     _placement: Placement
@@ -58,7 +61,8 @@ class Embedder(BaseEstimator):
 @contextlib.contextmanager
 def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
-    source = open_training_points(points)
+    lists = estimator.get_params(deep=False).get("metric") == PRECOMPUTED
+    source = open_lists(points) if lists else open_training_points(points)
     given = source if labels is None else LabelledPoints(source, labels)
     asked = estimator.get_params(deep=False)
     executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
@@ -67,8 +71,11 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
         estimator._kept = asked["store"], finished.plan
-        estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
-        keep_columns(estimator, points, source)
+        if lists:
+            estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
+        else:
+            estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
+            keep_columns(estimator, points, source)
         yield finished
 
 
@@ -96,6 +103,8 @@ def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
 def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
+    if not hasattr(estimator, "_placement"):
+        raise ConfigError(NEEDS_POINTS)
     new = NewPoints(estimator._placement, open_new_points(estimator, points))
     coordinates = new.read_all()
     for message, kind in new.account.warnings:

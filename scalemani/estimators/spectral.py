@@ -36,9 +36,11 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         neighbour as each point's sigma.
     affinity_solver, affinity_order, affinity_tolerance : str, str, float
         Of entropic affinities, as in `scalemani.entropic_affinities`.
-    metric : {"euclidean", "cosine", "correlation", "hellinger"}
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "precomputed"}
         How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
         or as square roots of their frequencies (hellinger), new points too; landmarks and `sigma` are in that geometry.
+        "precomputed": X are neighbour lists, a SciPy matrix of distances (N, N) with as many entries in each row, a
+        `KnnGraph`, a pair (indices, distances), or a path; new points cannot be placed then.
     neighbors_method : {"auto", "exact", "pynndescent", "partition"}
         How the graph is built.
     recall, max_rounds, sampled_queries : float, int, int

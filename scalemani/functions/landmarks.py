@@ -11,7 +11,7 @@ from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.landmarks.weights import local_weights
-from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.params import TUNED, Parameters, set_tuned
 from scalemani.sources import points_in_memory
 from scalemani.stages.landmarks import choice_of
@@ -164,6 +164,10 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
 
 def checked_metric(metric: str) -> str:
     """Return the name of a metric, checked as that of a run is."""
+    if metric == PRECOMPUTED:
+        raise ConfigError(
+            "landmarks are chosen among points, and metric='precomputed' stands for neighbours: give points"
+        )
     return Parameters().with_values({"points": {"metric": metric}}).points.metric
 
 

@@ -2,17 +2,22 @@
 
 import numpy as np
 
-from scalemani.errors import DataError
+from scalemani.errors import ConfigError, DataError
 from scalemani.new_points.account import Account, Placement
 from scalemani.new_points.by_axes import read_axes_placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_landmarks import read_landmark_placement
 from scalemani.records.classes import StoredDiscriminants
+from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource, map_points
 from scalemani.validation import check_finite_block
 
 ROWS_AT_ONCE = 65536
+NEEDS_POINTS = (
+    "placing new points needs the points that were embedded, and this embedding was made of neighbours alone "
+    "(metric=precomputed): embed the points themselves"
+)
 
 
 def read_placement(run: Run, in_memory: bool = False) -> Placement:
@@ -20,6 +25,8 @@ def read_placement(run: Run, in_memory: bool = False) -> Placement:
 
     `in_memory` reads all that is needed of its store, which may go then.
     """
+    if run.metric == PRECOMPUTED:
+        raise ConfigError(NEEDS_POINTS)
     if run.last_stage == "layout":
         return read_descent_placement(run, in_memory)
     if run.last_stage == StoredDiscriminants.STAGE:

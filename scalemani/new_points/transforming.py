@@ -18,14 +18,14 @@ import numpy as np
 
 from scalemani.chunked.needs import memory_need
 from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, StageTask, StageWork
-from scalemani.errors import ScalemaniWarning, StoreError
+from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
 from scalemani.export import beside, checked_target, write_rows
 from scalemani.export.rows import SUFFIXES, refuse_taken
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import prepare_landmarks
 from scalemani.memory.process import PROCESS
-from scalemani.new_points import check_features, read_placement
+from scalemani.new_points import NEEDS_POINTS, check_features, read_placement
 from scalemani.new_points.account import Account, Placed, Placement
 from scalemani.new_points.by_descent import farthest_neighbor, read_descent_placement
 from scalemani.new_points.by_landmarks import farthest_landmark
@@ -34,6 +34,7 @@ from scalemani.new_points.needs import needs_of
 from scalemani.records.classes import StoredDiscriminants
 from scalemani.records.embeddings import StoredClustering, StoredLayout
 from scalemani.records.placement import StoredPlacement
+from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.runs.resources import Fit, check_memory, fit
 from scalemani.sources import PointsSource, map_points, open_points
@@ -90,6 +91,8 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     out : .npy, .parquet or .zarr
     executor : where blocks are placed, and the budget
     """
+    if run.metric == PRECOMPUTED:
+        raise ConfigError(NEEDS_POINTS)
     target, suffix = checked_target(out, SUFFIXES)
     if suffix == ".zarr":
         refuse_taken(target)

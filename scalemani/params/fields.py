@@ -16,15 +16,15 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Part = Annotated[float, Field(gt=0, lt=1)]
 PartOrZero = Annotated[float, Field(ge=0, lt=1)]
 
-METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger")
+METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "precomputed")
 
 
 def known_metric(name: str) -> str:
     """Return the name of a metric; raise ValueError for another one."""
     if name not in METRIC_NAMES:
         raise ValueError(
-            f"must be one of {', '.join(METRIC_NAMES)}; for another metric map the points so that their Euclidean "
-            "distances follow it, as cosine does with unit rows"
+            f"must be one of {', '.join(METRIC_NAMES)}; for another metric find the neighbours elsewhere, and give "
+            "their lists with metric=precomputed"
         )
     return name
 

@@ -18,7 +18,7 @@ class StoredPoints(StoredStage):
         ("point", "feature"),
         AS_POINTS,
         "as given",
-        "points in input order, as the metric of the run maps them",
+        "points in input order, as the metric of the run maps them; neighbours and distances where these were given",
     )
     ARRAYS: ClassVar = (POINTS,)
 

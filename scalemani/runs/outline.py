@@ -47,7 +47,7 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
     ConfigError, DataError
         Where the parameters contradict each other, or the points cannot serve them.
     """
-    stages = route(method, asked.embedding.solver)
+    stages = route(method, asked.embedding.solver, asked.points.metric)
     if takes_labels(method) and survey.classes is None:
         raise ConfigError(f"{method} learns from labels: give one a point with --labels FILE, or as y of fit")
     params, notes = decide_parameters(asked, method, survey)

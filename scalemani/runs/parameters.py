@@ -10,6 +10,7 @@ from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import route
+from scalemani.sources import NeighborLists, PointsSource
 from scalemani.survey import Survey
 
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
@@ -18,9 +19,9 @@ MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, and notes on those that were set and have no effect."""
     n_points = found.dimensions.n_points
-    most = most_components(found, {stage.name for stage in route(method, asked.embedding.solver)})
+    most = most_components(found, {stage.name for stage in route(method, asked.embedding.solver, asked.points.metric)})
     params = asked.resolved(method, n_points, found.distinct_points, most)
-    run = route(method, params.embedding.solver)
+    run = route(method, params.embedding.solver, asked.points.metric)
     stages = frozenset(name for stage in run for name in (stage.name, *stage.also_reads))
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     here = Situation(
@@ -30,11 +31,24 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
         n_points=n_points,
         stages=stages,
         placed_by_landmarks="landmarks" in stages and "layout" not in stages,
-        neighbors=params.neighbors.method_for(n_points),
+        neighbors=params.neighbors.method_for(n_points) if "partition" in stages else params.points.metric,
         repulsion=repulsion,
     )
     kept, notes = acting(here)
     return kept.resolved(method, n_points, found.distinct_points, most), notes
+
+
+def follow_lists(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
+    """Return parameters that ask for the neighbours that are given, and lists of as many as are asked for."""
+    if not isinstance(source, NeighborLists):
+        return asked, source
+    wanted, given = asked.neighbors.n_neighbors or source.n_neighbors, source.n_neighbors
+    if wanted > given:
+        raise ConfigError(
+            f"neighbors.n_neighbors must be at most {given}, the neighbours a point that are given, got {wanted}"
+        )
+    lists = source if wanted == given else source.nearest(wanted)
+    return asked.with_values({"neighbors": {"n_neighbors": wanted}}), lists
 
 
 def most_components(found: Survey, stages: Collection[str]) -> int | None:

@@ -3,6 +3,16 @@
 from scalemani.sources.base import PointsSource
 from scalemani.sources.labels import open_labels
 from scalemani.sources.metrics import map_points
+from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.sources.opening import open_points, points_in_memory
+from scalemani.sources.opening_lists import open_lists
 
-__all__ = ["PointsSource", "map_points", "open_labels", "open_points", "points_in_memory"]
+__all__ = [
+    "NeighborLists",
+    "PointsSource",
+    "map_points",
+    "open_labels",
+    "open_lists",
+    "open_points",
+    "points_in_memory",
+]

@@ -2,10 +2,11 @@
 
 import numpy as np
 
-from scalemani.errors import DataError
-from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, map_rows, mapped_dtype
+from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, PRECOMPUTED, map_rows, mapped_dtype
 from scalemani.sources.base import PointsSource
 from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
 
 
@@ -39,7 +40,12 @@ def map_points(metric: str, points: PointsSource) -> PointsSource:
     """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay, and labels."""
     if isinstance(points, LabelledPoints):
         return points.with_rows_of(map_points(metric, points.points))
-    return points if metric == EUCLIDEAN else MetricPoints(points, metric)
+    if isinstance(points, NeighborLists) != (metric == PRECOMPUTED):
+        raise ConfigError(
+            "neighbour lists go with metric='precomputed', and points with another metric: this metric is "
+            f"{metric!r}, and what was given is {points.description}"
+        )
+    return points if metric in (EUCLIDEAN, PRECOMPUTED) else MetricPoints(points, metric)
 
 
 def check_rows(rows: np.ndarray, metric: str, first_row: int = 0) -> None:

@@ -24,6 +24,7 @@ from scalemani.kernels.graph.components import (
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.routes import PRECOMPUTED
 
 COPIES_OF_LABELS = 4  # parents, the same with a block's edges, labels, and those of what bridges have joined
 COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
@@ -71,6 +72,11 @@ def run(work: StageWork) -> dict[str, Any]:
     found = streamed_components(task)
     n_components = len(found.sizes)
     largest = np.sort(found.sizes)[::-1][:REPORTED_SIZES].tolist()
+    if n_components > 1 and task.params.points.metric == PRECOMPUTED:
+        raise DisconnectedGraphError(
+            f"the neighbour lists that were given have {n_components} components (largest: {largest}), and what joins "
+            "or leaves out components needs points: give more neighbours a point, or points"
+        )
     if n_components > 1 and task.params.components.disconnected == "error":
         raise DisconnectedGraphError(
             f"the neighbour graph has {n_components} components (largest: {largest}): raise neighbors.n_neighbors or "

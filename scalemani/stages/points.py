@@ -9,7 +9,7 @@ from scalemani.chunked.needs import EACH_TASK, ENCODED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, StageTask, StageWork
 from scalemani.errors import StoreError
-from scalemani.kernels.rows.metrics import COPIES_OF_MAPPED, EUCLIDEAN, rows_at_once
+from scalemani.kernels.rows.metrics import COPIES_OF_MAPPED, EUCLIDEAN, PRECOMPUTED, rows_at_once
 from scalemani.records.points import StoredPoints
 from scalemani.sources import PointsSource
 from scalemani.store.schema import RowArray
@@ -24,7 +24,7 @@ def memory(sizes: Sizes) -> list[Held]:
     dimensions = sizes.dimensions
     rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
     held = [Held("points of a block", EACH_TASK, rows, features, dtype, COPIES_AT_WORK)]
-    if sizes.params.points.metric != EUCLIDEAN:
+    if sizes.params.points.metric not in (EUCLIDEAN, PRECOMPUTED):
         at_once = min(rows, rows_at_once(features))
         held.append(Held("points of a block as given", EACH_TASK, rows, features, dtype))
         held.append(Held("rows that are mapped at once", EACH_TASK, at_once, features, "float64", COPIES_OF_MAPPED))

@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, ENCODED, GROWING, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes, sketched_tile
 from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.routes import PRECOMPUTED
 from scalemani.store.schema import RowArray
 
 COPIES_OF_ORDER = 4  # the order, that of a run, sorted, and the blocks its rows are in
@@ -19,6 +22,8 @@ COPIES_OF_SKETCHES = 3  # found, looked at for what is not finite, and encoded
 def memory(sizes: Sizes) -> list[Held]:
     """List the order, what a block takes with the block that its points come from, and all points that runs collect."""
     dimensions, width = sizes.dimensions, sizes.sketch_width
+    if sizes.params.points.metric == PRECOMPUTED:
+        return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64")]
     rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
     return [
         Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64", COPIES_OF_ORDER),
@@ -34,15 +39,23 @@ def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the order, the rows of all points, and their sketches."""
     dimensions = sizes.dimensions
     n_points = dimensions.n_points
+    order = Written("input row of each work row", STORED, n_points, 1, "int64")
+    if sizes.params.points.metric == PRECOMPUTED:
+        return [order]
     return [
-        Written("input row of each work row", STORED, n_points, 1, "int64"),
+        order,
         Written("points in work order", ENCODED, n_points, dimensions.n_features, dimensions.dtype),
         Written("sketches", STORED, n_points, sizes.sketch_width, "float32"),
     ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Fix the order, then write points and sketches in it."""
+    """Fix the order, then write points and sketches in it; neighbours that are given stay in their order."""
+    if work.task.params.points.metric == PRECOMPUTED:
+        n_points = work.task.dimensions.n_points
+        order, offsets = np.arange(n_points), np.array([0, n_points])
+        work.task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+        return {}
     task, partition = work.task, StoredPartition(work.task.inputs["partition"])
     if not task.output.committed("whole"):
         order, offsets = group_by(partition.cells.read(), len(partition.centroids.read()))

@@ -179,7 +179,9 @@ def test_values_that_are_not_finite_are_named_as_they_came(counts):
 
 @pytest.mark.parametrize("call", ["estimator", "graph", "landmarks", "command line"])
 def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scalemani, call):
-    words = "points.metric must be one of euclidean, cosine, correlation, hellinger; for another metric map the points"
+    words = (
+        "must be one of euclidean, cosine, correlation, hellinger, precomputed; for another metric find the neighbours"
+    )
     calls = {
         "estimator": lambda: sm.LaplacianEigenmaps(metric="manhattan").fit(counts),
         "graph": lambda: sm.knn_graph(counts, metric="manhattan"),

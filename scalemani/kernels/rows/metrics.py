@@ -90,6 +90,7 @@ def shrink_distances(distances: np.ndarray) -> np.ndarray:
 
 
 EUCLIDEAN = "euclidean"
+PRECOMPUTED = "precomputed"
 METRICS = {
     EUCLIDEAN: Metric((), as_given, as_given, "the points as given"),
     "cosine": Metric(
@@ -113,6 +114,7 @@ METRICS = {
         shrink_distances,
         "square roots of rows that are divided by their sum",
     ),
+    PRECOMPUTED: Metric((), as_given, as_given, "nowhere: neighbours were given, without points"),
 }
 
 

@@ -15,10 +15,11 @@ from scalemani.errors import ShortfallWarning
 from scalemani.kernels.neighbors.rounds import Round, next_round
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition
+from scalemani.routes import PRECOMPUTED
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.counts import n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, measured_recall
-from scalemani.stages.neighbors.lists import arrays
+from scalemani.stages.neighbors.lists import arrays, given_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.nn_descent import near_neighbors_block, pynndescent_block
 
@@ -30,6 +31,10 @@ __all__ = ["disk", "memory", "run"]
 def run(work: StageWork) -> dict[str, Any]:
     """Search, then refine until the recall asked for is measured, no round would help, or rounds run out."""
     task, asked = work.task, work.task.params.neighbors
+    if task.params.points.metric == PRECOMPUTED:
+        run_round(work, 0, given_block)
+        write_last_round(task, 0)
+        return {"method": PRECOMPUTED}
     method = asked.method_for(task.dimensions.n_points)
     first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
     run_round(work, 0, first)

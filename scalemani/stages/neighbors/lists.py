@@ -7,7 +7,7 @@ from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.memory.mapped import Table
 from scalemani.records.graph import StoredNeighbors, round_step
-from scalemani.records.points import StoredWorkPoints
+from scalemani.records.points import StoredPoints, StoredWorkPoints
 from scalemani.store.schema import RowArray
 
 
@@ -26,6 +26,14 @@ def no_known(task: StageTask, block: int) -> Neighbors:
     start, stop = task.dimensions.rows(block)
     empty = no_neighbors(stop - start, task.params.n_neighbors)
     return Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
+
+
+def given_block(task: StageTask, block: int) -> Arrays:
+    """Return the lists of a block that were given in the place of points."""
+    rows = StoredPoints(task.inputs["points"]).points.read_block(block)
+    indices, distances = np.split(rows, 2, axis=1)
+    lists = Neighbors(indices.astype(np.int32), np.ascontiguousarray(distances))
+    return round_arrays(lists, np.zeros(indices.shape, np.uint8))
 
 
 def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:

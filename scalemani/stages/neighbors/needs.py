@@ -6,6 +6,7 @@ from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
+from scalemani.routes import PRECOMPUTED
 from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
@@ -21,6 +22,8 @@ def memory(sizes: Sizes) -> list[Held]:
     """List what the method holds, and the lists of a block."""
     k, rows = sizes.params.n_neighbors, sizes.dimensions.block_rows
     lists = Held("lists of a block", EACH_TASK, rows, k * BYTES_OF_NEIGHBOR, "uint8", COPIES_OF_LISTS)
+    if sizes.params.points.metric == PRECOMPUTED:
+        return [lists, Held("neighbours and distances as given", EACH_TASK, rows, 2 * k, "float64", 2)]
     by_method = {"exact": exact_held, "partition": partition_held, "pynndescent": descent_held}
     return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
 
@@ -96,7 +99,8 @@ def descent_held(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: rounds, the sampled queries; and all points where they are mapped."""
     dimensions, k = sizes.dimensions, sizes.params.n_neighbors
-    exact = sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
+    given = sizes.params.points.metric == PRECOMPUTED
+    exact = given or sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
     rounds = 1 if exact else 1 + sizes.params.neighbors.max_rounds
     queries = sizes.params.neighbors.sampled_queries
     written = [

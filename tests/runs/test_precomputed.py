@@ -1,0 +1,182 @@
+"""Runs that start from neighbour lists: the embedding is that of the same lists from points; bad lists are refused."""
+
+import numpy as np
+import pytest
+import zarr
+from pynndescent import NNDescent
+from scipy import sparse
+from sklearn import neighbors
+
+import scalemani as sm
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.sources import open_lists
+
+K = 30
+GIVEN = {"metric": "precomputed", "perplexity": 10}
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(0).normal(size=(1500, 5)) * [1, 1.5, 2, 2.5, 4]
+
+
+@pytest.fixture(scope="module")
+def graph(points):
+    return sm.knn_graph(points, K, "exact")
+
+
+@pytest.fixture(scope="module")
+def expected(points):
+    return sm.LaplacianEigenmaps(perplexity=10, n_neighbors=K, solver="exact").fit(points)
+
+
+def with_self(graph):
+    """The lists as searches give them that find each point first."""
+    rows = np.arange(len(graph.indices))[:, None]
+    return np.hstack([rows, graph.indices]), np.hstack([np.zeros(rows.shape), graph.distances])
+
+
+def as_matrix(indices, distances):
+    n_points, k = indices.shape
+    return sparse.csr_matrix((distances.ravel(), indices.ravel(), np.arange(0, n_points * k + 1, k)), (n_points,) * 2)
+
+
+def ways(points, graph):
+    """The same lists from several libraries and in several containers."""
+    found = neighbors.NearestNeighbors(n_neighbors=K + 1).fit(points)
+    return {
+        "scikit-learn's transformer": lambda: neighbors.KNeighborsTransformer(n_neighbors=K).fit_transform(points),
+        "scikit-learn's search": lambda: found.kneighbors(points)[::-1],
+        "scikit-learn's graph without self": lambda: found.kneighbors_graph(n_neighbors=K, mode="distance"),
+        "our transformer": lambda: sm.KNeighborsTransformer(K).fit_transform(points),
+        "pynndescent": lambda: NNDescent(points, n_neighbors=60, random_state=0).neighbor_graph,
+        "a graph": lambda: graph,
+        "a pair": lambda: (graph.indices, graph.distances),
+        "COO": lambda: as_matrix(graph.indices, graph.distances + 0.0).tocoo(),
+    }
+
+
+@pytest.mark.parametrize("way", [
+    "scikit-learn's transformer", "scikit-learn's search", "scikit-learn's graph without self", "our transformer",
+    "pynndescent", "a graph", "a pair", "COO",
+])  # fmt: skip
+def test_the_embedding_is_that_of_the_same_lists_from_points(points, graph, expected, way):
+    given = ways(points, graph)[way]()
+    model = sm.LaplacianEigenmaps(**GIVEN, n_neighbors=K, solver="exact").fit(given)
+    tolerance = 1e-6 if way != "pynndescent" else 1e-3  # its distances are of float32 and a few neighbours others
+    np.testing.assert_allclose(model.embedding_, expected.embedding_, atol=tolerance)
+    np.testing.assert_allclose(model.eigenvalues_, expected.eigenvalues_, atol=tolerance)
+    assert model.n_features_in_ == 1500
+
+
+def test_lists_in_files_are_read(points, graph, expected, tmp_path, scalemani):
+    matrix = as_matrix(*with_self(graph))
+    sparse.save_npz(tmp_path / "lists.npz", matrix)
+    group = zarr.open_group(tmp_path / "lists.zarr", mode="w")
+    group.create_array("indices", data=graph.indices)
+    group.create_array("distances", data=graph.distances)
+    for name in ("lists.npz", "lists.zarr"):
+        run = tmp_path / f"run-{name}"
+        settings = ("--set", "affinities.perplexity=10", "--set", "embedding.solver=exact")
+        given = ("embed", tmp_path / name, run, "--metric", "precomputed", *settings)
+        assert scalemani(*given)[0] == 0
+        np.testing.assert_allclose(sm.open_run(run).embedding[...], expected.embedding_, atol=1e-6)
+        status, _, error = scalemani("transform", run, tmp_path / name, tmp_path / "out.npy")
+        assert status == 2
+        assert "placing new points needs the points that were embedded" in error
+    assert "needs points, and metric=precomputed gives neighbours alone" in scalemani(*given, "--method", "pca")[2]
+
+
+def test_a_descent_from_lists_repeats_itself_and_refuses_new_points(points, graph, tmp_path):
+    model = sm.TSNE(**GIVEN, max_iter=20, store=tmp_path / "run").fit(graph)
+    np.testing.assert_array_equal(model.embedding_, sm.TSNE(**GIVEN, max_iter=20).fit(graph).embedding_)
+    found = model.run_.graph
+    np.testing.assert_array_equal(found.indices[...], graph.indices)
+    np.testing.assert_array_equal(found.distances[...], graph.distances)
+    with pytest.raises(ConfigError, match="made of neighbours alone"):
+        model.transform(points)
+
+
+def test_fewer_neighbours_than_given_are_the_nearest_and_more_are_refused(points, graph):
+    fewer = sm.LaplacianEigenmaps(metric="precomputed", n_neighbors=15, perplexity=5, solver="exact").fit(graph)
+    expected = sm.LaplacianEigenmaps(n_neighbors=15, perplexity=5, solver="exact").fit(points)
+    np.testing.assert_allclose(fewer.embedding_, expected.embedding_, atol=1e-6)
+    with pytest.raises(
+        ConfigError, match=r"neighbors\.n_neighbors must be at most 30, the neighbours a point that are"
+    ):
+        sm.TSNE(metric="precomputed", n_neighbors=31).fit(graph)
+
+
+def spoiled(graph, what):
+    indices, distances = graph.indices.copy(), graph.distances.copy()
+    if what == "self":
+        indices[[3, 9], 4] = [3, 9]
+    elif what == "repeated":
+        indices[[3, 9], 4] = indices[[3, 9], 5]
+    elif what == "range":
+        indices[[3, 9], 4] = [1500, -1]
+    elif what == "negative":
+        distances[[3, 9], 4] = [-1e-3, np.nan]
+    else:
+        row = 3
+        mutual = next(j for j in range(K) if row in indices[indices[row, j]])
+        distances[row, mutual] *= 1.5
+        distances[row] = np.where(
+            np.arange(K) > mutual, np.maximum(distances[row], distances[row, mutual]), distances[row]
+        )
+    return indices, distances
+
+
+@pytest.mark.parametrize(
+    ("what", "words"),
+    [
+        (
+            "self",
+            "2 rows of the neighbour lists in tuple in memory list themselves at a distance above zero: first rows 3",
+        ),
+        ("repeated", "list a neighbour twice: first rows 3, 9"),
+        ("range", r"list rows outside \[0, 1500\): first rows 3, 9"),
+        ("negative", "have distances that are negative or not finite: first rows 3, 9"),
+        ("asymmetric", "are at another distance from a neighbour than it is from them: first rows 3"),
+    ],
+)
+def test_lists_that_no_search_gives_are_refused_before_anything_is_written(graph, tmp_path, what, words):
+    with pytest.raises(DataError, match=words):
+        sm.TSNE(metric="precomputed", store=tmp_path / "run").fit(spoiled(graph, what))
+    assert not (tmp_path / "run").exists()
+
+
+def test_rows_of_different_lengths_and_other_shapes_are_refused(points, graph):
+    radius = neighbors.NearestNeighbors(radius=1.5).fit(points).radius_neighbors_graph(mode="distance")
+    with pytest.raises(DataError, match="must list as many neighbours, got from"):
+        open_lists(radius)
+    with pytest.raises(DataError, match="must be a square matrix"):
+        open_lists(as_matrix(graph.indices, graph.distances)[:700])
+    with pytest.raises(DataError, match="metric='precomputed' takes a SciPy matrix of distances"):
+        sm.TSNE(metric="precomputed").fit(points)
+    with pytest.raises(DataError, match="two tables"):
+        open_lists((graph.indices, graph.distances[:, 1:]))
+
+
+def test_some_points_may_list_themselves(graph):
+    indices, distances = (part[:, :K] for part in with_self(graph))
+    indices, distances = indices.copy(), distances.copy()
+    indices[::2], distances[::2] = graph.indices[::2], graph.distances[::2]
+    lists = open_lists((indices, distances))
+    np.testing.assert_array_equal(lists.indices, graph.indices[:, : K - 1])
+    np.testing.assert_array_equal(lists.distances, graph.distances[:, : K - 1])
+
+
+def test_what_needs_points_is_refused_in_one_message(graph, points):
+    for model in (sm.SpectralClustering(metric="precomputed"), sm.LaplacianEigenmaps(**GIVEN, solver="lll")):
+        with pytest.raises(ConfigError, match="needs points, and metric=precomputed gives neighbours alone"):
+            model.fit(graph)
+    with pytest.raises(ConfigError, match="landmarks are chosen among points"):
+        sm.select_landmarks(points, 5, metric="precomputed")
+    with pytest.raises(
+        ConfigError, match="neighbour lists go with metric='precomputed', and points with another metric"
+    ):
+        sm.knn_graph(points, metric="precomputed")
+    apart = sm.knn_graph(np.concatenate([points[:200], points[200:400] + 1000]), K)
+    with pytest.raises(DisconnectedGraphError, match="have 2 components"):
+        sm.LaplacianEigenmaps(**GIVEN).fit(apart)
