@@ -21,7 +21,7 @@ from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placem
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
-from scalemani.sources import PointsSource, open_lists, open_points
+from scalemani.sources import PointsSource, open_lists, open_points, take_representation
 from scalemani.sources.labelled import LabelledPoints
 from scalemani.validation import check_points
 
@@ -71,6 +71,8 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
         estimator._kept = asked["store"], finished.plan
+        if hasattr(estimator, "_placement"):
+            del estimator._placement  # of an earlier fit
         if lists:
             estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
         else:
@@ -81,11 +83,13 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
 
 def open_training_points(points: Any) -> PointsSource:
     """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
+    points = take_representation(points)
     return open_points(points if isinstance(points, STORED) else check_points(points, "X", 2, convert_objects=True))
 
 
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
+    points = take_representation(points)
     # What is stored has no columns that scikit-learn knows to look at.
     shown = np.empty((0, source.shape[1])) if isinstance(points, STORED) else points
     validate_data(estimator, shown, skip_check_array=True)
@@ -93,6 +97,7 @@ def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) ->
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
     """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
+    points = take_representation(points)
     if isinstance(points, STORED):
         return open_points(points)
     given = open_points(check_points(points, "X", min_rows=0, convert_objects=True))

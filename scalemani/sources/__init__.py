@@ -4,7 +4,7 @@ from scalemani.sources.base import PointsSource
 from scalemani.sources.labels import open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
-from scalemani.sources.opening import open_points, points_in_memory
+from scalemani.sources.opening import open_points, points_in_memory, take_representation
 from scalemani.sources.opening_lists import open_lists
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "open_lists",
     "open_points",
     "points_in_memory",
+    "take_representation",
 ]

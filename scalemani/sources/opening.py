@@ -8,7 +8,7 @@ import zarr
 from dask.array import Array as DaskArray
 from scipy import sparse
 
-from scalemani.errors import ConfigError, StoreError
+from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
 from scalemani.sources.base import PointsSource
 from scalemani.sources.hdf5 import open_h5ad
@@ -23,6 +23,7 @@ ALLOWED = (
     ".npy, .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
     ".h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
+REPRESENTATION = "X_pca"  # of AnnData
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -31,9 +32,9 @@ def open_points(points: Any) -> PointsSource:
 
     Parameters
     ----------
-    points : array (N, D) of NumPy, Dask, zarr or scipy.sparse, a data frame, a list of lists, a source or generator, or
-        the path or URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`), .h5ad
-        (`file.h5ad::obsm/X_pca`) or a scipy sparse .npz
+    points : array (N, D) of NumPy, Dask, zarr or scipy.sparse, a data frame, a list of lists, a source or generator, an
+        AnnData (its obsm["X_pca"]), or the path or URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`),
+        Parquet (`file.parquet::x,y`), .h5ad (`file.h5ad::obsm/X_pca`) or a scipy sparse .npz
 
     Raises
     ------
@@ -44,6 +45,7 @@ def open_points(points: Any) -> PointsSource:
     UnsafeStoreError
         When it holds Python objects or asks for a codec that could run code.
     """
+    points = take_representation(points)
     if isinstance(points, str | Path):
         return open_location(str(points))
     if isinstance(points, PointsSource):
@@ -58,8 +60,24 @@ def open_points(points: Any) -> PointsSource:
     return ArrayPoints(points)
 
 
+def take_representation(points: Any) -> Any:
+    """Return the principal components of an AnnData, on which scanpy finds neighbours too; anything else as it is.
+
+    NumPy takes an AnnData for nested sequences and does not come back.
+    """
+    if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
+        return points
+    if REPRESENTATION not in points.obsm:
+        raise DataError(
+            f"{type(points).__name__} has no obsm[{REPRESENTATION!r}], got {', '.join(points.obsm) or 'nothing'} "
+            "there: run scanpy.pp.pca first, or give a matrix, such as adata.obsm[NAME] or adata.X"
+        )
+    return points.obsm[REPRESENTATION]
+
+
 def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN) -> np.ndarray:
     """Return all of (N, D) points, given as anything that `open_points` takes, mapped for a metric: finite, N >= 1."""
+    points = take_representation(points)
     if isinstance(points, str | Path | PointsSource) or sparse.issparse(points):
         source = open_points(points)
         points = source.read(0, source.shape[0])

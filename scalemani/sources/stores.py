@@ -43,7 +43,7 @@ def never(error: Exception) -> bool:
 
 
 class DaskPoints(Source):
-    """A Dask array; a block is computed by the thread that asks for it."""
+    """A Dask array; a block is computed by the thread that asks for it, or by the client that holds the array."""
 
     def __init__(self, array: DaskArray) -> None:
         if any(np.isnan(length) for length in array.shape):
@@ -54,6 +54,11 @@ class DaskPoints(Source):
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
+        from distributed import futures_of
+
+        held = futures_of(self.array)  # of an array that was persisted: only its client can reach it
+        if held:
+            return held[0].client.compute(self.array[start:stop], sync=True)
         return self.array[start:stop].compute(scheduler="synchronous")
 
 

@@ -95,6 +95,9 @@ def test_a_descent_from_lists_repeats_itself_and_refuses_new_points(points, grap
     np.testing.assert_array_equal(found.distances[...], graph.distances)
     with pytest.raises(ConfigError, match="made of neighbours alone"):
         model.transform(points)
+    refitted = sm.LaplacianEigenmaps(perplexity=10).fit(points).set_params(metric="precomputed").fit(graph)
+    with pytest.raises(ConfigError, match="made of neighbours alone"):
+        refitted.transform(points)
 
 
 def test_fewer_neighbours_than_given_are_the_nearest_and_more_are_refused(points, graph):

@@ -1,0 +1,64 @@
+"""Points as users hold them: AnnData objects, and Dask arrays that live on a cluster."""
+
+import time
+from types import SimpleNamespace
+
+import dask.array as da
+import numpy as np
+import pytest
+from distributed import Client
+
+import scalemani as sm
+from scalemani.errors import DataError
+from scalemani.sources import open_points, points_in_memory
+
+
+class Annotated(SimpleNamespace):
+    """What AnnData is to whoever looks at it: names of rows, a table of representations, and subsets by any index."""
+
+    def __len__(self):
+        return len(self.obs_names)
+
+    def __getitem__(self, index):
+        return self
+
+
+@pytest.fixture(scope="module")
+def components():
+    return np.random.default_rng(0).normal(size=(400, 6))
+
+
+@pytest.fixture
+def cells(components):
+    return Annotated(obs_names=[str(row) for row in range(400)], X=np.zeros((400, 9)), obsm={"X_pca": components})
+
+
+def test_anndata_stands_for_its_principal_components(components, cells):
+    np.testing.assert_array_equal(open_points(cells).read(0, 400), components)
+    np.testing.assert_array_equal(points_in_memory(cells), components)
+    model = sm.LaplacianEigenmaps(perplexity=8).fit(cells)
+    np.testing.assert_array_equal(model.embedding_, sm.LaplacianEigenmaps(perplexity=8).fit(components).embedding_)
+    np.testing.assert_array_equal(model.transform(cells), model.transform(components))
+    assert model.n_features_in_ == 6
+    np.testing.assert_array_equal(sm.knn_graph(cells, 5).indices, sm.knn_graph(components, 5).indices)
+
+
+def test_anndata_without_components_is_refused_at_once(cells):
+    cells.obsm = {"X_umap": np.zeros((400, 2))}
+    started = time.monotonic()
+    with pytest.raises(DataError, match=r"no obsm\['X_pca'\], got X_umap there: run scanpy.pp.pca first"):
+        sm.TSNE().fit(cells)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("given", ["persisted", "made of futures"])
+def test_a_dask_array_that_lives_on_a_cluster_is_read_through_its_client(components, given):
+    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        if given == "persisted":
+            array = da.from_array(components, chunks=(150, 6)).persist()
+        else:
+            array = da.from_delayed(client.scatter(components), components.shape, components.dtype)
+        found = sm.knn_graph(array, 5)
+        np.testing.assert_array_equal(open_points(array[10:300] + 1).read(5, 50), components[15:60] + 1)
+    expected = sm.knn_graph(components, 5)
+    np.testing.assert_array_equal(found.indices[...], expected.indices)
