@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from scalemani.estimators.transforming import transform
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
+    from scalemani.functions.bandwidths import gaussian_affinities, self_tuning_affinities
     from scalemani.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.functions.nonlinear import objective, repulsion
@@ -35,6 +36,7 @@ PUBLIC_NAMES = {
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
     "estimators.transforming": ("transform",),
     "functions.affinities": ("Affinities", "entropic_affinities"),
+    "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
     "functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "functions.nonlinear": ("objective", "repulsion"),

@@ -10,13 +10,14 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
     LEAST_WEIGHT,
+    SAMPLED_POINTS,
     gaussian_affinities,
+    rows_to_choose_by,
     self_tuning_affinities,
     typical_bandwidth,
 )
 from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
 from scalemani.kernels.affinities.shares import row_entropies
-from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.params import AffinitiesParams, Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.records.graph import StoredNeighbors
@@ -25,7 +26,6 @@ from scalemani.store.schema import RowArray
 
 COPIES_OF_STORED = 3  # to be stored, looked at for what is not finite, and encoded
 COLUMNS_BESIDE_EDGES = 6  # three of 8 bytes, as they are found and as they are stored
-SAMPLED_POINTS = 10_000  # their median bandwidth is that of all points to a percent or two
 MUCH_AT_FLOOR = 0.1  # share of the edges; a few far neighbours of a point may well be there
 
 
@@ -78,7 +78,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def sampled_bandwidth(task: StageTask, nth: int) -> float:
     """Return the median distance of a sample of the points to their `nth` neighbour."""
-    rows = sample_rows(task.params.seed, "affinities/sigma", task.dimensions.n_points, SAMPLED_POINTS)
+    rows = rows_to_choose_by(task.params.seed, task.dimensions.n_points)
     neighbors = StoredNeighbors(task.inputs["neighbors"])
     distances = neighbors.distances(neighbors.final_step).gather(rows)
     return typical_bandwidth(distances.astype(np.float64) ** 2, nth)

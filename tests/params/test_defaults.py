@@ -47,6 +47,8 @@ FUNCTIONS = {
         "order": "affinities.order",
         "tol": "affinities.tolerance",
     },
+    sm.gaussian_affinities: {"sigma": "affinities.sigma", "neighbor": "affinities.bandwidth_neighbor"},
+    sm.self_tuning_affinities: {"neighbor": "affinities.bandwidth_neighbor"},
     sm.select_landmarks: {
         **{name: f"landmarks.{name}" for name in ("method", "sample_points", "snap")},
         "metric": "points.metric",

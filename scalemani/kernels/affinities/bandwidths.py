@@ -2,12 +2,14 @@
 
 import numpy as np
 
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
 
 # Every edge keeps a weight: an isolated vertex would have no degree. The least normal float32 survives storage as
 # float32 and is nothing beside any weight that is not itself underflown.
 LEAST_WEIGHT = float(np.finfo(np.float32).tiny)
+SAMPLED_POINTS = 10_000  # their median bandwidth is that of all points to a percent or two
 
 
 def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarray:
@@ -76,6 +78,11 @@ def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.nd
     bandwidths = np.sqrt(beyond[np.arange(beyond.shape[0]), first_positive].astype(np.float64))
     bandwidths[bandwidths == 0.0] = 1.0
     return bandwidths
+
+
+def rows_to_choose_by(seed: int, n_points: int) -> np.ndarray:
+    """Return the rows (n,) int64, ascending, whose typical bandwidth is the sigma of all points."""
+    return sample_rows(seed, "affinities/sigma", n_points, SAMPLED_POINTS)
 
 
 def typical_bandwidth(squared_distances: np.ndarray, kth: int = 7) -> float:
