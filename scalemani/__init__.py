@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scalemani.functions.bandwidths import gaussian_affinities, self_tuning_affinities
     from scalemani.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
+    from scalemani.functions.minimizers import Minimum, minimize
     from scalemani.functions.nonlinear import objective, repulsion
     from scalemani.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
@@ -39,6 +40,7 @@ PUBLIC_NAMES = {
     "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
     "functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
+    "functions.minimizers": ("Minimum", "minimize"),
     "functions.nonlinear": ("objective", "repulsion"),
     "functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),

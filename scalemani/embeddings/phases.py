@@ -105,6 +105,11 @@ def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State
             yield (state := following)
 
 
+def has_converged(state: State, phases: Sequence[Phase]) -> bool:
+    """Return whether the last state of a descent ended its last phase before the iterations were used up."""
+    return state.ended_after < phases[-1].most_iterations
+
+
 def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> Iterator[State]:
     """Yield the states of one phase; the last one has entered the next."""
     direction, search = direction_of(phase, problem), line_search_of(phase)

@@ -97,6 +97,13 @@ def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) 
     return Push(float(np.log(bounded).sum()), gradients, 1.0)
 
 
+def problem_of(rows: AffinityRows, objective: Objective, strength: float, over: Mapper = map) -> Problem:
+    """Return an objective over affinities, which it scales; with affinities of one total it is a divergence."""
+    scale = affinity_scale(objective, rows)
+    offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
+    return Problem(rows, objective, scale, strength, offset=offset, over=over)
+
+
 def affinity_scale(objective: Objective, rows: AffinityRows) -> float:
     """Return the factor that brings affinities to the total that an objective asks for."""
     if objective.total == "given":

@@ -16,10 +16,11 @@ from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.phases import descend
-from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
+from scalemani.embeddings.phases import descend, has_converged
+from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
+from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.objectives import objective_of
@@ -74,20 +75,14 @@ def run(work: StageWork) -> dict[str, Any]:
     with ThreadPoolExecutor(work.executor.workers) as pool:
         graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
         rows = graph.read_all_rows(task.dimensions.n_blocks)
-        scale = affinity_scale(objective, rows)
-        offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
-        problem = Problem(rows, objective, scale, task.params.strength, offset=offset, over=pool.map)
+        problem = problem_of(rows, objective, task.params.strength, pool.map)
         shape = rows.n_points, task.params.n_components
         method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
         state, curve, stopped = run_descent(work, problem, method)
         sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
         error = measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map)
         if error > asked.tolerance:
-            work.warn(
-                f"{task.stage}: forces err by {error:.1e} at the end, {asked.tolerance:.1e} was asked for: clusters "
-                "are narrower than the mesh's steps; a smaller layout.tolerance makes these finer",
-                ShortfallWarning,
-            )
+            work.warn(f"{task.stage}: {coarse_forces(error, asked.tolerance)}", ShortfallWarning)
         certificates = {
             "iterations": state.iteration,
             "stopped": stopped,
@@ -111,14 +106,10 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
     for following in descend(problem, phases, method, state):
         state = following
         log.add(state)
-    if state.ended_after < phases[-1].most_iterations:
+    if has_converged(state, phases):
         return state, log.curve, "converged"
     if task.params.layout.converged != 0:  # else what was asked for is to go to the end
-        work.warn(
-            f"{task.stage}: not converged after {state.iteration} iterations: raise layout.max_iterations, or accept a "
-            "larger layout.converged",
-            ShortfallWarning,
-        )
+        work.warn(f"{task.stage}: {too_few_iterations(state.iteration)}", ShortfallWarning)
     return state, log.curve, "max_iterations"
 
 

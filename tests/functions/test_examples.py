@@ -3,10 +3,10 @@ import doctest
 import numpy as np
 import pytest
 
-from scalemani.functions import affinities, bandwidths, landmarks, nonlinear, spectral
+from scalemani.functions import affinities, bandwidths, landmarks, minimizers, nonlinear, spectral
 
 
-@pytest.mark.parametrize("module", [affinities, bandwidths, landmarks, nonlinear, spectral])
+@pytest.mark.parametrize("module", [affinities, bandwidths, landmarks, minimizers, nonlinear, spectral])
 def test_the_examples_in_docstrings_are_true(module):
     with np.printoptions(legacy=False):
         results = doctest.testmod(module)

@@ -60,6 +60,7 @@ FUNCTIONS = {
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},
     sm.repulsion_bound: {"tolerance": "layout.tolerance"},
+    sm.minimize: {"n_components": "landmark_embedding.n_components", "direction": "layout.direction"},
     sm.objective: {"strength": "layout.strength", "repulsion": "layout.repulsion", "tolerance": "layout.tolerance"},
 }
 # Defaults that are no parameters of runs: data, and what a function is about.
@@ -67,6 +68,7 @@ OTHERS = {
     "geometry": "euclidean",
     "random_state": 0,
     "indices": None,
+    "init": None,
     "kernel": "student",
     "theta": None,
     "covariances": None,
@@ -78,7 +80,12 @@ OTHERS = {
 
 # Those of scikit-learn's class of this name, and what is no parameter of runs.
 NOT_OF_RUNS = {(sm.KNeighborsTransformer, "n_neighbors"), (sm.KNeighborsTransformer, "mode")}
-NOT_OF_RUNS |= {(sm.objective, "method"), (sm.repulsion, "order"), (sm.repulsion_bound, "order")}
+NOT_OF_RUNS |= {
+    (sm.minimize, "method"),
+    (sm.objective, "method"),
+    (sm.repulsion, "order"),
+    (sm.repulsion_bound, "order"),
+}
 
 
 def defaults_of(function) -> dict[str, object]:
