@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.objectives import OBJECTIVES
 
+SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embedding
 PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
@@ -154,14 +155,18 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
 WITHOUT_POINTS = ("laplacian-eigenmaps", "diffusion-maps", *OBJECTIVES)  # methods that go on from neighbours alone
 
 
-def route(method: str, solver: str, metric: str = "euclidean") -> tuple[Stage, ...]:
+def route(method: str, solver: str, metric: str = "euclidean", start: str = SPECTRAL_START) -> tuple[Stage, ...]:
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
 
     Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
+    A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
+    they tell which new points lie far out.
     """
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
+    if LAYOUT in needed and start != SPECTRAL_START:
+        needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
     if metric == PRECOMPUTED:
         needed = stages_without_points(method, solver, needed)
     names = {stage.name for stage in needed}

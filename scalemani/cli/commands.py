@@ -65,12 +65,14 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     from scalemani.routes import ROUTES, route
 
     params = options.parameters()
-    solver = params.embedding.solver
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
-    if name not in [known.name for known in route(options.method, solver, params.points.metric)]:
-        typer.echo(f"{name}: nothing to do, embedding.solver {solver!r} does not need it")
+    if name not in [known.name for known in params.route(options.method)]:
+        solver, metric = params.embedding.solver, params.points.metric
+        by_solver = name not in [known.name for known in route(options.method, solver, metric)]
+        reason = f"embedding.solver {solver!r}" if by_solver else f"layout.init {params.layout.init!r}"
+        typer.echo(f"{name}: nothing to do, {reason} does not need it")
         return
     compute(options, name)
 

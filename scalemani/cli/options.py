@@ -93,7 +93,6 @@ class Options:
     def parameters(self) -> Any:
         """Return the parameters of the configuration and of --set, in this order."""
         from scalemani.params import Parameters, parse_assignments
-        from scalemani.routes import route
 
         params = Parameters()
         if self.config is not None:
@@ -104,9 +103,7 @@ class Options:
         params = params.with_values(parse_assignments(self.assignments or []))
         if self.metric is not None:
             params = params.with_values({"points": {"metric": self.metric}})
-        route(
-            self.method, params.embedding.solver, params.points.metric
-        )  # refuses an unknown method before anything is read
+        params.route(self.method)  # refuses an unknown method before anything is read
         return params
 
     def executor(self, progress: Any) -> Any:

@@ -10,7 +10,6 @@ from dask.utils import format_bytes
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
-from scalemani.routes import route
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.plan import Plan
 from scalemani.store.run_store import PLAN, RunStore
@@ -22,7 +21,7 @@ UNKNOWN = "-"
 def ordered_records(run: Run) -> dict[str, dict[str, Any]]:
     """Return the records of the finished stages in the order in which they ran."""
     records = run.records()
-    stages = route(run.method, run.params.embedding.solver, run.metric)
+    stages = run.params.route(run.method)
     return {stage.name: records[stage.name] for stage in stages if stage.name in records}
 
 

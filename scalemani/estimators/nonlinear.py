@@ -15,7 +15,7 @@ from scalemani.runs.opened import Curve
 
 
 class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder):
-    """A descent from the spectral embedding of the same affinities.
+    """A descent from the spectral embedding of the same affinities, or from another start.
 
     Parameters
     ----------
@@ -33,8 +33,11 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Of the direction of that name. None: 0.9, and 0.8 while the attraction is exaggerated.
     exaggeration, exaggerated_iterations : float or None, int or None
         How much stronger the attraction is at first, and for how long. None: 12 for 75 in t-SNE with momentum.
+    init : {"spectral", "pca", "random"}
+        The start: the spectral embedding, the first principal components of the points, or normal draws. The spectral
+        embedding is computed for the first alone.
     start_deviation : float or None
-        Standard deviation of the start, the spectral embedding. None: 1, and 1e-2 with momentum.
+        Standard deviation of the start. None: 1, and 1e-2 with momentum.
     homotopy : int, default 1
         Number of strengths, growing to the one asked for, at each of which a minimum is sought.
     max_iter : int, default 1000
@@ -80,6 +83,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         exaggerated_momentum: float | None = None,
         exaggeration: float | None = None,
         exaggerated_iterations: int | None = None,
+        init: str = "spectral",
         start_deviation: float | None = None,
         homotopy: int = 1,
         max_iter: int = 1000,

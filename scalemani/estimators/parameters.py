@@ -49,6 +49,7 @@ PARAMETERS = {
     "exaggerated_momentum": "layout.exaggerated_momentum",
     "exaggeration": "layout.exaggeration",
     "exaggerated_iterations": "layout.exaggerated_iterations",
+    "init": "layout.init",
     "start_deviation": "layout.start_deviation",
     "homotopy": "layout.homotopy",
     "max_iter": "layout.max_iterations",

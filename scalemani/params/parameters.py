@@ -37,6 +37,10 @@ from scalemani.params.defaults import (
 )
 from scalemani.params.fields import fields_of, names_of, parameters, values_of
 from scalemani.params.parsing import checked, replaced, set_value
+from scalemani.routes import Stage, route
+
+# Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
+UNKEYED_DEFAULTS = {"points": ("metric",), "layout": ("init",)}
 
 
 @parameters()
@@ -96,6 +100,10 @@ class Parameters:
         """The weight of the repulsion: as asked, or that of the objective."""
         return self.layout.strength or objective_of(str(self.layout.objective)).strength
 
+    def route(self, method: str) -> tuple[Stage, ...]:
+        """Return the stages of a method that these parameters need; raise ConfigError for an unknown method."""
+        return route(method, self.embedding.solver, self.points.metric, self.layout.init)
+
     def resolved(
         self,
         method: str,
@@ -140,7 +148,7 @@ class Parameters:
         return values_of(self)
 
     def of_stage(self, stage: str) -> dict[str, Any]:
-        """Return the parameters of a stage that its key holds: all but tuned numbers and a metric at their defaults."""
+        """Return the parameters of a stage that its key holds: no tuned number or UNKEYED_DEFAULTS at its default."""
         table = getattr(self, stage, None)
         if table is None:
             return {}
@@ -148,7 +156,7 @@ class Parameters:
             field.name: getattr(table, field.name)
             for field in fields_of(table)
             if getattr(table, field.name) != field.default
-            or not (stage == "points" or field.name in TUNED.get(stage, ()))
+            or field.name not in {*UNKEYED_DEFAULTS.get(stage, ()), *TUNED.get(stage, ())}
         }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
-from scalemani.routes import Stage, route, takes_labels
+from scalemani.routes import Stage, takes_labels
 from scalemani.runs.parameters import check_against_data, check_components, decide_parameters
 from scalemani.store.objects import digest
 from scalemani.survey import Survey
@@ -47,7 +47,7 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
     ConfigError, DataError
         Where the parameters contradict each other, or the points cannot serve them.
     """
-    stages = route(method, asked.embedding.solver, asked.points.metric)
+    stages = asked.route(method)
     if takes_labels(method) and survey.classes is None:
         raise ConfigError(f"{method} learns from labels: give one a point with --labels FILE, or as y of fit")
     params, notes = decide_parameters(asked, method, survey)

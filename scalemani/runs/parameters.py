@@ -9,7 +9,7 @@ from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
-from scalemani.routes import route
+from scalemani.routes import PRECOMPUTED
 from scalemani.sources import NeighborLists, PointsSource
 from scalemani.survey import Survey
 
@@ -19,9 +19,9 @@ MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, and notes on those that were set and have no effect."""
     n_points = found.dimensions.n_points
-    most = most_components(found, {stage.name for stage in route(method, asked.embedding.solver, asked.points.metric)})
+    most = most_components(found, {stage.name for stage in asked.route(method)})
     params = asked.resolved(method, n_points, found.distinct_points, most)
-    run = route(method, params.embedding.solver, asked.points.metric)
+    run = params.route(method)
     stages = frozenset(name for stage in run for name in (stage.name, *stage.also_reads))
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     here = Situation(
@@ -110,6 +110,7 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
     if "layout" in stages:
         check_layout(params, n_points)
+        check_start(params, dimensions.n_features)
     if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
         raise ConfigError(
             f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
@@ -121,6 +122,23 @@ def check_layout(params: Parameters, n_points: int) -> None:
     """Refuse ways to sum the repulsion that serve neither the kernel nor the dimensions nor the tolerance."""
     kernel = objective_of(str(params.layout.objective)).kernel
     make_repulsion(repulsion_method(params, n_points), kernel, params.layout.tolerance)
+
+
+def check_start(params: Parameters, n_features: int) -> None:
+    """Refuse a start from principal components where there are none, or fewer than the embedding has dimensions."""
+    if params.layout.init != "pca":
+        return
+    if params.points.metric == PRECOMPUTED:
+        raise ConfigError(
+            "layout.init=pca needs points, and metric=precomputed gives neighbours: take spectral or random"
+        )
+    known = min(n_features, params.partition.sketch_dimensions)
+    if params.n_components > known:
+        raise ConfigError(
+            f"layout.init=pca has {known} principal components, of {n_features} features and "
+            f"partition.sketch_dimensions={params.partition.sketch_dimensions}, and "
+            f"landmark_embedding.n_components={params.n_components} asks for more: take spectral or random"
+        )
 
 
 def check_affinities(params: Parameters) -> None:

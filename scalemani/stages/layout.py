@@ -1,4 +1,4 @@
-"""The nonlinear embedding in input order: a descent on the driver, which starts from the spectral embedding.
+"""The nonlinear embedding in input order: a descent on the driver, from the spectral embedding or another start.
 
 W and the positions are held in memory. The descent is kept every few seconds: one that was killed goes on from there
 and ends the same to the last bit.
@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.needs import EACH_PROCESS, PASSING, STORED, Held, Written
@@ -28,10 +29,12 @@ from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredEmbedding, StoredLayout
 from scalemani.records.points import StoredWorkPoints
+from scalemani.routes import SPECTRAL_START
 
 COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
 MESH_VALUES = 37_500_000  # of 8 bytes: charges, their transforms and the fields of all threads
+UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
 
 
@@ -159,12 +162,12 @@ class DescentLog:
 
 
 def start_positions(task: StageTask) -> np.ndarray:
-    """Return the spectral embedding in work order, (N, d), each column centred and of the deviation asked for.
+    """Return the start in work order, (N, d), each column centred and of the deviation asked for.
 
     A little noise, drawn by input row, parts points that start at one place.
     """
     order = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
-    positions = StoredEmbedding(task.inputs["embedding"]).embedding.read()
+    positions = STARTS[task.params.layout.init](task, order)
     positions -= positions.mean(axis=0)
     deviations = positions.std(axis=0)
     positions /= np.where(deviations > 0, deviations, 1.0)
@@ -173,3 +176,27 @@ def start_positions(task: StageTask) -> np.ndarray:
     positions += task.params.layout.jitter * (words / 2.0**63 - 1.0)
     positions *= task.params.layout.start_deviation or 1.0
     return np.ascontiguousarray(positions[order])
+
+
+def spectral_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
+    """Return the spectral embedding in input order."""
+    return StoredEmbedding(task.inputs["embedding"]).embedding.read()
+
+
+def principal_start(task: StageTask, order: np.ndarray) -> np.ndarray:
+    """Return the first principal components of the points in input order: their sketches have them."""
+    sketch = StoredWorkPoints(task.inputs["work_points"]).sketch
+    positions = np.empty((task.dimensions.n_points, task.params.n_components))
+    for block in range(task.dimensions.n_blocks):
+        positions[order[slice(*task.dimensions.rows(block))]] = sketch.read_block(block)[:, : positions.shape[1]]
+    return positions
+
+
+def random_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
+    """Return normal draws by input row."""
+    n_points, n_dims = task.dimensions.n_points, task.params.n_components
+    words = row_words(task.params.seed, "layout start", 0, n_points * n_dims).reshape(n_points, n_dims)
+    return np.asarray(ndtri(((words >> np.uint64(64 - UNIFORM_BITS)) + 0.5) / 2.0**UNIFORM_BITS))
+
+
+STARTS = {SPECTRAL_START: spectral_start, "pca": principal_start, "random": random_start}

@@ -21,6 +21,7 @@ WORDS = {
     "affinities.order": "bounds", "components.disconnected": "error", "landmarks.method": "minmax",
     "landmarks.update": "sine", "landmarks.projection": "orthant",
     "embedding.solver": "lll", "layout.objective": "t-sne", "layout.direction": "l-bfgs", "layout.repulsion": "exact",
+    "layout.init": "random",
 }  # fmt: skip
 # Of parameters that follow others, and of those that half of the default or one more is not allowed for.
 NUMBERS = {
