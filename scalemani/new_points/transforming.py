@@ -124,13 +124,19 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
 
 @contextlib.contextmanager
 def working_folder(target: str) -> Iterator[str]:
-    """Yield where finished blocks are kept; it goes once the result is written."""
+    """Yield where finished blocks are kept; it goes once the result is written, or where there are none to keep."""
     if "://" in target:  # nothing is left half done behind a URL: blocks wait on this machine
         with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
             yield str(Path(folder) / "blocks")
         return
-    yield target + WORKING
-    shutil.rmtree(target + WORKING, ignore_errors=True)
+    folder = Path(target + WORKING)
+    try:
+        yield str(folder)
+    except BaseException:
+        if not any(folder.rglob("marks/block-*.json")):
+            shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def write(coordinates: Any, target: str, labels: str | None, centers: np.ndarray | None) -> None:

@@ -19,7 +19,7 @@ def rows_of(folder):
 
 def test_a_graph_has_no_embedding(scalemani, points, tmp_path, one_error):
     assert scalemani("embed", points, tmp_path / "run", "--method=knn-graph", *SMALL)[0] == 0
-    for arguments in (["export", "out.npy"], ["plot", "out.png"], ["transform", points, "out.npy"]):
+    for arguments in (["export", "out.npy", "--what=embedding"], ["plot", "out.png"], ["transform", points, "out.npy"]):
         status, _, errors = scalemani(arguments[0], tmp_path / "run", *arguments[1:])
         one_error(errors, ["method knn-graph, which has no embedding", "another method"])
         assert status == 2

@@ -100,7 +100,7 @@ def flipped(content, bit):
         ("complete.json", '"passes": ', '"passes": 1'),
         ("complete.json", '"seconds": ', '"seconds": 9'),
         ("plan.json", '"seed": 0', '"seed": 1'),
-        ("plan.json", '"residual": 0.001', '"residual": 0.003'),
+        ("plan.json", '"residual": 0.0001', '"residual": 0.0003'),
         ("scalemani.json", '"run": "', '"run": "0'),
     ],
 )
