@@ -129,14 +129,14 @@ def working_folder(target: str) -> Iterator[str]:
         with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
             yield str(Path(folder) / "blocks")
         return
-    folder = Path(target + WORKING)
+    kept = Path(target + WORKING)
     try:
-        yield str(folder)
+        yield str(kept)
     except BaseException:
-        if not any(folder.rglob("marks/block-*.json")):
-            shutil.rmtree(folder, ignore_errors=True)
+        if not any(kept.rglob("marks/block-*.json")):
+            shutil.rmtree(kept, ignore_errors=True)
         raise
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(kept, ignore_errors=True)
 
 
 def write(coordinates: Any, target: str, labels: str | None, centers: np.ndarray | None) -> None:
