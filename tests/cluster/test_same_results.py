@@ -13,7 +13,7 @@ from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import ANY_BATCH, Executor
 
-MOST_TASK_BYTES = 8192
+MOST_TASK_BYTES = 10_000  # most of it the parameters of all stages; arrays travel through the store
 BIT_EQUAL = {
     "points": ("points",),
     "work_points": ("input_rows", "points", "sketch"),
