@@ -68,3 +68,12 @@ def test_neighbours_with_wrong_row_numbers_are_not_found_whatever_their_distance
     monkeypatch.setattr(exact, "round_arrays", shifted)
     with pytest.warns(sm.errors.ShortfallWarning, match="the exact search has found"):
         assert sm.knn_graph(points, K, method="exact").recall < 0.2
+
+
+def test_wide_points_have_the_neighbours_that_others_have(points, tmp_path, listening, monkeypatch):
+    usual = graph_of(points, tmp_path / "usual", listening).group("graph")
+    monkeypatch.setattr(exact, "WIDE_ROW_BYTES", 0)
+    wide = graph_of(points, tmp_path / "wide", listening)
+    np.testing.assert_array_equal(wide.group("graph").read("indices"), usual.read("indices"))
+    np.testing.assert_array_equal(wide.group("graph").read("distances"), usual.read("distances"))
+    assert wide.certificates["neighbors"]["recall"] == 1.0
