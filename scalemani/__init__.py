@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
     from scalemani.functions.bandwidths import gaussian_affinities, self_tuning_affinities
+    from scalemani.functions.landmark_comparison import LandmarkQuality, compare_landmarks
     from scalemani.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.functions.minimizers import Minimum, minimize
@@ -38,6 +39,7 @@ PUBLIC_NAMES = {
     "estimators.transforming": ("transform",),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
+    "functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
     "functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "functions.minimizers": ("Minimum", "minimize"),

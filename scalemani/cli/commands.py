@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from scalemani.cli import machines
+from scalemani.cli import landmarks, machines
 from scalemani.cli.options import (
     Debug,
     Options,
@@ -47,7 +47,7 @@ def every(
     """Manifold learning on millions of points, out of core."""
 
 
-for command in (machines.certificates, machines.scheduler, machines.worker):
+for command in (machines.certificates, machines.scheduler, machines.worker, landmarks.landmarks):
     app.command()(command)
 
 
@@ -109,10 +109,10 @@ def plan(
     from scalemani.cli.summaries import earlier_seconds, show_plan
     from scalemani.progress import Silent
     from scalemani.runs.walk import plan_run
-    from scalemani.store.run_store import MARKER, RunStore
+    from scalemani.store.run_store import RunStore
 
     source, executor = options.source(params.points.metric), options.executor(Silent())
-    there = RunStore(options.run).objects.get(MARKER) is not None
+    there = RunStore(options.run).is_marked
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
     planned = plan_run(source, options.run, options.method, params, executor, options.block_rows)
     if explain is not None:

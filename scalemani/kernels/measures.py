@@ -18,12 +18,12 @@ ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: n
 
 
 class Measure(NamedTuple):
-    """A mean over points.
+    """A mean over points, or a quantile.
 
     Attributes
     ----------
-    value : the mean over the sampled points, in [0, 1]
-    error : its standard error as an estimate of the mean over all points; 0 where all were looked at
+    value : the mean over the sampled points, in [0, 1] where it is one of shares; or a quantile of them
+    error : its standard error as an estimate of that over all points; 0 where all were looked at
     n_sampled : how many points were looked at
     """
 
@@ -38,6 +38,19 @@ def mean_of(values: np.ndarray, n_points: int) -> Measure:
     left = 1.0 - n_sampled / n_points  # nothing is uncertain where all points were looked at
     deviation = float(np.std(values, ddof=1)) if n_sampled > 1 else 0.0 if left == 0.0 else math.nan
     return Measure(float(np.mean(values)), deviation * math.sqrt(left / n_sampled), n_sampled)
+
+
+def quantile_of(values: np.ndarray, share: float, n_points: int) -> Measure:
+    """Return the value that a share of values (M,) does not exceed, at points drawn as in `mean_of`; NaN of none.
+
+    The standard error is half of what lies between the quantiles one standard error of the share below and above.
+    """
+    n_sampled = len(values)
+    if n_sampled == 0:
+        return Measure(math.nan, math.nan, 0)
+    spread = math.sqrt(share * (1.0 - share) * (1.0 - n_sampled / n_points) / n_sampled)
+    low, high = np.quantile(values, (max(0.0, share - spread), min(1.0, share + spread)))
+    return Measure(float(np.quantile(values, share)), 0.5 * float(high - low), n_sampled)
 
 
 def procrustes_error(embedding: np.ndarray, reference: np.ndarray) -> float:

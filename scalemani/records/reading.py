@@ -52,6 +52,21 @@ class ArrayReader:
 
 
 @dataclass(frozen=True)
+class RowsOfArray:
+    """A row array of so many rows that is indexed by row numbers, as an array in memory is."""
+
+    array: ArrayReader
+    n_rows: int
+    cache_bytes: int = 0
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return self.array.gather(rows, self.cache_bytes)
+
+
+@dataclass(frozen=True)
 class StoredStage:
     """The group of a stage, read by what its arrays hold. Subclasses describe the arrays and say how to read them."""
 

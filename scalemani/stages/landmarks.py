@@ -9,7 +9,7 @@ import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, ENCODED, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
 from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, Diversity
@@ -23,6 +23,7 @@ from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
+from scalemani.records.reading import RowsOfArray
 
 COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
 COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
@@ -129,7 +130,9 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
     work.executor.progress.start(work.task.stage, 1)
-    points, params, output = RowsOfStore(work.task), work.task.params, work.task.output
+    params, output = work.task.params, work.task.output
+    stored = StoredPoints(work.task.inputs["points"]).points
+    points = RowsOfArray(stored, work.task.dimensions.n_points, work.task.cache_bytes)
     landmarks, rows, found = selected_landmarks(points, choice_of(params))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if params.points.metric != EUCLIDEAN:
@@ -156,16 +159,3 @@ def choice_of(params: Parameters) -> Choice:
     diversity = Diversity(asked.sigma, asked.update, asked.neighborhood, asked.geodesic)
     process = Process(asked.eta, asked.projection, asked.batch_points, asked.steps)
     return Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap, diversity, process)
-
-
-class RowsOfStore:
-    """Points that are read by row numbers, as an array in memory is."""
-
-    def __init__(self, task: StageTask) -> None:
-        self._task, self._points = task, StoredPoints(task.inputs["points"]).points
-
-    def __len__(self) -> int:
-        return self._task.dimensions.n_points
-
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self._points.gather(rows, self._task.cache_bytes)

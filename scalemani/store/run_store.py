@@ -24,9 +24,14 @@ class RunStore:
         self.objects = open_objects(root)
         self.root = self.objects.root
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether a run was started at this place."""
+        return self.objects.get(MARKER) is not None
+
     def check_free(self) -> None:
         """Refuse a place that holds anything but a run of this format version; nothing is written."""
-        if self.objects.get(MARKER) is not None:
+        if self.is_marked:
             self._check_version()
         elif (isinstance(self.root, Path) and self.root.is_file()) or self.objects.names():
             raise StoreError(f"{self.root} exists and is not a run of scalemani: choose an empty or a new folder")
@@ -37,7 +42,7 @@ class RunStore:
         store = cls(root)
         store.check_free()
         store.objects.prepare()
-        if store.objects.get(MARKER) is None:
+        if not store.is_marked:
             store.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
         return store
 
@@ -45,7 +50,7 @@ class RunStore:
     def open(cls, root: str | Path) -> "RunStore":
         """Open the run at `root`, which must be there."""
         store = cls(root)
-        if store.objects.get(MARKER) is None:
+        if not store.is_marked:
             raise StoreError(f"{store.root} is not a run of scalemani: give the folder that 'scalemani embed' wrote")
         store._check_version()
         return store

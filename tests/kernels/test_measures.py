@@ -1,6 +1,7 @@
 import itertools
 
 import numpy as np
+import pytest
 import sklearn.manifold
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from scalemani.kernels.measures import (
     nearest_others,
     neighbor_shares,
     procrustes_error,
+    quantile_of,
     subspace_angle,
     trust,
 )
@@ -113,3 +115,16 @@ def test_clustering_error_is_the_least_over_all_matchings(pairs):
     labels, reference = np.array(pairs).T
     best = max(sum(m[a] == b for a, b in pairs) for m in itertools.permutations(range(4)))
     np.testing.assert_allclose(clustering_error(labels, reference), 1 - best / len(pairs), atol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_quantiles_of_samples_lie_within_their_errors_of_that_of_all(share):
+    everything = np.random.default_rng(0).lognormal(size=4000)
+    truth = quantile_of(everything, share, len(everything))
+    assert truth == (np.quantile(everything, share), 0.0, 4000)
+    draws = np.random.default_rng(1)
+    samples = [quantile_of(draws.choice(everything, 800, replace=False), share, 4000) for _ in range(200)]
+    off = np.array([(sample.value - truth.value) / sample.error for sample in samples])
+    assert 0.7 < off.std() < 1.4  # the errors are neither too small nor too large
+    assert abs(off.mean()) < 0.3
+    assert np.isnan(quantile_of(everything[:0], share, 0).value)

@@ -1,0 +1,54 @@
+"""What `landmarks` prints: a line a method."""
+
+import json
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import typer
+from dask.utils import format_bytes
+
+from scalemani.functions.landmark_comparison import LandmarkQuality
+from scalemani.kernels.measures import Measure
+
+WIDTH = 18
+COLUMNS = {
+    "Nystrom error": "nystrom_error",
+    "distance": "distance",
+    "95 %": "high_distance",
+    "largest": "largest_distance",
+    "condition": "condition",
+    "condition 95 %": "high_condition",
+    "embedding": "embedding_error",
+}
+
+
+def show_qualities(found: Sequence[LandmarkQuality], as_json: bool) -> None:
+    """Print what landmarks are worth: a line a method, or every method and seed as JSON."""
+    if as_json:
+        tables = [
+            {name: value._asdict() if isinstance(value, Measure) else value for name, value in one._asdict().items()}
+            for one in found
+        ]
+        typer.echo(json.dumps(tables, indent=1))
+        return
+    typer.echo(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
+    typer.echo("".join(f"{name:>{WIDTH}}" for name in ("method", *COLUMNS, "time", "memory")))
+    for method in dict.fromkeys(one.method for one in found):
+        of_method = [one for one in found if one.method == method]
+        means = [over_seeds([getattr(one, name) for one in of_method]) for name in COLUMNS.values()]
+        seconds, memory = min(one.seconds for one in of_method), max(one.memory for one in of_method)
+        cells = (method, *means, f"{seconds:.2f} s", format_bytes(memory))
+        typer.echo("".join(f"{cell:>{WIDTH}}" for cell in cells))
+
+
+def over_seeds(values: Sequence[Measure | float | None]) -> str:
+    """Return the mean of a quantity over seeds and its standard error; of one seed that of the points looked at."""
+    known = [value.value if isinstance(value, Measure) else value for value in values if value is not None]
+    if not known:
+        return "-"
+    first = values[0]
+    error = first.error if isinstance(first, Measure) else 0.0
+    if len(known) > 1:
+        error = float(np.std(known, ddof=1)) / math.sqrt(len(known))
+    return f"{np.mean(known):.4g}" + (f" ± {error:.1g}" if error > 0.0 else "")
