@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from scalemani.functions.nonlinear import objective, repulsion
     from scalemani.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
-    from scalemani.runs.opened import Run, open_run
+    from scalemani.report.opened import open_run
+    from scalemani.runs.opened import Run
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
@@ -46,7 +47,8 @@ PUBLIC_NAMES = {
     "functions.nonlinear": ("objective", "repulsion"),
     "functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
-    "runs.opened": ("Run", "open_run"),
+    "report.opened": ("open_run",),
+    "runs.opened": ("Run",),
 }
 MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}
 PUBLIC_MODULES = {"measures": "functions.measures"}

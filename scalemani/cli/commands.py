@@ -15,6 +15,8 @@ from scalemani.cli.options import (
     Output,
     Placing,
     PlotLabels,
+    ReportLabels,
+    ReportOutput,
     RunFolder,
     What,
     refuse_output_in_input,
@@ -128,12 +130,12 @@ def info(
     debug: Debug = False,
 ) -> None:
     """Show parameters, stages, seconds, peak memory and certificates of a run."""
-    from scalemani.cli.summaries import ordered_records, show_records
+    from scalemani.cli.summaries import show_records
     from scalemani.runs.opened import open_run
 
     opened = open_run(run)
     if as_json:
-        summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": ordered_records(opened)}
+        summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": opened.records()}
         sizes = {"dimensions": vars(opened.dimensions), "input_points": opened.n_input_points}
         typer.echo(json.dumps({**summary, **sizes}, indent=1))
         return
@@ -216,6 +218,23 @@ def plot(run: RunFolder, out: Output, labels: PlotLabels = None, debug: Debug = 
     elif labels is not None:
         classes = opened.of_results(open_labels(labels, opened.n_input_points))
     embedding_picture(opened.embedding, out, labels=classes)
+
+
+@app.command()
+def report(
+    run: RunFolder,
+    out: ReportOutput = None,
+    labels: ReportLabels = None,
+    sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,
+    debug: Debug = False,
+) -> None:
+    """Write one self-contained HTML page about a run: its map, certificates, timings, distributions, parameters."""
+    from scalemani.report.writing import write_report
+    from scalemani.runs.opened import open_run
+
+    if out is not None:
+        refuse_output_in_input(out, run, *(labels or []))
+    typer.echo(write_report(open_run(run), out, labels or (), n_sampled=sampled))
 
 
 @app.command()

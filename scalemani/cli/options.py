@@ -67,6 +67,11 @@ PlotLabels = Annotated[
         help="one label a point to colour by: .npy, .npz::member or text; run: the clusters of the run itself"
     ),
 ]
+ReportOutput = Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")]
+ReportLabels = Annotated[
+    list[str] | None,
+    typer.Option("--labels", metavar="FILE", help="labels or values of the points to colour by; may be repeated"),
+]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 

@@ -18,13 +18,6 @@ JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
 
 
-def ordered_records(run: Run) -> dict[str, dict[str, Any]]:
-    """Return the records of the finished stages in the order in which they ran."""
-    records = run.records()
-    stages = run.params.route(run.method)
-    return {stage.name: records[stage.name] for stage in stages if stage.name in records}
-
-
 def left_out(run: Run) -> str:
     """Return what to say of the points of components that a run has left out."""
     missing = run.n_input_points - run.dimensions.n_points
@@ -35,7 +28,7 @@ def show_records(run: Run) -> None:
     """Print a line a finished stage: seconds, peak memory, certificates; and what was left out."""
     if run.n_input_points > run.dimensions.n_points:
         typer.echo(left_out(run))
-    for name, record in ordered_records(run).items():
+    for name, record in run.records().items():
         certificates = certificate_text(record["certificates"])
         typer.echo(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
 

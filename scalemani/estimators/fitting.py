@@ -18,6 +18,7 @@ from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
+from scalemani.report.opened import ReportedRun
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
@@ -41,7 +42,7 @@ class Embedder(BaseEstimator):
     _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
 
     @property
-    def run_(self) -> Run:
+    def run_(self) -> ReportedRun:
         """The run in `store`, opened: its graph, affinities, landmarks, curve and snapshots, as `open_run` gives them.
 
         Raises AttributeError for a model that was fitted without `store`, whose run is gone.
@@ -50,7 +51,11 @@ class Embedder(BaseEstimator):
         store, plan = self._kept
         if store is None:
             raise AttributeError("run_ is the run in `store`, and this model was fitted without one: give store=FOLDER")
-        return Run(store, plan)
+        return ReportedRun(store, plan)
+
+    def report(self, path: str | Path | None = None, labels: Any = ()) -> Path:
+        """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
+        return self.run_.report(path, labels)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -33,6 +33,20 @@ def new_file(partial: Path) -> Any:
     return partial.open("xb")
 
 
+@contextlib.contextmanager
+def replaced_file(path: Path) -> Iterator[Any]:
+    """Yield a new file, and put it in the place of `path` when the block ends: readers see one of them whole."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        with new_file(partial) as file:
+            yield file
+        os.replace(partial, path)
+    except OSError as error:
+        raise as_store_error(error, path) from error
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 class RowWriter(ABC):
     """Writes blocks of rows in any order; what is at the target changes only with `finish`."""
 

@@ -1,6 +1,5 @@
 """A picture of an embedding that stays readable at ten million points."""
 
-import os
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
@@ -10,11 +9,11 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.export import rows_per_block
+from scalemani.export.rows import replaced_file
 from scalemani.figures.palette import LARGEST_LEGEND, VIRIDIS, LabelColours, colours_of_labels, ramp
 from scalemani.figures.shading import Canvas, panel_limits, robust_limits, shade
 from scalemani.sources.base import PointsSource, optional_module
 from scalemani.sources.opening import open_points
-from scalemani.store.objects import as_store_error
 
 SAMPLED_ROWS = 200_000
 GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo one spread rows evenly over a strip
@@ -187,12 +186,5 @@ def draw_legend(
 
 def save(picture: Any, path: Path) -> None:
     """Write a picture as .png, in one step."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        partial.unlink(missing_ok=True)  # left by a command that was killed, or a link that leads elsewhere
-        with partial.open("xb") as file:
-            picture.save(file, format="PNG")
-        os.replace(partial, path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise as_store_error(error, path) from error
+    with replaced_file(path) as file:
+        picture.save(file, format="PNG")

@@ -97,8 +97,12 @@ class Run:
         return self.store.group(stage, self.keys[stage], self.dimensions.block_rows)
 
     def records(self) -> dict[str, dict[str, Any]]:
-        """Return the record of every finished stage: parameters, certificates, seconds, peak memory in bytes."""
-        groups = {stage: self.group(stage) for stage in self.keys}
+        """Return the record of every finished stage: parameters, certificates, seconds, peak memory in bytes.
+
+        Stages come in the order in which they run.
+        """
+        names = [stage.name for stage in self.params.route(self.method) if stage.name in self.keys]
+        groups = {stage: self.group(stage) for stage in names}
         return {stage: checked_record(group) for stage, group in groups.items() if group.complete}
 
     @property

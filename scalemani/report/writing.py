@@ -1,0 +1,62 @@
+"""From a run to the file of its report."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from scalemani.errors import ConfigError
+from scalemani.export.rows import replaced_file
+from scalemani.report.page import page
+from scalemani.report.quality import measure_quality
+from scalemani.runs.opened import Run
+from scalemani.sources import open_labels
+
+NAME = "report.html"
+SUFFIXES = (".html", ".htm")
+
+
+def write_report(
+    run: Run,
+    path: str | Path | None = None,
+    labels: Sequence[Any] = (),
+    *,
+    n_sampled: int | None = None,
+    random_state: Any = 0,
+) -> Path:
+    """Write one self-contained HTML page about a run, which opens from disk without a network, and return its path.
+
+    Parameters
+    ----------
+    run : a run, finished or not
+    path : where to, ending in .html; None: `report.html` in the folder of the run
+    labels : labels of the points, (N,) arrays in input order or files of them; classes among them are measured against
+    n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
+    random_state : of this sample
+
+    Raises
+    ------
+    ConfigError
+        For another suffix, or no path for a run that is not in a folder.
+    DataError, StoreError
+        For labels that do not fit; where the page cannot be written.
+    """
+    target = checked_target(run, path)
+    found = [open_labels(given, run.n_input_points) for given in labels]
+    classes = next((one for one in found if one.dtype.kind in "biuU"), None)
+    quality = measure_quality(run, classes, n_sampled, random_state)
+    text = page(run, quality)
+    with replaced_file(target) as file:
+        file.write(text.encode())
+    return target
+
+
+def checked_target(run: Run, path: str | Path | None) -> Path:
+    """Return where the page goes, or raise ConfigError."""
+    if path is None:
+        if "://" in str(run.store.root):
+            raise ConfigError(f"{run.store.root} is no folder: say where the report goes, as in report.html")
+        return Path(run.store.root) / NAME
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise ConfigError(f"a report is written as .html, got {path}")
+    return target
