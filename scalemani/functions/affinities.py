@@ -14,7 +14,8 @@ from scalemani.kernels.affinities.multiplicities import Multiplicities, copies_o
 from scalemani.kernels.affinities.orders import GRAPH_ORDERS, ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.validation import check_seed, check_weights, refuse_masked
+from scalemani.sources.weights import check_weights
+from scalemani.validation import check_seed, refuse_masked
 
 LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
 SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse
