@@ -7,6 +7,8 @@ from scalemani.errors import ConfigError, nearest_name
 from scalemani.objectives import OBJECTIVES
 
 SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embedding
+COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
+GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
 PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
@@ -18,8 +20,9 @@ class Stage:
 
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
-    labels of the points are in its key. Raise `version` whenever the
-    same inputs and parameters give another result: stored results of the older version are then computed anew.
+    labels of the points are in its key, `reads_start` that the start is where coordinates are given. Raise `version`
+    whenever the same inputs and parameters give another result: stored results of the older version are then computed
+    anew.
     """
 
     name: str
@@ -29,6 +32,7 @@ class Stage:
     solvers: tuple[str, ...] = ()
     also_reads: tuple[str, ...] = ()
     reads_labels: bool = False
+    reads_start: bool = False
     version: int = 1
 
 
@@ -87,6 +91,7 @@ LAYOUT = Stage(
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
+    reads_start=True,
 )
 
 CLASSES = Stage("classes", ("work_points",), reads_labels=True)

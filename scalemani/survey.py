@@ -13,7 +13,9 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.params import LANDMARKS
 from scalemani.sources import NeighborLists, PointsSource
+from scalemani.sources.beside import found_beside, without_beside
 from scalemani.sources.labelled import Classes, LabelledPoints
+from scalemani.sources.started import GivenStart, StartedPoints
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
@@ -49,7 +51,7 @@ class Survey:
 
     `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
-    `classes` are those of labelled points.
+    `classes` are those of labelled points, `start` is that of points with coordinates to start from.
     """
 
     dimensions: Dimensions
@@ -59,6 +61,7 @@ class Survey:
     stored_row_bytes: float
     distinct_points: int
     classes: Classes | None = None
+    start: GivenStart | None = None
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -101,20 +104,23 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     else:
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
     # Of lists, no column is a coordinate.
-    constant = 0 if isinstance(source, NeighborLists) else check_magnitude(seen.minima, seen.maxima, dtype)
+    lists = isinstance(without_beside(source), NeighborLists)
+    constant = 0 if lists else check_magnitude(seen.minima, seen.maxima, dtype)
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
     few = n_points <= LANDMARKS
     distinct = len(first_of_equal_rows(source.read(0, n_points))) if few else n_points
-    classes = source.classes if isinstance(source, LabelledPoints) else None
-    if isinstance(source, LabelledPoints) and source.lonely:
+    labelled, started = found_beside(source, LabelledPoints), found_beside(source, StartedPoints)
+    if labelled is not None and labelled.lonely:
         executor.progress.warn(
-            f"{len(source.lonely)} classes have one member and add nothing to what varies within classes: "
-            f"{', '.join(source.lonely[:SHOWN_CLASSES])}"
+            f"{len(labelled.lonely)} classes have one member and add nothing to what varies within classes: "
+            f"{', '.join(labelled.lonely[:SHOWN_CLASSES])}"
         )
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, classes)
+    classes = None if labelled is None else labelled.classes
+    start = None if started is None else started.start
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, classes, start)
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:

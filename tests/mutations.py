@@ -35,8 +35,8 @@ MOST_MEMORY = 8 * 2**30  # bytes of addresses: a wrong size must not take the ma
 # Tests of the places that hold no computation of their own, the quickest first.
 WHOLE_RUNS = {
     "stages": ["tests/stages", "tests/runs/test_spectral_route.py", "tests/estimators/test_spectral_clustering.py"],
-    "embeddings": ["tests/embeddings", "tests/stages/test_layout.py"],
-    "new_points": ["tests/new_points", "tests/estimators/test_laplacian_eigenmaps.py", "tests/stages/test_layout.py"],
+    "embeddings": ["tests/embeddings", "tests/stages/layout"],
+    "new_points": ["tests/new_points", "tests/estimators/test_laplacian_eigenmaps.py", "tests/stages/layout"],
     "estimators": ["tests/estimators", "tests/params"],
     "cli": ["tests/cli"],
 }

@@ -8,20 +8,16 @@ from typing import Annotated
 import typer
 
 from scalemani.cli.options import Debug, Tls
-from scalemani.errors import ConfigError
 
 
-def tls(
+def certificates(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="new files ca.pem, certificate.pem and key.pem")],
     days: Annotated[int, typer.Option(help="for which they are valid")] = 365,
     debug: Debug = False,
 ) -> None:
     """Make the certificates of a cluster: for its scheduler, its workers and its clients."""
-    from scalemani.store.run_store import MARKER
     from scalemani.workers.tls import make_certificates
 
-    if (folder / MARKER).exists():
-        raise ConfigError(f"{folder} is a run of scalemani, where no key belongs: choose another folder")
     for path in make_certificates(folder, days):
         typer.echo(path)
 
@@ -55,6 +51,3 @@ def worker(
 def become(command: list[str], environment: Mapping[str, str]) -> None:
     """Go on as another command; what the environment sets already stays."""
     os.execve(command[0], command, {**environment, **os.environ})
-
-
-COMMANDS = (tls, scheduler, worker)

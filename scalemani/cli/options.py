@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from scalemani.errors import ConfigError
-from scalemani.routes import ROUTES, takes_labels
+from scalemani.routes import COMPUTED_STARTS, GIVEN_START, ROUTES, takes_labels
 
 LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
 
@@ -43,7 +43,7 @@ Workers = Annotated[
 ]
 Tls = Annotated[
     str | None,
-    typer.Option(envvar="SCALEMANI_TLS", help="folder of 'scalemani tls', for a scheduler at tls://"),
+    typer.Option(envvar="SCALEMANI_TLS", help="folder of 'scalemani certificates', for a scheduler at tls://"),
 ]
 Memory = Annotated[str | None, typer.Option(help="budget for all memory of the run, such as 4GB")]
 BlockRows = Annotated[int | None, typer.Option(help="rows a block, a multiple of 1024; fixed when points are ingested")]
@@ -72,12 +72,22 @@ ReportLabels = Annotated[
     list[str] | None,
     typer.Option("--labels", metavar="FILE", help="labels or values of the points to colour by; may be repeated"),
 ]
-Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
-Log = Annotated[
-    str,
-    typer.Option(help="how progress is told on standard error: text (bars on a terminal), or json: an object a line"),
+Init = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RUN|FILE",
+        help="where a descent starts: at the coordinates of another run or of a file, rows at the same position being "
+        "the same points; or spectral, pca or random, the same as --set layout.init=NAME",
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")]
+Ids = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        metavar="FILE FILE",
+        help="one identifier a row of the points, and one a row of what --init names: .npy, .npz::member or text",
+    ),
+]
+Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 
 
@@ -95,11 +105,11 @@ class Options:
     workers: Workers = None
     memory: Memory = None
     labels: Labels = None
+    init: Init = None
+    ids: Ids = None
     block_rows: BlockRows = None
     tls: Tls = None
     wait: Wait = 0.0
-    log: Log = "text"
-    quiet: Quiet = False
     debug: Debug = False
 
     def parameters(self) -> Any:
@@ -115,6 +125,14 @@ class Options:
         params = params.with_values(parse_assignments(self.assignments or []))
         if self.metric is not None:
             params = params.with_values({"points": {"metric": self.metric}})
+        if self.init is not None:
+            params = params.with_values(
+                {"layout": {"init": self.init if self.init in COMPUTED_STARTS else GIVEN_START}}
+            )
+        if self.ids is not None and self.init in (None, *COMPUTED_STARTS):
+            raise ConfigError(
+                "--ids says which points are rows of what --init names: give --init RUN or --init FILE too"
+            )
         params.route(self.method)  # refuses an unknown method before anything is read
         return params
 
@@ -127,11 +145,15 @@ class Options:
     def source(self, metric: str) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
         from scalemani.routes import PRECOMPUTED
+        from scalemani.runs.starts import with_start
         from scalemani.sources import open_labels, open_lists, open_points
         from scalemani.sources.labelled import LabelledPoints
 
         refuse_output_in_input(self.run, self.points)
         source = open_lists(self.points) if metric == PRECOMPUTED else open_points(self.points)
+        if self.init not in (None, *COMPUTED_STARTS):
+            refuse_output_in_input(self.run, self.init, *(self.ids or ()))
+            source = with_start(source, self.init, self.ids)
         if self.labels is None:
             return source
         if takes_labels(self.method):
@@ -151,8 +173,6 @@ class Placing:
     workers: Workers = None
     memory: Memory = None
     tls: Tls = None
-    log: Log = "text"
-    quiet: Quiet = False
     debug: Debug = False
 
     def executor(self, progress: Any) -> Any:

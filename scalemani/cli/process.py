@@ -3,7 +3,6 @@
 import contextlib
 import errno
 import faulthandler
-import itertools
 import os
 import signal
 import sys
@@ -18,7 +17,6 @@ import typer
 
 from scalemani.cli.commands import app
 from scalemani.errors import ScalemaniError, without_secrets
-from scalemani.progress.lines import json_line
 
 GRACE_SECONDS = 3.0
 STANDARD_ERROR = 2
@@ -61,15 +59,8 @@ def report(error: BaseException, text: str, status: int) -> int:
     if "--debug" in sys.argv:
         typer.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
     line = "".join(letter if letter.isprintable() else " " for letter in without_secrets(text))
-    tell("error", " ".join(line.split()), before="error: ")
+    typer.echo(f"error: {' '.join(line.split())}", err=True)
     return status
-
-
-def tell(event: str, message: str, before: str = "") -> None:
-    """Print one line on standard error, in the form in which progress is told; text begins with `before`."""
-    arguments = sys.argv[1:]
-    as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
-    typer.echo(json_line(event, message) if as_json else f"{before}{message}", err=True)
 
 
 @contextlib.contextmanager
@@ -97,7 +88,7 @@ def ending_in_time() -> Iterator[None]:
 
 def stop(number: int, frame: FrameType | None) -> None:
     """Unwind on a signal, so that locks, bars and local clusters are let go of."""
-    tell("stopped", f"stopped by {signal.Signals(number).name}: the same command goes on where this one ended")
+    typer.echo(f"stopped by {signal.Signals(number).name}: the same command goes on where this one ended", err=True)
     raise SystemExit(128 + number)
 
 

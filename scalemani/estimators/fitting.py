@@ -19,8 +19,9 @@ from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.opened import ReportedRun
-from scalemani.routes import PRECOMPUTED
+from scalemani.routes import COMPUTED_STARTS, GIVEN_START, PRECOMPUTED, SPECTRAL_START
 from scalemani.runs.opened import Run
+from scalemani.runs.starts import with_start
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_lists, open_points, take_representation
 from scalemani.sources.labelled import LabelledPoints
@@ -70,6 +71,9 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
     source = open_lists(points) if lists else open_training_points(points)
     given = source if labels is None else LabelledPoints(source, labels)
     asked = estimator.get_params(deep=False)
+    init = asked.get("init", SPECTRAL_START)
+    if not is_computed(init):
+        given, asked = with_start(given, init), {**asked, "init": GIVEN_START}
     executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
     with store_or_temporary(asked["store"]) as folder:
         finished = run(given, folder, estimator._method, parameters_of(asked), executor)
@@ -84,6 +88,11 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
             estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
             keep_columns(estimator, points, source)
         yield finished
+
+
+def is_computed(init: Any) -> bool:
+    """Return whether a start is one that a run computes, by its name, and not coordinates."""
+    return isinstance(init, str) and init in COMPUTED_STARTS
 
 
 def open_training_points(points: Any) -> PointsSource:

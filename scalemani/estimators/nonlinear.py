@@ -33,11 +33,13 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Of the direction of that name. None: 0.9, and 0.8 while the attraction is exaggerated.
     exaggeration, exaggerated_iterations : float or None, int or None
         How much stronger the attraction is at first, and for how long. None: 12 for 75 in t-SNE with momentum.
-    init : {"spectral", "pca", "random"}
-        The start: the spectral embedding, the first principal components of the points, or normal draws. The spectral
-        embedding is computed for the first alone.
+    init : {"spectral", "pca", "random"}, array-like (N, d), `Run` or path
+        The start: the spectral embedding, the first principal components of the points, or normal draws; or given
+        coordinates, in an array, a file or another run, of which row n is point n. A row of NaN, or one beyond those of
+        the other run, starts among its neighbours. Given coordinates stay as they are, and no exaggeration is the
+        default.
     start_deviation : float or None
-        Standard deviation of the start. None: 1, and 1e-2 with momentum.
+        Standard deviation of the start. None: 1, and 1e-2 with momentum; of given coordinates their own.
     homotopy : int, default 1
         Number of strengths, growing to the one asked for, at each of which a minimum is sought.
     max_iter : int, default 1000
@@ -83,7 +85,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         exaggerated_momentum: float | None = None,
         exaggeration: float | None = None,
         exaggerated_iterations: int | None = None,
-        init: str = "spectral",
+        init: Any = "spectral",
         start_deviation: float | None = None,
         homotopy: int = 1,
         max_iter: int = 1000,

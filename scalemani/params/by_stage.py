@@ -244,8 +244,9 @@ class LayoutParams(LayoutTuning):
     that was given, else 0.8. Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`; None
     means what the objective has under momentum, and no exaggeration under other directions. The start, `init`, is
     the spectral embedding, the first principal components of the points (pca) or normal draws (random), at a standard
-    deviation of `start_deviation` (None: 1, and 1e-2 under momentum). `homotopy` above 1 follows as many strengths,
-    which grow to the one asked for; none is exaggerated.
+    deviation of `start_deviation` (None: 1, and 1e-2 under momentum); or coordinates that come with the points (given),
+    which stay as they are where `start_deviation` is None, without an exaggeration by default. `homotopy` above 1
+    follows as many strengths, which grow to the one asked for; none is exaggerated.
 
     A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
     1e-4 over 10, 1e-2 over 50 under momentum, 1e-6 over 1 for each strength of a homotopy), the descent after
@@ -274,7 +275,7 @@ class LayoutParams(LayoutTuning):
     exaggerated_momentum: PartOrZero | None = None
     exaggeration: Annotated[float, Field(ge=1)] | None = None
     exaggerated_iterations: CountOrZero | None = None
-    init: Literal["spectral", "pca", "random"] = "spectral"
+    init: Literal["spectral", "pca", "random", "given"] = "spectral"
     start_deviation: Positive | None = None
     homotopy: Count = 1
     max_iterations: Count = 1000

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from scalemani.objectives import OBJECTIVES
 from scalemani.params.by_stage import EmbeddingParams, LayoutParams
-from scalemani.routes import takes_kernel
+from scalemani.routes import GIVEN_START, takes_kernel
 
 if TYPE_CHECKING:
     from scalemani.params.parameters import Parameters
@@ -89,12 +89,14 @@ def decided_layout(asked: LayoutParams, method: str) -> dict[str, Any]:
     """Return the descent of a method; None stays where its direction has no use for a number."""
     objective = OBJECTIVES[method]
     direction = objective.direction if asked.direction == "auto" else asked.direction
-    momentum, followed = direction == "momentum", asked.homotopy > 1
-    usual = (objective.exaggeration, objective.exaggerated_iterations) if momentum and not followed else (1.0, 0)
+    momentum, followed, given_start = direction == "momentum", asked.homotopy > 1, asked.init == GIVEN_START
+    # An exaggeration draws a map together; one that is given is to keep its arrangement and its scale.
+    exaggerates = momentum and not followed and not given_start
+    usual = (objective.exaggeration, objective.exaggerated_iterations) if exaggerates else (1.0, 0)
     converged, window = HOMOTOPY_ENDS if followed else MOMENTUM_ENDS if momentum else SEARCH_ENDS
     decided = {
         "strength": objective.strength,
-        "start_deviation": MOMENTUM_START if momentum else SEARCH_START,
+        "start_deviation": None if given_start else MOMENTUM_START if momentum else SEARCH_START,
         "exaggeration": usual[0],
         "exaggerated_iterations": usual[1],
         "converged": converged,

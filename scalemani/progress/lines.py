@@ -1,60 +1,23 @@
-"""Lines of progress, written to a stream: for a person who reads a log, or one JSON object a line for a program."""
+"""Lines of progress, written to a stream: for a log."""
 
-import json
 import sys
 import threading
 import time
-from collections.abc import Callable
-from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TextIO
 
 from scalemani.errors import ScalemaniWarning
 
 SECONDS_BETWEEN_LINES = 20.0
 
-Form = Callable[..., str]  # a kind of event, its message and its numbers, as one line
-
-
-def plural(unit: str, count: int) -> str:
-    """Return the name of a unit as it stands after a number."""
-    return unit if count == 1 else f"{unit}{'es' if unit.endswith('s') else 's'}"
-
-
-def text_line(event: str, message: str, **numbers: Any) -> str:
-    """Return an event as a line for people: local time and the message."""
-    return f"{time.strftime('%H:%M:%S')} {message}"
-
-
-def json_line(event: str, message: str, **numbers: Any) -> str:
-    """Return an event as a JSON object on one line: `time` (ISO 8601, UTC), `event`, `message` and its numbers."""
-    now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return json.dumps({"time": now, "event": event, "message": message, **numbers})
-
 
 class ProgressLines:
-    """A line when a stage starts, one every 20 seconds whether or not anything was finished, one for each note.
+    """A line when a stage starts, one every 20 seconds whether or not anything was finished, one for each note."""
 
-    Parameters
-    ----------
-    stream : file, default standard error
-        What is written to.
-    seconds_between_lines : float, default 20
-        Between two lines on the stage at work.
-    form : callable
-        `text_line` or `json_line`, whose events are start, progress, note and warning.
-    """
-
-    def __init__(
-        self,
-        stream: TextIO | None = None,
-        seconds_between_lines: float = SECONDS_BETWEEN_LINES,
-        form: Form = text_line,
-    ) -> None:
+    def __init__(self, stream: TextIO | None = None, seconds_between_lines: float = SECONDS_BETWEEN_LINES) -> None:
         self._stream = stream or sys.stderr
         self._seconds = seconds_between_lines
-        self._form = form
-        self._stage, self._unit, self._total, self._done, self._started = "", "", 0, 0, 0.0
+        self._stage, self._total, self._done, self._started = "", 0, 0, 0.0
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="progress", daemon=True)
@@ -69,13 +32,13 @@ class ProgressLines:
         self._ended.set()
         self._heart.join()
 
-    def start(self, stage: str, total: int, unit: str = "block") -> None:
+    def start(self, stage: str, total: int) -> None:
         """Print that a stage starts; a stage with nothing to do is passed over."""
         with self._lock:
-            self._stage, self._unit, self._total, self._done = stage if total else "", unit, total, 0
+            self._stage, self._total, self._done = stage if total else "", total, 0
             self._started = time.monotonic()
         if total:
-            self._write("start", f"{stage}: {total} {plural(unit, total)} to do", stage=stage, total=total, unit=unit)
+            self.note(f"{stage}: {total} to do")
 
     def advance(self, done: int = 1) -> None:
         """Count what was finished."""
@@ -84,34 +47,25 @@ class ProgressLines:
 
     def note(self, message: str) -> None:
         """Print one line."""
-        self._write("note", message)
+        with self._lock:
+            self._stream.write(f"{time.strftime('%H:%M:%S')} {message}\n")
+            self._stream.flush()
 
     def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
         """Print one line."""
-        self._write("warning", message, kind=kind.__name__)
-
-    def _write(self, event: str, message: str, **numbers: Any) -> None:
-        with self._lock:
-            self._stream.write(f"{self._form(event, message, **numbers)}\n")
-            self._stream.flush()
+        self.note(message)
 
     def _beat(self) -> None:
         while not self._ended.wait(self._seconds):
             if self._stage:
-                message, numbers = self._state()
-                self._write("progress", message, **numbers)
+                self.note(self._state())
 
-    def _state(self) -> tuple[str, dict[str, Any]]:
+    def _state(self) -> str:
         """Return where the stage at work stands, with rate and remaining time once there is one."""
         with self._lock:
             elapsed = time.monotonic() - self._started
-            numbers = {"stage": self._stage, "done": self._done, "total": self._total, "unit": self._unit}
-            numbers["seconds"] = round(elapsed, 1)
-            state = (
-                f"{self._stage}: {self._done} of {self._total} {plural(self._unit, self._total)} after {elapsed:.0f} s"
-            )
+            state = f"{self._stage}: {self._done} of {self._total} after {elapsed:.0f} s"
             if self._done == 0:
-                return state, numbers
+                return state
             remaining = elapsed * (self._total - self._done) / self._done
-            numbers["seconds_remaining"] = round(remaining, 1)
-            return f"{state}, {self._done / elapsed:.1f}/s, {remaining:.0f} s remaining", numbers
+            return f"{state}, {self._done / elapsed:.1f}/s, {remaining:.0f} s remaining"

@@ -7,7 +7,7 @@ from typing import Any
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
 from scalemani.routes import Stage, takes_labels
-from scalemani.runs.parameters import check_against_data, check_components, decide_parameters
+from scalemani.runs.parameters import check_against_data, check_components, check_given_start, decide_parameters
 from scalemani.store.objects import digest
 from scalemani.survey import Survey
 
@@ -54,11 +54,14 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
     names = {stage.name for stage in stages}
     check_components(params, survey, names)
     check_against_data(params, survey.dimensions, names)
+    check_given_start(params, survey, names)
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs] or [survey.content]
         if stage.reads_labels and survey.classes is not None:
             inputs.append(survey.classes.digest)
+        if stage.reads_start and survey.start is not None:
+            inputs.append(survey.start.digest)
         seed = params.seed if stage.seeded else None
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]

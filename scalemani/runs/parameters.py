@@ -9,8 +9,9 @@ from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
-from scalemani.routes import PRECOMPUTED
+from scalemani.routes import GIVEN_START, PRECOMPUTED
 from scalemani.sources import NeighborLists, PointsSource
+from scalemani.sources.beside import PointsBeside
 from scalemani.survey import Survey
 
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
@@ -40,6 +41,9 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
 
 def follow_lists(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
     """Return parameters that ask for the neighbours that are given, and lists of as many as are asked for."""
+    if isinstance(source, PointsBeside):
+        params, lists = follow_lists(asked, source.points)
+        return params, source.with_rows_of(lists)
     if not isinstance(source, NeighborLists):
         return asked, source
     wanted, given = asked.neighbors.n_neighbors or source.n_neighbors, source.n_neighbors
@@ -138,6 +142,25 @@ def check_start(params: Parameters, n_features: int) -> None:
             f"layout.init=pca has {known} principal components, of {n_features} features and "
             f"partition.sketch_dimensions={params.partition.sketch_dimensions}, and "
             f"landmark_embedding.n_components={params.n_components} asks for more: take spectral or random"
+        )
+
+
+def check_given_start(params: Parameters, found: Survey, stages: Collection[str]) -> None:
+    """Refuse a start where there is no descent or another start was asked for, one of another width, and none."""
+    asked = params.layout.init == GIVEN_START
+    if found.start is None:
+        if asked and "layout" in stages:
+            raise ConfigError(
+                "layout.init=given takes coordinates to start from: give a run or a file with --init (init= in Python)"
+            )
+        return
+    if "layout" not in stages or not asked:
+        what = f"layout.init={params.layout.init} asks for another start" if "layout" in stages else "there is none"
+        raise ConfigError(f"coordinates were given for the start of a descent, and {what}: leave out one of the two")
+    if found.start.n_components != params.n_components:
+        raise ConfigError(
+            f"the start has {found.start.n_components} columns and the embedding "
+            f"landmark_embedding.n_components={params.n_components}: give as many"
         )
 
 

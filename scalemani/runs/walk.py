@@ -17,7 +17,7 @@ from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.parameters import follow_lists
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource, map_points
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside import PointsBeside
 from scalemani.stages.table import STAGES
 from scalemani.store.committed import intact_description
 from scalemani.store.groups import StageGroup
@@ -90,7 +90,7 @@ def plan_run(
     store = RunStore(root)
     plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
     while (component := largest_component(plan)) is not None:
-        source = keep_labels(source, component)
+        source = keep_beside(source, component)
         plan = plan_component(store, plan, source, executor)
     plan.check()
     return plan
@@ -143,9 +143,8 @@ def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
     The store may have changed until its lock was held, so `plan` is to be made under the lock.
     """
     forget_damaged(plan, target.executor)
-    tell_kept(plan, target)
     while (component := run_stages(target, plan, source)) is not None:
-        source = keep_labels(source, component)
+        source = keep_beside(source, component)
         plan = plan_component(target.store, plan, source, target.executor)
         plan.check(target.only)
         forget_damaged(plan, target.executor)
@@ -171,9 +170,9 @@ def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Compone
     return None
 
 
-def keep_labels(source: PointsSource, component: Component) -> PointsSource:
-    """Return a component of the points of a source, with their labels where these have any."""
-    return source.of_rows(component, component.rows) if isinstance(source, LabelledPoints) else component
+def keep_beside(source: PointsSource, component: Component) -> PointsSource:
+    """Return a component of the points of a source, with what was given beside them."""
+    return source.of_rows(component, component.rows) if isinstance(source, PointsBeside) else component
 
 
 def plan_component(store: RunStore, plan: Plan, component: PointsSource, executor: Executor) -> Plan:
@@ -191,15 +190,6 @@ def plan_component(store: RunStore, plan: Plan, component: PointsSource, executo
         return make_plan(store, outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan)), executor)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{component.description}: {error}") from error
-
-
-def tell_kept(plan: Plan, target: WritableRun) -> None:
-    """Say which stages are complete, and where all of them are that there is nothing to do."""
-    complete = [planned.stage.name for planned in plan.stages if planned.group.complete]
-    if len(complete) == len(plan.stages):
-        target.executor.progress.note("nothing to do: every stage is complete")
-    elif complete:
-        target.executor.progress.note(f"complete from before: {', '.join(complete)}")
 
 
 def forget_damaged(plan: Plan, executor: Executor) -> None:

@@ -1,6 +1,5 @@
 """Points with a class each, for the methods that learn from labels."""
 
-import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.sources.base import PointsSource
+from scalemani.sources.beside import PointsBeside
 from scalemani.sources.labels import open_labels
 from scalemani.store.objects import digest
 
@@ -20,7 +20,7 @@ class Classes:
     counts: tuple[int, ...]
 
 
-class LabelledPoints:
+class LabelledPoints(PointsBeside):
     """A source of points that knows the class of each.
 
     Parameters
@@ -38,8 +38,6 @@ class LabelledPoints:
     DataError
         For other than N labels, labels that are no classes, one class, and classes of one point each.
     """
-
-    remote = False  # labels are in this process
 
     def __init__(self, points: PointsSource, labels: Any) -> None:
         found = open_labels(labels, points.shape[0])
@@ -59,23 +57,7 @@ class LabelledPoints:
         self.codes = codes.astype(np.int32)
         self.classes = Classes(digest(self.codes.tobytes()), tuple(counts.tolist()))
         self.lonely = [str(name) for name in names[counts == 1]]
-        self._take(points)
+        super().__init__(points)
 
-    def _take(self, points: PointsSource) -> None:
-        self.points = points
-        self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
-        self.preferred_rows, self.sequential = points.preferred_rows, points.sequential
-
-    def with_rows_of(self, points: PointsSource) -> "LabelledPoints":
-        """Return the same labels with the rows of another source of as many points."""
-        other = copy.copy(self)
-        other._take(points)
-        return other
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop) of the points."""
-        return self.points.read(start, stop)
-
-    def of_rows(self, points: PointsSource, rows: np.ndarray) -> "LabelledPoints":
-        """Return a source of some of the rows, with their labels."""
+    def _of_rows(self, points: PointsSource, rows: np.ndarray) -> "LabelledPoints":
         return LabelledPoints(points, self.codes[rows])

@@ -5,7 +5,7 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, PRECOMPUTED, map_rows, mapped_dtype
 from scalemani.sources.base import PointsSource
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside import PointsBeside
 from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
 
@@ -37,8 +37,8 @@ class MetricPoints:
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
-    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay, and labels."""
-    if isinstance(points, LabelledPoints):
+    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
+    if isinstance(points, PointsBeside):
         return points.with_rows_of(map_points(metric, points.points))
     if isinstance(points, NeighborLists) != (metric == PRECOMPUTED):
         raise ConfigError(

@@ -10,6 +10,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.records.classes import StoredClasses
 from scalemani.records.points import StoredWorkPoints
+from scalemani.sources.beside import found_beside
 from scalemani.sources.labelled import LabelledPoints
 
 
@@ -30,14 +31,14 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the classes, in blocks of points in work order."""
-    task, given = work.task, work.points
-    if given is None or not isinstance(given.source, LabelledPoints):
+    task, given = work.task, None if work.points is None else found_beside(work.points.source, LabelledPoints)
+    if given is None:
         raise ValueError("the stage `classes` was started without labels to read")
-    codes = given.source.codes[StoredWorkPoints(task.inputs["work_points"]).input_rows.read()]
+    codes = given.codes[StoredWorkPoints(task.inputs["work_points"]).input_rows.read()]
     task.output.create(len(codes), [StoredClasses.CODES.sized()])
     work.map_blocks_here(functools.partial(codes_block, codes))
-    task.output.write_whole({StoredClasses.COUNTS: np.array(given.source.classes.counts, np.int64)})
-    return {"classes": len(given.source.classes.counts), "smallest_class": min(given.source.classes.counts)}
+    task.output.write_whole({StoredClasses.COUNTS: np.array(given.classes.counts, np.int64)})
+    return {"classes": len(given.classes.counts), "smallest_class": min(given.classes.counts)}
 
 
 def codes_block(codes: np.ndarray, task: StageTask, block: int) -> Arrays:

@@ -9,13 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.needs import EACH_PROCESS, PASSING, STORED, Held, Written
 from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.chunked.work import StageWork
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
@@ -23,18 +22,16 @@ from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
 from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
 from scalemani.errors import ShortfallWarning
-from scalemani.kernels.arrays.draws import row_words
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.embeddings import StoredEmbedding, StoredLayout
-from scalemani.records.points import StoredWorkPoints
-from scalemani.routes import SPECTRAL_START
+from scalemani.records.embeddings import StoredLayout
+from scalemani.routes import GIVEN_START
+from scalemani.stages.layout.starts import given_held, given_start, moved_share, start_positions
 
 COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
 MESH_VALUES = 37_500_000  # of 8 bytes: charges, their transforms and the fields of all threads
-UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
 
 
@@ -51,6 +48,7 @@ def memory(sizes: Sizes) -> list[Held]:
         ),
         Held("steps that the direction remembers", EACH_PROCESS, n_points, width, "float64", 2 * pairs),
         Held("mesh of a map of the largest extent that is met", EACH_PROCESS, MESH_VALUES),
+        *given_held(sizes),
     ]
 
 
@@ -94,6 +92,8 @@ def run(work: StageWork) -> dict[str, Any]:
             "repulsion": method,
             "force_error": error,
         }
+    if asked.init == GIVEN_START:
+        certificates["started"], certificates["moved"] = moved_share(given_start(work), state.positions)
     write_embedding(work, StoredLayout.EMBEDDING, state.positions)
     task.output.write_whole({StoredLayout.CURVE: curve})
     Checkpoints(task.output).clear()
@@ -105,7 +105,7 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
     task = work.task
     phases = phases_of(task.params.layout, problem.rows.n_points)
     log = DescentLog(work, sum(phase.most_iterations for phase in phases))
-    state = log.state or State(start_positions(task))
+    state = log.state or State(start_positions(work, problem.rows))
     for following in descend(problem, phases, method, state):
         state = following
         log.add(state)
@@ -125,7 +125,7 @@ class DescentLog:
         stored = self._checkpoints.load()
         self.state = State.of_arrays(stored) if stored else None
         self._curve = stored["curve"].tolist() if stored else []
-        self._progress.start(work.task.stage, most_iterations, "iteration")
+        self._progress.start(work.task.stage, most_iterations)
         self._progress.advance(self.state.iteration if self.state else 0)
         self._noted = time.monotonic()
         self._noted_iteration = self.state.iteration if self.state else 0
@@ -159,44 +159,3 @@ class DescentLog:
             f"{self._task.stage}: iteration {state.iteration}, {value}gradient {state.gradient_norm:.3g}, "
             f"{seconds:.3g} s an iteration"
         )
-
-
-def start_positions(task: StageTask) -> np.ndarray:
-    """Return the start in work order, (N, d), each column centred and of the deviation asked for.
-
-    A little noise, drawn by input row, parts points that start at one place.
-    """
-    order = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
-    positions = STARTS[task.params.layout.init](task, order)
-    positions -= positions.mean(axis=0)
-    deviations = positions.std(axis=0)
-    positions /= np.where(deviations > 0, deviations, 1.0)
-    n_points, n_dims = positions.shape
-    words = row_words(task.params.seed, "layout", 0, n_points * n_dims).reshape(n_points, n_dims)
-    positions += task.params.layout.jitter * (words / 2.0**63 - 1.0)
-    positions *= task.params.layout.start_deviation or 1.0
-    return np.ascontiguousarray(positions[order])
-
-
-def spectral_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
-    """Return the spectral embedding in input order."""
-    return StoredEmbedding(task.inputs["embedding"]).embedding.read()
-
-
-def principal_start(task: StageTask, order: np.ndarray) -> np.ndarray:
-    """Return the first principal components of the points in input order: their sketches have them."""
-    sketch = StoredWorkPoints(task.inputs["work_points"]).sketch
-    positions = np.empty((task.dimensions.n_points, task.params.n_components))
-    for block in range(task.dimensions.n_blocks):
-        positions[order[slice(*task.dimensions.rows(block))]] = sketch.read_block(block)[:, : positions.shape[1]]
-    return positions
-
-
-def random_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
-    """Return normal draws by input row."""
-    n_points, n_dims = task.dimensions.n_points, task.params.n_components
-    words = row_words(task.params.seed, "layout start", 0, n_points * n_dims).reshape(n_points, n_dims)
-    return np.asarray(ndtri(((words >> np.uint64(64 - UNIFORM_BITS)) + 0.5) / 2.0**UNIFORM_BITS))
-
-
-STARTS = {SPECTRAL_START: spectral_start, "pca": principal_start, "random": random_start}
