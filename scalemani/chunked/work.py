@@ -169,7 +169,7 @@ class StageWork:
 
     def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str = "") -> Any:
         """Return function(task, run) of all runs, combined in order, for what is not stored: see `folds.runs_of`."""
-        self.executor.progress.start(shown or self.task.stage, len(runs))
+        self.executor.progress.start(shown or self.task.stage, len(runs), "part")
         part = functools.partial(part_of_fold, function, shown or "part", self.task)
         return self.executor.fold(part, combine, runs, self.at_once, self.batch)
 
@@ -198,7 +198,9 @@ class StageWork:
         """Return the blocks of every run that are missing, and start the progress over these runs."""
         missing = [[block for block in run if not self.task.output.committed(block_unit(block, step))] for run in runs]
         missing = [run for run in missing if run]
-        self.executor.progress.start(self.task.stage, len(missing))
+        self.executor.progress.start(
+            self.task.stage, len(missing), "part" if any(len(run) > 1 for run in runs) else "block"
+        )
         return missing
 
 

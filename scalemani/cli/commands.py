@@ -1,6 +1,5 @@
 """The commands: each is a check or two and one call into the library. Heavy imports wait until a command runs."""
 
-import contextlib
 import json
 import sys
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scalemani.cli import landmarks, machines
+from scalemani.cli import inspecting, landmarks, machines
 from scalemani.cli.options import (
     Debug,
     Options,
@@ -49,10 +48,6 @@ def every(
     """Manifold learning on millions of points, out of core."""
 
 
-for command in (machines.certificates, machines.scheduler, machines.worker, landmarks.landmarks):
-    app.command()(command)
-
-
 @app.command()
 @taking_options
 def embed(options: Options) -> None:
@@ -82,18 +77,22 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
 def compute(options: Options, only: str | None = None) -> None:
     """Run all stages or one, then say what was found."""
     params = options.parameters()  # before the imports that take a second
-    from scalemani.cli.summaries import show_label_accuracy, show_records
+    from scalemani.cli.summaries import next_steps, show_label_accuracy, show_records
     from scalemani.memory.glibc import limit_arenas
     from scalemani.progress import progress_for
     from scalemani.runs.walk import run
     from scalemani.sources import open_labels
 
     source = options.source(params.points.metric)
-    with progress_for(sys.stderr) as progress:
+    with progress_for(sys.stderr, options.log, options.quiet) as progress:
         executor = options.executor(progress)
         if executor.memory is not None:
             limit_arenas(executor.memory)
         finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
+        if only is None:
+            progress.note(next_steps(finished))
+    if options.quiet:
+        return
     show_records(finished)
     if options.labels is not None and only is None and finished.embeds:
         show_label_accuracy(finished, finished.of_results(open_labels(options.labels, source.shape[0])))
@@ -179,22 +178,24 @@ def transform(options: Placing) -> None:
     from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
     from scalemani.memory.glibc import limit_arenas
     from scalemani.new_points.transforming import transform_points
-    from scalemani.progress import Silent, progress_for
+    from scalemani.progress import progress_for
     from scalemani.runs.opened import open_run
 
     refuse_output_in_input(options.out, options.new_points, options.run)
-    with progress_for(sys.stderr) if sys.stderr.isatty() else contextlib.nullcontext(Silent()) as progress:
+    with progress_for(sys.stderr, options.log, options.quiet) as progress:
         executor = options.executor(progress)
         if executor.memory is not None:
             limit_arenas(executor.memory)
         opened = open_run(options.run)
         placed = transform_points(opened, options.new_points, options.out, executor)
+        for message, kind in placed.warnings:
+            progress.warn(message, kind)
+    if options.quiet:
+        return
     if opened.metric != EUCLIDEAN:
         typer.echo(
             f"new points are compared as those of the run are: {opened.metric}, {METRICS[opened.metric].geometry}"
         )
-    for message, _ in placed.warnings:
-        typer.echo(message, err=True)
     if placed.certificates:
         typer.echo(f"placed: {certificate_text(placed.certificates)}")
     if placed.labels is not None:
@@ -280,5 +281,9 @@ def generate(
         refuse_output_in_input(out, source)
     data = generator(name, n_points, seed, source)
     with progress_for(sys.stderr) as progress:
-        progress.start(name, data.n_points)
+        progress.start(name, data.n_points, "point")
         write(data, out, progress.advance)
+
+
+for command in (landmarks.landmarks, inspecting.params, inspecting.runs, inspecting.doctor, *machines.COMMANDS):
+    app.command()(command)

@@ -8,16 +8,20 @@ from typing import Annotated
 import typer
 
 from scalemani.cli.options import Debug, Tls
+from scalemani.errors import ConfigError
 
 
-def certificates(
+def tls(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="new files ca.pem, certificate.pem and key.pem")],
     days: Annotated[int, typer.Option(help="for which they are valid")] = 365,
     debug: Debug = False,
 ) -> None:
     """Make the certificates of a cluster: for its scheduler, its workers and its clients."""
+    from scalemani.store.run_store import MARKER
     from scalemani.workers.tls import make_certificates
 
+    if (folder / MARKER).exists():
+        raise ConfigError(f"{folder} is a run of scalemani, where no key belongs: choose another folder")
     for path in make_certificates(folder, days):
         typer.echo(path)
 
@@ -51,3 +55,6 @@ def worker(
 def become(command: list[str], environment: Mapping[str, str]) -> None:
     """Go on as another command; what the environment sets already stays."""
     os.execve(command[0], command, {**environment, **os.environ})
+
+
+COMMANDS = (tls, scheduler, worker)

@@ -43,7 +43,7 @@ Workers = Annotated[
 ]
 Tls = Annotated[
     str | None,
-    typer.Option(envvar="SCALEMANI_TLS", help="folder of 'scalemani certificates', for a scheduler at tls://"),
+    typer.Option(envvar="SCALEMANI_TLS", help="folder of 'scalemani tls', for a scheduler at tls://"),
 ]
 Memory = Annotated[str | None, typer.Option(help="budget for all memory of the run, such as 4GB")]
 BlockRows = Annotated[int | None, typer.Option(help="rows a block, a multiple of 1024; fixed when points are ingested")]
@@ -88,6 +88,11 @@ Ids = Annotated[
     ),
 ]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
+Log = Annotated[
+    str,
+    typer.Option(help="how progress is told on standard error: text (bars on a terminal), or json: an object a line"),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 
 
@@ -110,6 +115,8 @@ class Options:
     block_rows: BlockRows = None
     tls: Tls = None
     wait: Wait = 0.0
+    log: Log = "text"
+    quiet: Quiet = False
     debug: Debug = False
 
     def parameters(self) -> Any:
@@ -173,6 +180,8 @@ class Placing:
     workers: Workers = None
     memory: Memory = None
     tls: Tls = None
+    log: Log = "text"
+    quiet: Quiet = False
     debug: Debug = False
 
     def executor(self, progress: Any) -> Any:

@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import faulthandler
+import itertools
 import os
 import signal
 import sys
@@ -17,6 +18,7 @@ import typer
 
 from scalemani.cli.commands import app
 from scalemani.errors import ScalemaniError, without_secrets
+from scalemani.progress.lines import json_line
 
 GRACE_SECONDS = 3.0
 STANDARD_ERROR = 2
@@ -59,8 +61,15 @@ def report(error: BaseException, text: str, status: int) -> int:
     if "--debug" in sys.argv:
         typer.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
     line = "".join(letter if letter.isprintable() else " " for letter in without_secrets(text))
-    typer.echo(f"error: {' '.join(line.split())}", err=True)
+    tell("error", " ".join(line.split()), before="error: ")
     return status
+
+
+def tell(event: str, message: str, before: str = "") -> None:
+    """Print one line on standard error, in the form in which progress is told; text begins with `before`."""
+    arguments = sys.argv[1:]
+    as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
+    typer.echo(json_line(event, message) if as_json else f"{before}{message}", err=True)
 
 
 @contextlib.contextmanager
@@ -88,7 +97,7 @@ def ending_in_time() -> Iterator[None]:
 
 def stop(number: int, frame: FrameType | None) -> None:
     """Unwind on a signal, so that locks, bars and local clusters are let go of."""
-    typer.echo(f"stopped by {signal.Signals(number).name}: the same command goes on where this one ended", err=True)
+    tell("stopped", f"stopped by {signal.Signals(number).name}: the same command goes on where this one ended")
     raise SystemExit(128 + number)
 
 

@@ -1,7 +1,8 @@
 """What the commands print: the record of a run, its plan, and how well an embedding keeps labels together."""
 
 import json
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.plan import Plan
+from scalemani.runs.results import StoredResult
 from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent
@@ -31,6 +33,14 @@ def show_records(run: Run) -> None:
     for name, record in run.records().items():
         certificates = certificate_text(record["certificates"])
         typer.echo(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
+
+
+def next_steps(run: Run) -> str:
+    """Return what can be done with a finished run, as commands."""
+    root = shlex.quote(str(run.store.root))
+    if not run.embeds:
+        return f"next: scalemani export {root} graph.npz, or scalemani measure {root}"
+    return f"next: scalemani plot {root} map.png, scalemani measure {root}, or scalemani export {root} embedding.npy"
 
 
 def certificate_text(certificates: Mapping[str, Any]) -> str:
@@ -62,6 +72,16 @@ def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
     for name, table in tables.items():
         sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
         typer.echo(f"{name.replace('_', ' '):<32}{table['value']:.4f}{sampled}")
+
+
+def show_results(results: Sequence[StoredResult], removed: bool) -> None:
+    """Print the results of a store, or those removed from it, a line each: size, whether they are used, parameters."""
+    for result in results:
+        state = "removed" if removed else "used" if result.used else "unused" if result.complete else "unfinished"
+        values = ", ".join(f"{key} {value}" for key, value in result.params.items() if value is not None)
+        typer.echo(f"{result.stage:<22}{result.key:<18}{format_bytes(result.n_bytes):>11}  {state:<11}{values}")
+    freed = sum(result.n_bytes for result in results if not result.used)
+    typer.echo(f"{format_bytes(freed)} {'removed' if removed else 'unused: --prune removes them'}")
 
 
 def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:

@@ -32,7 +32,8 @@ class Problem:
     """An objective over given affinities: what a descent asks for values and gradients.
 
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
-    as what makes E a Kullback-Leibler divergence; `over` runs panels of rows side by side.
+    as what makes E a Kullback-Leibler divergence; `over` runs panels of rows side by side. `masses` (N,) say how many
+    equal points each stands for, and affinities are then sums over these; None: one.
     """
 
     rows: AffinityRows
@@ -42,18 +43,19 @@ class Problem:
     exaggeration: float = 1.0
     offset: float = 0.0
     over: Mapper = map
+    masses: np.ndarray | None = None
 
     def value(self, positions: np.ndarray, sums: PairSums) -> float:
         """Return E at positions (N, d) float64."""
         pull = attraction_energy(self.rows, positions, self.objective.attraction, self.over)
-        push = repulsive_term(self.objective, positions, sums).value
+        push = repulsive_term(self.objective, positions, sums, self.masses).value
         return self.scale * self.exaggeration * pull + self.strength * push + self.offset
 
     def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
         """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
         kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
         gradient = attraction_gradient(self.rows, positions, kernel, np.empty_like(positions), self.over)
-        push = repulsive_term(self.objective, positions, sums)
+        push = repulsive_term(self.objective, positions, sums, self.masses)
         scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, self.over)
         if not with_value:
             return Evaluation(np.nan, gradient)
@@ -69,8 +71,10 @@ class Push(NamedTuple):
     factor: float
 
 
-def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) -> Push:
-    """Return E- and its gradient.
+def repulsive_term(
+    objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray | None = None
+) -> Push:
+    """Return E- and its gradient; with masses (N,) those of the points of which each stands for so many.
 
     With the sums S and their gradients G: sum S has gradient 2 G, log sum S has 2 G / sum S, and sum log S has
     G_n / S_n and the gradient of the sums with charges 1 / S_m.
@@ -78,6 +82,8 @@ def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) 
     *Erratum of the thesis.* Section 5.3 writes the repulsion of s-SNE as a sum of logs, which is that of SNE; it is the
     log of the sum, `log-sum`.
     """
+    if masses is not None:
+        return repulsive_term_of_masses(objective, positions, sums, masses)
     sums_at, gradients = sums.field(positions)
     if objective.combine == "sum":
         return Push(float(sums_at.sum()), gradients, 2.0)
@@ -97,22 +103,71 @@ def repulsive_term(objective: Objective, positions: np.ndarray, sums: PairSums) 
     return Push(float(np.log(bounded).sum()), gradients, 1.0)
 
 
-def problem_of(rows: AffinityRows, objective: Objective, strength: float, over: Mapper = map) -> Problem:
+def repulsive_term_of_masses(objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> Push:
+    """Return E- and its gradient for points of which each stands for `masses` (N,) at one place.
+
+    A copy meets its w - 1 others at distance zero, where every kernel is one. The gradient is that with respect to the
+    place that the copies share, w times that of a copy.
+    """
+    sums_at, gradients = field_of_masses(sums, positions, masses)
+    if objective.combine == "sum":
+        return Push(float(masses @ sums_at), gradients * masses[:, np.newaxis], 2.0)
+    if objective.combine == "log-sum":
+        total = max(float(masses @ sums_at), LEAST_SUM)
+        return Push(float(np.log(total)), gradients * masses[:, np.newaxis], 2.0 / total)
+    isolated = np.flatnonzero(sums_at < ISOLATED) if not sums.exact else np.empty(0, np.int64)
+    exact = ExactSums(objective.kernel)
+    sums_at[isolated], gradients[isolated] = exact.field(positions, charges=masses, rows=isolated)
+    sums_at[isolated] += masses[isolated] - 1.0
+    bounded = np.maximum(sums_at, LEAST_SUM)
+    charges = masses / bounded
+    gradients /= bounded[:, np.newaxis]
+    if len(isolated):
+        gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
+        charges[isolated] = 0.0
+    gradients += sums.field(positions, charges=charges)[1]
+    return Push(float(masses @ np.log(bounded)), gradients * masses[:, np.newaxis], 1.0)
+
+
+def field_of_masses(sums: PairSums, positions: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums (N,) that a copy of each point meets, its own others among them, and their gradients (N, d)."""
+    sums_at, gradients = sums.field(positions, charges=masses)
+    return sums_at + (masses - 1.0), gradients
+
+
+def problem_of(
+    rows: AffinityRows,
+    objective: Objective,
+    strength: float,
+    over: Mapper = map,
+    masses: np.ndarray | None = None,
+) -> Problem:
     """Return an objective over affinities, which it scales; with affinities of one total it is a divergence."""
-    scale = affinity_scale(objective, rows)
-    offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
-    return Problem(rows, objective, scale, strength, offset=offset, over=over)
+    scale = affinity_scale(objective, rows, masses)
+    offset = 0.0 if objective.total == "given" else entropy_term(rows, scale, masses)
+    return Problem(rows, objective, scale, strength, offset=offset, over=over, masses=masses)
 
 
-def affinity_scale(objective: Objective, rows: AffinityRows) -> float:
+def affinity_scale(objective: Objective, rows: AffinityRows, masses: np.ndarray | None = None) -> float:
     """Return the factor that brings affinities to the total that an objective asks for."""
     if objective.total == "given":
         return 1.0
     total = float(rows.values.sum(dtype=np.float64))
-    return (1.0 if objective.total == "one" else rows.n_points) / total
+    if objective.total == "one":
+        return 1.0 / total
+    return (rows.n_points if masses is None else float(masses.sum())) / total
 
 
-def entropy_term(rows: AffinityRows, scale: float) -> float:
-    """Return sum p log p of the scaled affinities: what E lacks to be a Kullback-Leibler divergence."""
-    values = rows.values[rows.values > 0].astype(np.float64) * scale
-    return float((values * np.log(values)).sum())
+def entropy_term(rows: AffinityRows, scale: float, masses: np.ndarray | None = None) -> float:
+    """Return sum p log p of the scaled affinities: what E lacks to be a Kullback-Leibler divergence.
+
+    An affinity between masses is the sum of those between their copies, which are equal.
+    """
+    positive = rows.values > 0
+    values = rows.values[positive].astype(np.float64) * scale
+    if masses is None:
+        return float((values * np.log(values)).sum())
+    sources = np.repeat(np.arange(rows.n_points), np.diff(rows.indptr))[positive]
+    targets = rows.indices[positive]
+    pairs = masses[sources] * (masses[targets] - (sources == targets))
+    return float((values * np.log(values / pairs)).sum())

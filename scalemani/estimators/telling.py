@@ -5,6 +5,7 @@ import logging
 import sklearn.exceptions
 
 from scalemani.errors import ScalemaniWarning, ShortfallWarning, warn
+from scalemani.progress.lines import plural
 
 logger = logging.getLogger("scalemani")
 
@@ -21,9 +22,9 @@ def give(message: str, kind: type[ScalemaniWarning]) -> None:
 class LoggedProgress:
     """Sends what is going on to the library's logger, and gives warnings to Python."""
 
-    def start(self, stage: str, total: int) -> None:
+    def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Log that a stage starts."""
-        logger.info("%s: %d to do", stage, total)
+        logger.info("%s: %d %s to do", stage, total, plural(unit, total))
 
     def advance(self, done: int = 1) -> None:
         """Log nothing for a single unit."""

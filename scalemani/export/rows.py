@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import zarr
+from dask.system import cpu_count
 
 from scalemani.errors import ConfigError, StoreError, refuse_credentials
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -287,7 +288,7 @@ def run_blocks(
         writer.write(start, np.asarray(read(start, stop), dtype=writer.dtype))
         return stop - start
 
-    threads = (workers or len(os.sched_getaffinity(0))) if writer.parallel else 1
+    threads = (workers or cpu_count()) if writer.parallel else 1
     with ThreadPoolExecutor(threads) as pool:
         futures = [pool.submit(move, start) for start in range(0, n_rows, writer.block_rows)]
         try:

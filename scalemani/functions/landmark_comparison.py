@@ -156,7 +156,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         bandwidth = sigma or spacing_sigma(rows_of(found), params.n_landmarks, seed)
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
         comparison = Comparison(found, params, rows, bandwidth, reference, executor)
-        executor.progress.start("landmarks", len(methods) * len(seeds))
+        executor.progress.start("landmarks", len(methods) * len(seeds), "selection")
         return [judged(comparison, method, check_seed(one)) for method in methods for one in seeds]
 
 

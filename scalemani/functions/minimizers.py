@@ -1,12 +1,12 @@
 """The descent of a run on affinities in memory: `minimize`."""
 
-import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from dask.system import cpu_count
 
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import Phase, descend, has_converged
@@ -171,7 +171,7 @@ def minimum(rows: AffinityRows, asked: LayoutParams, start: np.ndarray, seed: in
     n_points, n_dims = start.shape
     method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
     phases = phases_of(asked, n_points)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    with ThreadPoolExecutor(cpu_count()) as pool:
         problem = problem_of(rows, objective, asked.strength or objective.strength, pool.map)
         state, curve = last_state(problem, phases, method, State(start))
         sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)

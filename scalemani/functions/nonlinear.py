@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.embeddings.problem import Problem, affinity_scale
+from scalemani.embeddings.problem import Problem, affinity_scale, field_of_masses
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
 from scalemani.functions.matrices import check_affinities, checked_sparse
@@ -15,6 +15,7 @@ from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.pair_sums import PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 from scalemani.objectives import objective_of, table_of_objectives
+from scalemani.sources.weights import check_weights
 from scalemani.validation import check_points
 
 
@@ -26,6 +27,7 @@ def repulsion(
     *,
     theta: float | None = None,
     order: int | None = None,
+    sample_weight: Any = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the sums of a kernel over all other points, and their gradients.
 
@@ -39,10 +41,12 @@ def repulsion(
     theta : size over distance, in [0, 2], below which a cell of "barnes-hut" acts as one point; None: by the tolerance
     order : terms along each axis, 1 to 30, of the expansions of "fgt"; None: by the tolerance. `repulsion_bound` says
         what the sums can then err by
+    sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one. A copy of a
+        point then meets all copies of the others, and its own others at distance zero; all methods sum masses
 
     Returns
     -------
-    sums : (N,) float64, S_n = sum over m != n of K(|x_n - x_m|^2)
+    sums : (N,) float64, S_n = sum over m != n of K(|x_n - x_m|^2); with weights, of a copy of each point
     gradient : (N, d) float64, of S at each point
 
     Raises
@@ -51,7 +55,8 @@ def repulsion(
         For an unknown kernel or method, for a tolerance or dimension that the method does not reach, and for `theta`
         or `order` of another method.
     DataError
-        For an embedding that is not a table of finite numbers.
+        For an embedding that is not a table of finite numbers, and weights that are not one finite number of at least
+        one a point.
 
     References
     ----------
@@ -65,7 +70,10 @@ def repulsion(
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
     chosen = chosen_method(method, kernel, *positions.shape)
-    return summing(chosen, kernel, check_tolerance(tolerance), theta, order).field(positions)
+    sums = summing(chosen, kernel, check_tolerance(tolerance), theta, order)
+    if sample_weight is None:
+        return sums.field(positions)
+    return field_of_masses(sums, positions, check_weights(sample_weight, len(positions)))
 
 
 def summing(method: str, kernel: str, tolerance: float, theta: Any, order: Any) -> PairSums:
@@ -87,6 +95,8 @@ def objective(
     strength: float | None = None,
     repulsion: str = "auto",
     tolerance: float = 1e-3,
+    *,
+    sample_weight: Any = None,
 ) -> tuple[float, np.ndarray]:
     """Return the objective of a nonlinear embedding, E = E+ + strength E-, and its gradient.
 
@@ -102,6 +112,9 @@ def objective(
     method : one of the table
     strength : weight of E-, above zero; None: that of a run, 1, or 1e-4 where E- is a plain sum
     repulsion, tolerance : how E- is summed, as in `repulsion`
+    sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one. W is then that
+        of `symmetric_affinities` with the same weights, and value and gradient are those of the repeated points, where
+        the copies of one share a place
 
     Returns
     -------
@@ -113,7 +126,8 @@ def objective(
     ConfigError
         For an unknown method, a strength that is not above zero, and what `repulsion` refuses.
     DataError
-        For an embedding or affinities that are not finite, negative or asymmetric affinities, and shapes that differ.
+        For an embedding or affinities that are not finite, negative or asymmetric affinities, shapes that differ, and
+        weights that are not one finite number of at least one a point.
     DisconnectedGraphError
         For a point without any affinity.
 
@@ -138,7 +152,8 @@ def objective(
         raise ConfigError(f"strength must be a number above zero, got {strength!r}: without repulsion points collapse")
     chosen = chosen_method(repulsion, asked.kernel, *positions.shape)
     rows = AffinityRows(affinities.indptr.astype(np.int64), affinities.indices.astype(np.uint32), affinities.data)
-    problem = Problem(rows, asked, affinity_scale(asked, rows), float(strength))
+    masses = None if sample_weight is None else check_weights(sample_weight, len(positions))
+    problem = Problem(rows, asked, affinity_scale(asked, rows, masses), float(strength), masses=masses)
     value, gradient = problem.evaluate(positions, make_repulsion(chosen, asked.kernel, check_tolerance(tolerance)))
     return value, gradient
 

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.errors import DataError, DisconnectedGraphError
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.functions.matrices import SYMMETRY_TOLERANCE, check_affinities, checked_sparse
-from scalemani.kernels.graph.symmetric import incoming_edges, row_sums, symmetric_rows
+from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
@@ -16,28 +17,38 @@ from scalemani.kernels.spectral.reduced import (
     symmetric_part,
     weighted_product,
 )
+from scalemani.sources.weights import check_weights
 from scalemani.validation import check_count
 
 SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish
 
 
-def symmetric_affinities(indices: Any, values: Any) -> sp.csr_matrix:
+def symmetric_affinities(indices: Any, values: Any, *, sample_weight: Any = None, twins: Any = None) -> sp.csr_matrix:
     """Return W = (P + P^T) / 2 of a neighbour graph with affinities.
+
+    With weights it is that of the set in which each point is repeated, summed over the copies at both ends: its
+    eigenvectors are those of the repeated points, and `objective` takes it with the same weights.
 
     Parameters
     ----------
     indices : (N, k) array-like of int, the neighbours of each point, self excluded
     values : (N, k) array-like of float, their affinities; zeros are no edges
+    sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one
+    twins : (N,), with weights: the affinity of a copy of a point to each of its others, as `entropic_affinities`
+        returns it
 
     Returns
     -------
-    (N, N) CSR matrix in the dtype of `values` (float32, otherwise float64), symmetric bit for bit, columns ascending
+    (N, N) CSR matrix in the dtype of `values` (float32, otherwise float64), symmetric bit for bit, columns ascending.
+    With weights a point's diagonal entry holds the affinities between its copies
 
     Raises
     ------
+    ConfigError
+        For weights without twins, and twins without weights.
     DataError
-        For tables of different shapes, neighbours out of range, a point among its own neighbours, and affinities that
-        are negative or not finite.
+        For tables of different shapes, neighbours out of range, a point among its own neighbours, affinities that
+        are negative or not finite, and weights that are not one finite number of at least one a point.
 
     References
     ----------
@@ -51,9 +62,28 @@ def symmetric_affinities(indices: Any, values: Any) -> sp.csr_matrix:
            [0. , 0.5, 0. ]])
     """
     neighbors, weights = _checked_graph(indices, values)
-    n_points = len(neighbors)
-    rows = symmetric_rows(neighbors, weights, 0, incoming_edges(neighbors, weights, 0, 0, n_points))
+    n_points, extra = len(neighbors), None
+    if (sample_weight is None) != (twins is None):
+        raise ConfigError(
+            "sample_weight and twins go together, got one of them: give both, twins as sm.entropic_affinities(..., "
+            "sample_weight=) returns them, zeros for points whose copies do not attract each other"
+        )
+    if sample_weight is not None:
+        counts = Multiplicities.of_rows(check_weights(sample_weight, n_points), 0, neighbors)
+        weights = summed_over_copies(weights, counts)
+        extra = loop_edges(loops(_checked_twins(twins, n_points), counts.own), 0)
+    rows = symmetric_rows(neighbors, weights, 0, incoming_edges(neighbors, weights, 0, 0, n_points), extra)
     return sp.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(n_points, n_points))
+
+
+def _checked_twins(twins: Any, n_points: int) -> np.ndarray:
+    given = np.asarray(twins)
+    if given.shape != (n_points,) or given.dtype.kind not in "fiu":
+        raise DataError(f"twins must be one number a point, ({n_points},), got {given.dtype} {given.shape}")
+    bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    if len(bad):
+        raise DataError(f"twins must be finite and not negative, got {given[bad[0]]} in row {bad[0]}")
+    return given.astype(np.float64)
 
 
 def _checked_graph(indices: Any, values: Any) -> tuple[np.ndarray, np.ndarray]:

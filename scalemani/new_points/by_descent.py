@@ -1,10 +1,10 @@
 """New points in a nonlinear embedding: their neighbours among the training points, affinities to these, a descent."""
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
+from dask.system import cpu_count
 
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
@@ -93,7 +93,7 @@ def read_descent_placement(run: Run, in_memory: bool, threads: int | None = None
     asked = run.params.affinities
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
     index = neighbor_index(run, in_memory)
-    at_once, spacing = threads or os.cpu_count() or 1, farthest_neighbor(run)
+    at_once, spacing = threads or cpu_count(), farthest_neighbor(run)
     return DescentPlacement(index, positions, run.params, reach_of(run), sigma, spacing, at_once)
 
 

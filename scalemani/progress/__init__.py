@@ -1,19 +1,22 @@
 """How far a run has come: what a run tells of its progress, and who may listen."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
-from scalemani.errors import ScalemaniWarning
-from scalemani.progress.lines import ProgressLines
+from scalemani.errors import ConfigError, ScalemaniWarning, nearest_name
+from scalemani.progress.lines import Form, ProgressLines, json_line, text_line
 
 if TYPE_CHECKING:
     from scalemani.progress.bars import ProgressBars
+
+FORMS: dict[str, Form] = {"text": text_line, "json": json_line}
 
 
 class Progress(Protocol):
     """Told how far a stage has come."""
 
-    def start(self, stage: str, total: int) -> None:
-        """Note that a stage starts with `total` units to do."""
+    def start(self, stage: str, total: int, unit: str = "block") -> None:
+        """Note that a stage starts with `total` units to do, each a `unit`."""
 
     def advance(self, done: int = 1) -> None:
         """Note that units were finished."""
@@ -28,7 +31,7 @@ class Progress(Protocol):
 class Silent:
     """Shows nothing."""
 
-    def start(self, stage: str, total: int) -> None:
+    def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Do nothing."""
 
     def advance(self, done: int = 1) -> None:
@@ -41,10 +44,40 @@ class Silent:
         """Do nothing."""
 
 
-def progress_for(stream: TextIO) -> "ProgressBars | ProgressLines":
-    """Return bars where `stream` is a terminal, lines otherwise."""
-    if not stream.isatty():
-        return ProgressLines(stream)
+class WarningLines(Silent):
+    """Shows warnings alone, one a line."""
+
+    def __init__(self, stream: TextIO, form: Form) -> None:
+        self._stream, self._form = stream, form
+
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+        """Print one line."""
+        self._stream.write(f"{self._form('warning', message, kind=kind.__name__)}\n")
+        self._stream.flush()
+
+
+def progress_for(
+    stream: TextIO, log: str = "text", quiet: bool = False
+) -> AbstractContextManager["ProgressBars | ProgressLines | WarningLines"]:
+    """Return what tells a stream of progress.
+
+    Parameters
+    ----------
+    stream : what is written to.
+    log : "text", bars where `stream` is a terminal and lines otherwise, or "json", one object a line.
+    quiet : show warnings alone.
+
+    Raises
+    ------
+    ConfigError
+        For another `log`.
+    """
+    if log not in FORMS:
+        raise ConfigError(f"unknown log {log!r}: {nearest_name(log, FORMS)}")
+    if quiet:
+        return nullcontext(WarningLines(stream, FORMS[log]))
+    if log == "json" or not stream.isatty():
+        return ProgressLines(stream, form=FORMS[log])
     from rich.console import Console  # a tenth of a second that workers and logs do without
 
     from scalemani.progress.bars import ProgressBars

@@ -17,6 +17,7 @@ from rich.progress import (
 from rich.text import Text
 
 from scalemani.errors import ScalemaniWarning
+from scalemani.progress.lines import plural
 
 
 class RateColumn(ProgressColumn):
@@ -36,6 +37,7 @@ class ProgressBars:
             TextColumn("{task.description:<22}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
+            TextColumn("{task.fields[unit]}", markup=False),
             RateColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
@@ -52,9 +54,9 @@ class ProgressBars:
     ) -> None:
         self._bars.stop()
 
-    def start(self, stage: str, total: int) -> None:
+    def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Open the bar of a stage; a stage with nothing to do gets none."""
-        self._bar = self._bars.add_task(stage, total=total) if total else None
+        self._bar = self._bars.add_task(stage, total=total, unit=plural(unit, total)) if total else None
 
     def advance(self, done: int = 1) -> None:
         """Move the bar of the stage at work."""

@@ -143,6 +143,7 @@ def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
     The store may have changed until its lock was held, so `plan` is to be made under the lock.
     """
     forget_damaged(plan, target.executor)
+    tell_kept(plan, target)
     while (component := run_stages(target, plan, source)) is not None:
         source = keep_beside(source, component)
         plan = plan_component(target.store, plan, source, target.executor)
@@ -190,6 +191,15 @@ def plan_component(store: RunStore, plan: Plan, component: PointsSource, executo
         return make_plan(store, outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan)), executor)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{component.description}: {error}") from error
+
+
+def tell_kept(plan: Plan, target: WritableRun) -> None:
+    """Say which stages are complete, and where all of them are that there is nothing to do."""
+    complete = [planned.stage.name for planned in plan.stages if planned.group.complete]
+    if len(complete) == len(plan.stages):
+        target.executor.progress.note("nothing to do: every stage is complete")
+    elif complete:
+        target.executor.progress.note(f"complete from before: {', '.join(complete)}")
 
 
 def forget_damaged(plan: Plan, executor: Executor) -> None:

@@ -36,7 +36,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, workspace = work.task, work.workspace()
     levels = StoredCoarseGraphs(task.inputs["coarse_graphs"]).read_levels(workspace.empty)
     width = n_start_columns(task.params.n_components, task.dimensions.n_points)
-    work.executor.progress.start(task.stage, len(levels))
+    work.executor.progress.start(task.stage, len(levels), "graph")
     found = Multilevel(levels, workspace).eigenvectors(width, task.params.seed)
     task.output.write_whole({StoredCoarseEmbedding.VECTORS: found})
     return {"vectors": found.shape[1]}

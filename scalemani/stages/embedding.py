@@ -198,7 +198,7 @@ def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
 
     The coordinates of the next vector are not stored: its residual is taken to be the largest of those before it.
     """
-    work.executor.progress.start(work.task.stage, 1)
+    work.executor.progress.start(work.task.stage, 1, "pass")
     vectors = landmark_vectors(work.task, graph.workspace.empty)
     solved = StoredLandmarkEmbedding(work.task.inputs["landmark_embedding"])
     residuals = residuals_of(graph, vectors)
@@ -225,7 +225,7 @@ def residuals_of(graph: StreamedGraph, vectors: np.ndarray) -> np.ndarray:
 def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return the vectors refined to the residual asked for, or as far as the passes allowed go."""
     task, asked, workspace = work.task, work.task.params.embedding, graph.workspace
-    work.executor.progress.start(task.stage, asked.max_passes)
+    work.executor.progress.start(task.stage, asked.max_passes, "pass")
     wanted = task.params.n_components
     stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
     levels = stored.read_levels(workspace.empty)
@@ -290,7 +290,7 @@ def vectors_beside(task: StageTask, n_coarse: int, empty: Empty) -> np.ndarray:
 
 def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
     """Return what a sparse eigensolver finds in memory, to machine precision."""
-    work.executor.progress.start(work.task.stage, 1)
+    work.executor.progress.start(work.task.stage, 1, "eigenproblem")
     affinities = whole_matrix(work.task)
     found = exact_eigenmaps(affinities, work.task.params.n_components)
     following = following_value(affinities, 1 - found.eigenvalues, unit_vectors(graph, found.embedding))

@@ -34,7 +34,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals and where others begin."""
     task = work.task
-    work.executor.progress.start(task.stage, 1)
+    work.executor.progress.start(task.stage, 1, "eigenproblem")
     reduced = StoredReduced(task.inputs["reduced"])
     laplacian, mass = reduced.read_matrix(StoredReduced.LAPLACIAN), reduced.read_matrix(StoredReduced.MASS)
     solution = solve_reduced(laplacian, mass, task.params.n_components, following=True, seed=task.params.seed)

@@ -129,7 +129,7 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
-    work.executor.progress.start(work.task.stage, 1)
+    work.executor.progress.start(work.task.stage, 1, "selection")
     params, output = work.task.params, work.task.output
     stored = StoredPoints(work.task.inputs["points"]).points
     points = RowsOfArray(stored, work.task.dimensions.n_points, work.task.cache_bytes)

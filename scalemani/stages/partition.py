@@ -82,7 +82,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Train the axes and the cells on a sample, then find the cell of every point."""
     task = work.task
     if not task.output.committed("whole"):
-        work.executor.progress.start(task.stage, 1)
+        work.executor.progress.start(task.stage, 1, "model")
         task.output.write_whole(trained_models(task))
         work.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.CELLS.sized()])

@@ -142,6 +142,12 @@ class BucketObjects(Objects):
         """Remove `key` if it is there."""
         self._asked(lambda: client().delete_object(**self._at(key)), f"delete {self.root}/{key}")
 
+    def delete_below(self, prefix: str) -> None:
+        """Remove every key that starts with `prefix` and a slash."""
+        for page in self._pages(f"{self.prefix}/{checked_key(prefix)}/"):
+            for entry in page.get("Contents", ()):
+                self.delete(entry["Key"].removeprefix(f"{self.prefix}/"))
+
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted."""
         folder = f"{self.prefix}/{checked_key(prefix)}/" if prefix else f"{self.prefix}/"

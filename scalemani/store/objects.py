@@ -1,5 +1,6 @@
 """Named objects below one place: chunks of arrays, and the marks, manifests and plans that stand beside them."""
 
+import contextlib
 import errno
 import hashlib
 import json
@@ -122,6 +123,10 @@ class Objects(ABC):
         """Remove `key` if it is there."""
 
     @abstractmethod
+    def delete_below(self, prefix: str) -> None:
+        """Remove every key that starts with `prefix` and a slash."""
+
+    @abstractmethod
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted; half-written temporaries are left out."""
 
@@ -209,6 +214,11 @@ class LocalObjects(Objects):
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
         checked_path(self.root, key).unlink(missing_ok=True)
+
+    def delete_below(self, prefix: str) -> None:
+        """Remove the folder `prefix` with all that it holds."""
+        with contextlib.suppress(FileNotFoundError):
+            shutil.rmtree(checked_path(self.root, prefix))
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted; half-written temporaries are left out."""

@@ -48,7 +48,7 @@ def require_encryption(host: str, tls: str | None) -> None:
     if tls is None and not is_loopback(host):
         raise ConfigError(
             f"{host} can be reached from other machines, and whoever reaches a scheduler can run code: make "
-            "certificates with 'scalemani certificates FOLDER' and give them with --tls FOLDER, or use 127.0.0.1"
+            "certificates with 'scalemani tls FOLDER' and give them with --tls FOLDER, or use 127.0.0.1"
         )
 
 

@@ -135,7 +135,7 @@ def connected(address: str, tls: str | None) -> Iterator[Client]:
 
 
 def security(folder: str | Path) -> Security:
-    """Return the certificates in a folder made by `scalemani certificates`."""
+    """Return the certificates in a folder made by `scalemani tls`."""
     return Security(require_encryption=True, **certificate_paths(folder))
 
 

@@ -12,8 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import dask
+from dask.system import cpu_count
 from dask.utils import format_bytes, parse_bytes
 from distributed import Client
+from distributed.system import memory_limit
 
 from scalemani.errors import ConfigError
 from scalemani.memory.process import PROCESS
@@ -24,6 +26,7 @@ from scalemani.workers.connections import capacities, check_address, check_reach
 from scalemani.workers.driver import ClusterMap
 from scalemani.workers.folds import OrderedFold
 
+LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
 LEDGER_VARIABLE = "SCALEMANI_LEDGER"
 ANY_BATCH = Batch()
 
@@ -32,15 +35,15 @@ ANY_BATCH = Batch()
 class Executor:
     """Numbers that change the cost and never the answer: where tasks run, how many at once, in how much memory.
 
-    `workers` are threads, or local processes of one thread; with the address of a cluster, which has workers of its
-    own, the threads of what the driver computes itself. `memory` is the budget of threads, or of all local processes;
-    workers of a cluster have limits of their own.
-    `tls` is a folder made by `scalemani certificates`; `wait` are the seconds to wait for a run that another command
-    works on.
+    `workers` are threads, or local processes of one thread, by default as many as the processors that this process may
+    use; with the address of a cluster, which has workers of its own, the threads of what the driver computes itself.
+    `memory` is the budget of threads, or of all local processes; None is all that the machine, or the control group of
+    this process, has. Workers of a cluster have limits of their own. `tls` is a folder made by `scalemani tls`; `wait`
+    are the seconds to wait for a run that another command works on.
     """
 
     scheduler: str | Client | None = None
-    workers: int = field(default_factory=lambda: os.cpu_count() or 1)
+    workers: int = field(default_factory=cpu_count)
     memory: int | None = None
     progress: Progress = field(default_factory=Silent)
     tls: str | None = None
@@ -86,11 +89,11 @@ class Executor:
     @property
     def processes(self) -> list[Budget]:
         """The threads and the bytes (None: no limit) of every process that runs tasks."""
+        memory = memory_limit() if self.memory is None else self.memory
         if self.scheduler == "processes":
-            share = None if self.memory is None else self.memory // (self.workers + 1)  # the driver has one as well
-            return [Budget(1, share)] * self.workers
+            return [Budget(1, memory // (self.workers + 1))] * self.workers  # the driver has a share as well
         if self._client is None:
-            return [Budget(self.workers, self.memory)]
+            return [Budget(self.workers, memory)]
         return capacities(self._client)
 
     def check_reach(self, root: str | Path) -> None:
@@ -173,9 +176,12 @@ def bytes_of(size: str | int) -> int:
     if isinstance(size, bool) or not isinstance(size, str | int) or not any(map(str.isdigit, str(size))):
         raise refusal
     try:
-        return int(parse_bytes(size))
+        found = int(parse_bytes(size))
     except (ValueError, OverflowError) as error:
         raise refusal from error
+    if isinstance(size, str) and size.strip().isdigit() and 0 < found < LEAST_MEMORY:
+        raise ConfigError(f"memory {size} is {size} bytes: give a unit, such as {size}GB")
+    return found
 
 
 def call_and_release(function: Callable[[Any], Any], unit: Any) -> Any:

@@ -85,7 +85,7 @@ def certificate_paths(folder: str | Path) -> dict[str, str]:
     files = {role: Path(folder) / name for role, name in CERTIFICATE_FILES.items()}
     missing = [str(path) for path in files.values() if not path.is_file()]
     if missing:
-        raise ConfigError(f"no {', '.join(missing)}: make certificates with 'scalemani certificates {folder}'")
+        raise ConfigError(f"no {', '.join(missing)}: make certificates with 'scalemani tls {folder}'")
     if files["tls_client_key"].stat().st_mode & 0o077:
         raise ConfigError(f"{files['tls_client_key']} can be read by others: chmod 600 it")
     return {role: str(path) for role, path in files.items()}

@@ -70,13 +70,13 @@ def answer(host, port, page):
 
 
 def test_certificates_are_for_their_owner_alone_and_are_not_overwritten(scalemani, tmp_path):
-    status, output, _ = scalemani("certificates", tmp_path / "made")
+    status, output, _ = scalemani("tls", tmp_path / "made")
     assert status == 0
     for line in output.splitlines():
         assert stat.S_IMODE(Path(line).stat().st_mode) == 0o600
     assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
     key = (tmp_path / "made" / "key.pem").read_bytes()
-    status, _, errors = scalemani("certificates", tmp_path / "made")
+    status, _, errors = scalemani("tls", tmp_path / "made")
     assert status == 2
     assert "nothing is overwritten" in errors
     assert (tmp_path / "made" / "key.pem").read_bytes() == key
@@ -118,7 +118,7 @@ def test_a_key_that_others_can_read_is_refused(certificates, tmp_path):
 def test_without_certificates_nothing_listens_or_connects_beyond_this_machine(scalemani, arguments):
     status, _, errors = scalemani(*arguments)
     assert status == 2
-    assert "scalemani certificates FOLDER" in errors
+    assert "scalemani tls FOLDER" in errors
 
 
 def test_everything_listens_on_the_loopback_interface_only(start_cluster, mapped):

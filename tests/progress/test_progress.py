@@ -1,16 +1,19 @@
 import contextlib
 import io
+import json
 import os
 import pty
 import re
 import select
 import time
+from datetime import datetime
 
 import pytest
 
+from scalemani.errors import ConfigError, ShortfallWarning
 from scalemani.progress import progress_for
 from scalemani.progress.bars import ProgressBars
-from scalemani.progress.lines import SECONDS_BETWEEN_LINES, ProgressLines
+from scalemani.progress.lines import SECONDS_BETWEEN_LINES, ProgressLines, json_line, plural
 
 
 def test_a_log_gets_a_line_a_stage_and_a_line_a_note():
@@ -23,7 +26,7 @@ def test_a_log_gets_a_line_a_stage_and_a_line_a_note():
         progress.note("2 of 5 features are constant")
     lines = stream.getvalue().splitlines()
     assert [re.sub(r"^\d\d:\d\d:\d\d ", "", line) for line in lines] == [
-        "points: 3 to do",
+        "points: 3 blocks to do",
         "2 of 5 features are constant",
     ]
 
@@ -35,10 +38,10 @@ def test_a_log_has_a_heartbeat_also_while_nothing_is_finished():
         assert stream.getvalue() == ""
         progress.start("neighbors", 4)
         time.sleep(0.2)
-        assert "neighbors: 0 of 4 after 0 s" in stream.getvalue()
+        assert "neighbors: 0 of 4 blocks after 0 s" in stream.getvalue()
         progress.advance(2)
         time.sleep(0.2)
-    assert re.search(r"neighbors: 2 of 4 after 0 s, \d+\.\d/s, 0 s remaining", stream.getvalue())
+    assert re.search(r"neighbors: 2 of 4 blocks after 0 s, \d+\.\d/s, 0 s remaining", stream.getvalue())
     ended = stream.getvalue()
     time.sleep(0.12)
     assert stream.getvalue() == ended
@@ -79,3 +82,58 @@ def test_a_terminal_shows_bars_and_gets_its_cursor_back(monkeypatch, error):
     assert "computed anew: ['block-000002']" in shown
     assert "partition" not in shown
     assert shown.rstrip().endswith("\x1b[?25h")  # the cursor is shown again
+
+
+def test_json_lines_hold_the_event_its_message_and_its_numbers():
+    stream = io.StringIO()
+    with progress_for(stream, log="json") as progress:
+        progress.start("embedding", 1, "pass")
+        progress.note("it goes on")
+        progress.warn("it falls short", ShortfallWarning)
+    started, noted, warned = [json.loads(line) for line in stream.getvalue().splitlines()]
+    assert {**started, "time": ""} == {
+        "time": "",
+        "event": "start",
+        "message": "embedding: 1 pass to do",
+        "stage": "embedding",
+        "total": 1,
+        "unit": "pass",
+    }
+    assert (noted["event"], noted["message"]) == ("note", "it goes on")
+    assert (warned["event"], warned["message"], warned["kind"]) == ("warning", "it falls short", "ShortfallWarning")
+    assert datetime.fromisoformat(noted["time"]).tzinfo is not None
+
+
+def test_json_lines_count_while_a_stage_is_at_work():
+    stream = io.StringIO()
+    with ProgressLines(stream, seconds_between_lines=0.05, form=json_line) as progress:
+        progress.start("neighbors", 4)
+        progress.advance(3)
+        time.sleep(0.2)
+    counted = [json.loads(line) for line in stream.getvalue().splitlines() if '"progress"' in line]
+    assert counted[0]["done"] == 3
+    assert counted[0]["total"] == 4
+    assert counted[0]["seconds_remaining"] <= counted[0]["seconds"]
+
+
+def test_a_quiet_command_tells_warnings_alone():
+    stream = io.StringIO()
+    with progress_for(stream, quiet=True) as progress:
+        progress.start("neighbors", 4)
+        progress.advance()
+        progress.note("it goes on")
+        progress.warn("it falls short")
+    assert stream.getvalue().split(maxsplit=1)[1] == "it falls short\n"
+
+
+def test_another_log_is_refused_by_name():
+    with pytest.raises(ConfigError, match="unknown log 'jsn': did you mean 'json'"):
+        progress_for(io.StringIO(), log="jsn")
+
+
+@pytest.mark.parametrize(
+    ("unit", "count", "text"),
+    [("block", 1, "block"), ("block", 2, "blocks"), ("pass", 1, "pass"), ("pass", 3, "passes"), ("graph", 0, "graphs")],
+)
+def test_units_stand_in_the_plural_after_all_numbers_but_one(unit, count, text):
+    assert plural(unit, count) == text

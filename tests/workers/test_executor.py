@@ -10,10 +10,16 @@ from scalemani.workers.executor import Executor, bytes_of
 
 
 @pytest.mark.parametrize(
-    ("size", "expected"), [("4GB", 4 * 10**9), ("1.5 MiB", 3 * 2**19), ("100", 100), (4096, 4096), ("2e3kB", 2 * 10**6)]
+    ("size", "expected"),
+    [("4GB", 4 * 10**9), ("1.5 MiB", 3 * 2**19), ("4000000000", 4 * 10**9), (4096, 4096), ("2e3kB", 2 * 10**6)],
 )
 def test_sizes_are_bytes(size, expected):
     assert bytes_of(size) == expected
+
+
+def test_a_small_number_without_a_unit_is_asked_for_its_unit():
+    with pytest.raises(ConfigError, match="memory 4 is 4 bytes: give a unit, such as 4GB"):
+        bytes_of("4")
 
 
 @pytest.mark.parametrize("size", ["1e400GB", "4 GX", "nan", "", "inf GB", "GB", b"4GB", True, 4.5, [4], object()])

@@ -4,7 +4,7 @@ Source: [EA].
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from scalemani.kernels.affinities.entropy import (
     LARGEST,
     Problem,
     bracket,
+    bracket_of_masses,
     differences_from_nearest,
     entropy_problem,
     padded_length,
@@ -77,15 +78,20 @@ ANY_ROWS = RowsOfData()
 
 
 class Search(NamedTuple):
-    """A root finder, and the share of a row's own root in what it hands on; the rest is what it received."""
+    """A root finder, and the share of a row's own root in what it hands on; the rest is what it received.
+
+    `masses` (padded_length,) are room for those of a row; None where every neighbour counts once.
+    """
 
     solver: int
     own_share: float
+    masses: Any
 
 
 @compiled
 def solve_tile(
     squared_distances: np.ndarray,
+    masses: np.ndarray | None,
     sequence: np.ndarray,
     parents: np.ndarray,
     problem: Problem,
@@ -97,6 +103,7 @@ def solve_tile(
     Parameters
     ----------
     squared_distances : (n, k) float64 or float32, C-contiguous, ascending in each row
+    masses : (n, k) float64, how many neighbours each stands for, none negative; None: one
     sequence : (n,) int64, the rows in the order in which they are solved
     parents : (n,) int64, the row that each starts from, solved before it; -1: the middle of its own bracket
     problem, search : what is the same for all rows
@@ -105,7 +112,7 @@ def solve_tile(
     n_rows, n_neighbors = squared_distances.shape
     differences = np.empty(padded_length(n_neighbors))
     exponentials = np.empty_like(differences)
-    row = Row(differences, exponentials, problem.log_perplexity, problem.tolerance)
+    row = Row(differences, exponentials, problem.log_perplexity, problem.tolerance, search.masses)
     handed_on = np.zeros(n_rows)
     for position in range(n_rows):
         i = sequence[position]
@@ -114,15 +121,23 @@ def solve_tile(
             prefetch_row(rows.values, sequence[position + 1])
         received = handed_on[parents[i]] if parents[i] != NO_PARENT else 0.0
         n_ties = differences_from_nearest(squared_distances[i], differences)
-        if n_ties >= problem.perplexity:
+        ties = np.float64(n_ties)
+        if masses is not None:
+            search.masses[:n_neighbors] = masses[i]
+            ties = masses[i, :n_ties].sum()
+        if ties >= problem.perplexity:
             handed_on[i] = received
             rows.beta[i], rows.iterations[i], rows.saturated[i] = LARGEST, 0, True
-            rows.residuals[i] = math.log(n_ties) - problem.log_perplexity
-            rows.values[i, :n_ties] = 1.0 / n_ties
+            rows.residuals[i] = math.log(ties) - problem.log_perplexity
+            rows.values[i, :n_ties] = 1.0 / ties
             rows.values[i, n_ties:] = 0.0
             continue
-        lower, upper = bracket(differences, n_ties, problem)
-        scale = differences[problem.scale_column]
+        if masses is None:
+            lower, upper = bracket(differences, n_ties, problem)
+        else:
+            lower, upper = bracket_of_masses(differences, masses[i], n_ties, problem)
+        # No more than K neighbours tie, and one more without a mass.
+        scale = differences[max(problem.scale_column, n_ties)]
         solved = root(row, received / scale, lower, upper, search.solver)
         rows.beta[i], rows.iterations[i], rows.saturated[i] = solved.beta, solved.steps, False
         rows.residuals[i] = solved.residual
@@ -141,6 +156,7 @@ def entropic_affinities(
     order: str = "density",
     tol: float = 1e-10,
     rows: RowsOfData = ANY_ROWS,
+    masses: np.ndarray | None = None,
 ) -> EntropicRows:
     """Return each row's Gaussian affinities p_m ~ exp(-beta d_m^2) at the beta where their perplexity is K.
 
@@ -158,6 +174,8 @@ def entropic_affinities(
         "random", "oracle" (the row next in beta, found by solving twice: for comparisons)
     tol : bound on |H - log K|, in nats
     rows : which rows of the data these are, for orders that ask; blocks then give the bits of one call on all rows
+    masses : (n, k) float64, how many neighbours each stands for; the sum of a row is above K, and that of its nearest
+        ones above zero. The values are then those of one of these, and masses times values sum to one. None: one
 
     Returns
     -------
@@ -183,17 +201,19 @@ def entropic_affinities(
     n_rows, n_neighbors = squared_distances.shape
     found = empty_rows(n_rows, n_neighbors)
     problem = entropy_problem(n_neighbors, perplexity, tol)
-    search = Search(SOLVERS[solver], OWN_SHARE)
+    # What pads a row may have any mass: its exponentials vanish.
+    search = Search(SOLVERS[solver], OWN_SHARE, None if masses is None else np.ones(padded_length(n_neighbors)))
     for start in range(0, n_rows, TILE_ROWS):
         stop = min(start + TILE_ROWS, n_rows)
         tile = np.ascontiguousarray(squared_distances[start:stop])
+        of_tile = None if masses is None else np.ascontiguousarray(masses[start:stop])
         own = EntropicRows(*(array[start:stop] for array in found))
         first = rows.first + start
         local = None if rows.indices is None else rows.indices[start:stop].astype(np.int64) - first
         sequence, parents = tile_order(tile, perplexity, order, local, rows.seed, first // TILE_ROWS)
-        solve_tile(tile, sequence, parents, problem, search, own)
+        solve_tile(tile, of_tile, sequence, parents, problem, search, own)
         if order == "oracle":
             # neighbours in this order have the same root: an average would only lag behind
             sequence, parents = in_sequence(oracle_sequence(tile, own.beta, problem.scale_column))
-            solve_tile(tile, sequence, parents, problem, search._replace(own_share=1.0), own)
+            solve_tile(tile, of_tile, sequence, parents, problem, search._replace(own_share=1.0), own)
     return found

@@ -49,7 +49,7 @@ def differences_from_nearest(squared_row: np.ndarray, differences: np.ndarray) -
 
 @compiled_sums
 def entropy_and_derivatives(
-    differences: np.ndarray, exponentials: np.ndarray, beta: float
+    differences: np.ndarray, exponentials: np.ndarray, masses: np.ndarray | None, beta: float
 ) -> tuple[float, float, float, float]:
     """Return the sum Z of exponentials, the entropy H, and its first two derivatives in log beta.
 
@@ -60,6 +60,7 @@ def entropy_and_derivatives(
     ----------
     differences : (padded_length,) float64, from `differences_from_nearest`
     exponentials : (padded_length,) float64; exp(-beta difference) is written
+    masses : (padded_length,) float64, how many neighbours each stands for, not negative; None: one
     beta : above zero, in units of 1 / squared distance
     """
     total = first = second = third = 0.0
@@ -67,6 +68,8 @@ def entropy_and_derivatives(
         x = min(beta * differences[m], -LEAST_EXPONENT)
         weight = exp_in_range(-x)
         exponentials[m] = weight
+        if masses is not None:
+            weight *= masses[m]
         total += weight
         weight *= x
         first += weight
@@ -110,10 +113,10 @@ def entropy_problem(n_neighbors: int, perplexity: float, tolerance: float) -> Pr
     Parameters
     ----------
     n_neighbors : k
-    perplexity : K, 1 < K < k
+    perplexity : K, 1 < K < k; larger ones with masses alone, whose brackets follow the row
     tolerance : on |H - log K|, in nats
     """
-    log_ratio = math.log(n_neighbors / perplexity)
+    log_ratio = math.log(max(n_neighbors / perplexity, 1.0))
     rest = rest_mass(n_neighbors, perplexity)
     return Problem(
         n_neighbors,
@@ -161,4 +164,30 @@ def bracket(differences: np.ndarray, n_ties: int, problem: Problem) -> tuple[flo
         exponent = math.log(problem.n_neighbors / (n_ties * mass))
     upper = min(exponent / differences[n_ties], LARGEST)
     lower = min(problem.lower_exponent / differences[problem.n_neighbors - 1], 0.5 * upper)
+    return max(lower, SMALLEST), upper
+
+
+@compiled
+def bracket_of_masses(
+    differences: np.ndarray, masses: np.ndarray, n_ties: int, problem: Problem
+) -> tuple[float, float]:
+    """Return beta_L and beta_U as `bracket` does, for neighbours that stand for several each.
+
+    With a mass t at the ties, c in all and q off the ties, H <= log t + q log(e c / (t q)): `bracket` has that for
+    t >= 1 and the larger c in the place of c / t. A mean of the differences is at most (c - t) / c of the last.
+
+    Parameters
+    ----------
+    differences : (>= k,) float64, from `differences_from_nearest`
+    masses : (k,) float64, not negative; that of the ties is above zero and below K, that of all above K
+    n_ties : how many differences are zero
+    problem : from `entropy_problem`
+    """
+    ties, total = masses[:n_ties].sum(), masses.sum()
+    gap, ratio = math.log(problem.perplexity / ties), total / ties
+    mass = gap / (2.0 * math.log(2.0 * math.e * ratio / gap))
+    upper = min(math.log(ratio / mass) / differences[n_ties], LARGEST)
+    log_ratio = math.log(total / problem.perplexity)
+    exponent = max(total / (total - ties) * log_ratio, math.sqrt(log_ratio))
+    lower = min(exponent / differences[problem.n_neighbors - 1], 0.5 * upper)
     return max(lower, SMALLEST), upper

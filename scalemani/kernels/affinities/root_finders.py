@@ -26,12 +26,16 @@ MAX_STEPS = 2200  # halvings of a bracket as wide as float64 itself; the collaps
 
 
 class Row(NamedTuple):
-    """One row's problem: the shifted squared distances, scratch for their exponentials, log K, tolerance on |F|."""
+    """One row's problem: the shifted squared distances, scratch for their exponentials, log K, tolerance on |F|.
+
+    `masses` say how many neighbours each stands for; None: one.
+    """
 
     differences: np.ndarray
     exponentials: np.ndarray
     log_perplexity: float
     tolerance: float
+    masses: np.ndarray | None = None
 
 
 class Root(NamedTuple):
@@ -66,7 +70,7 @@ def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver:
     beta = start
     steps = derivative_steps = 0
     while True:
-        total, entropy, slope, curvature = entropy_and_derivatives(row.differences, row.exponentials, beta)
+        total, entropy, slope, curvature = entropy_and_derivatives(row.differences, row.exponentials, row.masses, beta)
         value = entropy - row.log_perplexity
         if abs(value) <= row.tolerance or steps == MAX_STEPS:
             break
@@ -91,7 +95,7 @@ def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver:
 @compiled
 def value_at(row: Row, beta: float) -> tuple[float, float]:
     """Return Z and F = H - log K at beta."""
-    total, entropy, _, _ = entropy_and_derivatives(row.differences, row.exponentials, beta)
+    total, entropy, _, _ = entropy_and_derivatives(row.differences, row.exponentials, row.masses, beta)
     return total, entropy - row.log_perplexity
 
 

@@ -86,6 +86,12 @@ def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
     return DirectedEdges(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
+def loop_edges(values: np.ndarray, start: int) -> DirectedEdges:
+    """Return the edges of rows [start, start + n) to themselves, by their values (n,); zeros are no edges."""
+    rows = np.flatnonzero(values > 0)
+    return DirectedEdges(start + rows, start + rows, values[rows])
+
+
 @compiled
 def _insert(columns: np.ndarray, halves: np.ndarray, count: int, column: int, kind: int, value: float) -> int:
     """Add a value to the sorted entries of a row; return the new number of entries."""
@@ -174,7 +180,7 @@ def symmetric_rows(
     start : global number of the first row
     incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of every source block, joined
     extra : E, edges added at full weight, such as bridges between components; each must be given in both directions,
-        and those that end in these rows are used. Default none
+        one to itself once, and those that end in these rows are used. Default none
 
     Returns
     -------

@@ -26,6 +26,7 @@ from llvmlite import binding
 from numba.core import sigutils, types
 from numba.core.caching import NullCache
 from numba.core.compiler import CompileResult
+from numba.core.registry import cpu_target
 from numba.core.serialize import dumps
 
 from scalemani.kernels.machine.sources import source_digest
@@ -151,6 +152,12 @@ def _folder_for(processor: tuple[str, ...]) -> Path | None:
     with contextlib.suppress(OSError):
         _make_private(folder)
     return folder if _is_trusted(folder) else None
+
+
+def writable_folder() -> Path | None:
+    """Return the folder that machine code of this processor is kept in, None where it can only be compiled anew."""
+    folder = _folder_for(cpu_target.target_context.codegen().magic_tuple())
+    return folder if folder is not None and os.access(folder, os.W_OK) else None
 
 
 def cache_home() -> Path | None:

@@ -125,7 +125,7 @@ class DescentLog:
         stored = self._checkpoints.load()
         self.state = State.of_arrays(stored) if stored else None
         self._curve = stored["curve"].tolist() if stored else []
-        self._progress.start(work.task.stage, most_iterations)
+        self._progress.start(work.task.stage, most_iterations, "iteration")
         self._progress.advance(self.state.iteration if self.state else 0)
         self._noted = time.monotonic()
         self._noted_iteration = self.state.iteration if self.state else 0

@@ -30,7 +30,7 @@ def plain_entropy(squared, beta):
 
 
 def entropy(differences, beta):
-    return entropy_and_derivatives(differences, np.empty_like(differences), beta)
+    return entropy_and_derivatives(differences, np.empty_like(differences), None, beta)
 
 
 @pytest.mark.parametrize("k", [2, 3, 15, 16, 17, 90])
