@@ -17,7 +17,10 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LONGEST_FUNCTION, FUNCTION_P90 = 50, 20
 LONGEST_FILE, FILE_P90 = 400, 220
 MOST_MODULES = 15
-FULL_FOLDERS = {"stages": "one module a stage: the folder in which the data flow can be read"}
+FULL_FOLDERS = {
+    "stages": "one module a stage: the folder in which the data flow can be read",
+    "sources": "one module a kind of points, and one for each thing that comes beside them",
+}
 # Kernels without a test module of their own, and the one that tests them.
 KERNELS_TESTED_ELSEWHERE = {
     "landmarks/gaussian/batches.py": "kernels/landmarks/gaussian/test_ascent.py",  # what an ascent draws
