@@ -10,6 +10,7 @@ SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embed
 COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
 GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
 PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
+GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
 
@@ -20,9 +21,9 @@ class Stage:
 
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
-    labels of the points are in its key, `reads_start` that the start is where coordinates are given. Raise `version`
-    whenever the same inputs and parameters give another result: stored results of the older version are then computed
-    anew.
+    labels of the points are in its key, `reads_start` that the start is where coordinates are given, `reads_landmarks`
+    that landmarks are which were given. Raise `version` whenever the same inputs and parameters give another result:
+    stored results of the older version are then computed anew.
     """
 
     name: str
@@ -33,6 +34,7 @@ class Stage:
     also_reads: tuple[str, ...] = ()
     reads_labels: bool = False
     reads_start: bool = False
+    reads_landmarks: bool = False
     version: int = 1
 
 
@@ -44,7 +46,7 @@ AFFINITIES = Stage("affinities", ("neighbors",), seeded=True)
 COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities"), by_block=False)
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities",))
-LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False)
+LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True)
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 REDUCED = Stage(
     "reduced", ("symmetric_affinities", "normalized_affinities", "landmark_weights"), solvers=LANDMARK_SOLVERS

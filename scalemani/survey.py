@@ -14,8 +14,9 @@ from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.params import LANDMARKS
 from scalemani.sources import NeighborLists, PointsSource
 from scalemani.sources.beside import found_beside, without_beside
-from scalemani.sources.labelled import Classes, LabelledPoints
-from scalemani.sources.started import GivenStart, StartedPoints
+from scalemani.sources.beside.labelled import Classes, LabelledPoints
+from scalemani.sources.beside.landmarked import GivenLandmarks, LandmarkedPoints
+from scalemani.sources.beside.started import GivenStart, StartedPoints
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
@@ -51,7 +52,8 @@ class Survey:
 
     `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
-    `classes` are those of labelled points, `start` is that of points with coordinates to start from.
+    `classes` are those of labelled points, `start` is that of points with coordinates to start from, and `landmarks`
+    tell of those that came with the points.
     """
 
     dimensions: Dimensions
@@ -62,6 +64,7 @@ class Survey:
     distinct_points: int
     classes: Classes | None = None
     start: GivenStart | None = None
+    landmarks: GivenLandmarks | None = None
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -104,15 +107,20 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     else:
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
     # Of lists, no column is a coordinate.
+    labelled, landmarked = found_beside(source, LabelledPoints), found_beside(source, LandmarkedPoints)
     lists = isinstance(without_beside(source), NeighborLists)
     constant = 0 if lists else check_magnitude(seen.minima, seen.maxima, dtype)
+    if landmarked is not None:
+        lowest, highest = landmarked.landmarks.min(axis=0), landmarked.landmarks.max(axis=0)
+        both = np.minimum(seen.minima, lowest), np.maximum(seen.maxima, highest)
+        check_magnitude(*both, np.float64, "points and landmarks")
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
     few = n_points <= LANDMARKS
     distinct = len(first_of_equal_rows(source.read(0, n_points))) if few else n_points
-    labelled, started = found_beside(source, LabelledPoints), found_beside(source, StartedPoints)
+    started = found_beside(source, StartedPoints)
     if labelled is not None and labelled.lonely:
         executor.progress.warn(
             f"{len(labelled.lonely)} classes have one member and add nothing to what varies within classes: "
@@ -120,7 +128,8 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         )
     classes = None if labelled is None else labelled.classes
     start = None if started is None else started.start
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, classes, start)
+    landmarks = None if landmarked is None else landmarked.given
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, classes, start, landmarks)
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from scalemani.errors import ConfigError
-from scalemani.routes import COMPUTED_STARTS, GIVEN_START, ROUTES, takes_labels
+from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUTES, takes_labels
 
 LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
 
@@ -52,6 +52,12 @@ Labels = Annotated[
     typer.Option(
         help="one class a point: .npy, .npz::member or text. `plot` colours by them; `embed` says how often a point "
         "and its nearest neighbour in the embedding agree, and embeds the same without them; lda learns from them"
+    ),
+]
+GivenLandmarks = Annotated[
+    str | None,
+    typer.Option(
+        help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
     ),
 ]
 What = Annotated[
@@ -112,6 +118,7 @@ class Options:
     labels: Labels = None
     init: Init = None
     ids: Ids = None
+    landmarks: GivenLandmarks = None
     block_rows: BlockRows = None
     tls: Tls = None
     wait: Wait = 0.0
@@ -140,6 +147,8 @@ class Options:
             raise ConfigError(
                 "--ids says which points are rows of what --init names: give --init RUN or --init FILE too"
             )
+        if self.landmarks is not None:
+            params = params.with_values({"landmarks": {"method": GIVEN_LANDMARKS}})
         params.route(self.method)  # refuses an unknown method before anything is read
         return params
 
@@ -154,13 +163,16 @@ class Options:
         from scalemani.routes import PRECOMPUTED
         from scalemani.runs.starts import with_start
         from scalemani.sources import open_labels, open_lists, open_points
-        from scalemani.sources.labelled import LabelledPoints
+        from scalemani.sources.beside.labelled import LabelledPoints
+        from scalemani.sources.beside.landmarked import LandmarkedPoints
 
         refuse_output_in_input(self.run, self.points)
         source = open_lists(self.points) if metric == PRECOMPUTED else open_points(self.points)
         if self.init not in (None, *COMPUTED_STARTS):
             refuse_output_in_input(self.run, self.init, *(self.ids or ()))
             source = with_start(source, self.init, self.ids)
+        if self.landmarks is not None:
+            source = LandmarkedPoints(source, self.landmarks, metric)
         if self.labels is None:
             return source
         if takes_labels(self.method):

@@ -64,7 +64,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         n_landmarks: int | None = None,
         perplexity: float | None = None,
         n_neighbors: int | None = None,
-        landmarks: str = "random",
+        landmarks: Any = "random",
         landmark_neighbors: int | None = None,
         affinity: str = "entropic",
         sigma: float | None = None,

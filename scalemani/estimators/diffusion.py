@@ -57,7 +57,7 @@ class DiffusionMaps(LaplacianEigenmaps):
         n_landmarks: int | None = None,
         perplexity: float | None = None,
         n_neighbors: int | None = None,
-        landmarks: str = "random",
+        landmarks: Any = "random",
         landmark_neighbors: int | None = None,
         affinity: str = "entropic",
         sigma: float | None = None,

@@ -19,12 +19,13 @@ from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.opened import ReportedRun
-from scalemani.routes import COMPUTED_STARTS, GIVEN_START, PRECOMPUTED, SPECTRAL_START
+from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START
 from scalemani.runs.opened import Run
 from scalemani.runs.starts import with_start
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_lists, open_points, take_representation
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.beside.landmarked import LandmarkedPoints
 from scalemani.validation import check_points
 
 # What is read through a source; everything else is an array, or becomes one.
@@ -74,6 +75,9 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
     init = asked.get("init", SPECTRAL_START)
     if not is_computed(init):
         given, asked = with_start(given, init), {**asked, "init": GIVEN_START}
+    if not isinstance(asked.get("landmarks", ""), str):
+        given = LandmarkedPoints(given, asked["landmarks"], asked["metric"])
+        asked = {**asked, "landmarks": GIVEN_LANDMARKS}
     executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
     with store_or_temporary(asked["store"]) as folder:
         finished = run(given, folder, estimator._method, parameters_of(asked), executor)

@@ -51,7 +51,7 @@ class LandmarkKernelPCA(LinearEmbedder):
         *,
         metric: str = "euclidean",
         n_landmarks: int | None = None,
-        landmarks: str = "random",
+        landmarks: Any = "random",
         landmark_neighbors: int | None = None,
         landmark_sample: int = 100_000,
         regularization: float | None = None,

@@ -24,10 +24,11 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Effective number of neighbours, K. None: 30, or a third of the neighbours where these are fewer than 90.
     n_neighbors : int or None
         Neighbours a point in the graph, k. None: three times the perplexity, or all other points if fewer.
-    landmarks : str, default "random"
-        How landmarks are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans", "kmeans++",
-        "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active" or "gp". Those that look at a sample of the points
-        look at `landmark_sample`.
+    landmarks : str, array (L, D), or path, default "random"
+        The landmarks themselves, of any kind that X is given in, on the data or off it; a `pathlib.Path` is a file of
+        them. Or how they are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans",
+        "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active" or "gp". Those that look at a sample
+        of the points look at `landmark_sample`.
     landmark_neighbors, regularization : int or None, float or None
         Landmarks a point is a combination of, K_Z (None: 5, or L where there are fewer), and the share of the mean
         diagonal added to their Gram matrix (None: 1e-3 where K_Z is above the number of features, else 1e-10).
@@ -103,7 +104,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         n_landmarks: int | None = None,
         perplexity: float | None = None,
         n_neighbors: int | None = None,
-        landmarks: str = "random",
+        landmarks: Any = "random",
         landmark_neighbors: int | None = None,
         affinity: str = "entropic",
         sigma: float | None = None,

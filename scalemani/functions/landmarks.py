@@ -9,11 +9,11 @@ import scipy.sparse as sp
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
-from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.params import TUNED, Parameters, set_tuned
 from scalemani.sources import points_in_memory
+from scalemani.sources.beside.landmarked import check_distinct
 from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_flag, check_magnitude, check_seed
 
@@ -148,7 +148,7 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     if table.shape[1] != selected.shape[1]:
         raise DataError(f"points have {table.shape[1]} columns, landmarks {selected.shape[1]}; they must have the same")
     n_used = check_count(n_neighbors, "n_neighbors", 1, len(selected), "the number of landmarks")
-    _check_distinct(selected)
+    check_distinct(selected)
     minima = np.minimum(table.min(axis=0), selected.min(axis=0))
     maxima = np.maximum(table.max(axis=0), selected.max(axis=0))
     if not np.array_equal(minima, maxima):
@@ -169,13 +169,3 @@ def checked_metric(metric: str) -> str:
             "landmarks are chosen among points, and metric='precomputed' stands for neighbours: give points"
         )
     return Parameters().with_values({"points": {"metric": metric}}).points.metric
-
-
-def _check_distinct(landmarks: np.ndarray) -> None:
-    distinct = first_of_equal_rows(landmarks)
-    if len(distinct) < len(landmarks):
-        repeated = int(np.setdiff1d(np.arange(len(landmarks)), distinct)[0])
-        raise DataError(
-            f"landmarks must be distinct, got {len(landmarks) - len(distinct)} repeated rows, the first of them row "
-            f"{repeated}; select them with select_landmarks, or pass numpy.unique(landmarks, axis=0)"
-        )

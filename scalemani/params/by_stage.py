@@ -18,7 +18,7 @@ from scalemani.params.tuned import (
     NeighborsTuning,
     PartitionTuning,
 )
-from scalemani.routes import LANDMARK_SOLVERS, REFINING_SOLVERS
+from scalemani.routes import GIVEN_LANDMARKS, LANDMARK_SOLVERS, REFINING_SOLVERS
 
 if TYPE_CHECKING:
     NonlinearMethod = str
@@ -136,7 +136,8 @@ class LandmarksParams(LandmarksTuning):
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
     `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
     compare so many with every landmark;
-    `dpp` gives up where more have to be read, and 64 a landmark.
+    `dpp` gives up where more have to be read, and 64 a landmark. `given` are those that come with the points, on the
+    data or off it.
     """
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
@@ -151,13 +152,14 @@ class LandmarksParams(LandmarksTuning):
         "dpp-exact",
         "gp-active",
         "gp",
+        "given",
     ] = "random"
     sample_points: Annotated[int, Field(ge=1000)] = 100_000
 
     @property
     def off_data(self) -> bool:
         """Whether landmarks are no data points."""
-        return self.method == "gp" or (self.method in ("kmeans", "kmeans++") and not self.snap)
+        return self.method in ("gp", GIVEN_LANDMARKS) or (self.method in ("kmeans", "kmeans++") and not self.snap)
 
 
 @parameters()

@@ -62,6 +62,8 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
             inputs.append(survey.classes.digest)
         if stage.reads_start and survey.start is not None:
             inputs.append(survey.start.digest)
+        if stage.reads_landmarks and survey.landmarks is not None:
+            inputs.append(survey.landmarks.digest)
         seed = params.seed if stage.seeded else None
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]

@@ -9,7 +9,7 @@ from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
-from scalemani.routes import GIVEN_START, PRECOMPUTED
+from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
 from scalemani.sources import NeighborLists, PointsSource
 from scalemani.sources.beside import PointsBeside
 from scalemani.survey import Survey
@@ -19,7 +19,7 @@ MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 
 def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, and notes on those that were set and have no effect."""
-    n_points = found.dimensions.n_points
+    n_points, asked = found.dimensions.n_points, follow_landmarks(asked, method, found)
     most = most_components(found, {stage.name for stage in asked.route(method)})
     params = asked.resolved(method, n_points, found.distinct_points, most)
     run = params.route(method)
@@ -53,6 +53,26 @@ def follow_lists(asked: Parameters, source: PointsSource) -> tuple[Parameters, P
         )
     lists = source if wanted == given else source.nearest(wanted)
     return asked.with_values({"neighbors": {"n_neighbors": wanted}}), lists
+
+
+def follow_landmarks(asked: Parameters, method: str, found: Survey) -> Parameters:
+    """Return parameters that ask for as many landmarks as were given; refuse them where others are asked for."""
+    named = asked.landmarks.method
+    if found.landmarks is None:
+        if named == GIVEN_LANDMARKS and "landmarks" in {stage.name for stage in asked.route(method)}:
+            raise ConfigError(
+                "landmarks.method=given takes landmarks: give a file with --landmarks (landmarks= an array in Python)"
+            )
+        return asked
+    if named != GIVEN_LANDMARKS or "landmarks" not in {stage.name for stage in asked.route(method)}:
+        what = f"{method} takes none" if named == GIVEN_LANDMARKS else f"landmarks.method={named} chooses others"
+        raise ConfigError(f"{found.landmarks.count} landmarks were given, and {what}: leave out one of the two")
+    if asked.landmarks.n_landmarks not in (None, found.landmarks.count):
+        raise ConfigError(
+            f"{found.landmarks.count} landmarks were given, and landmarks.n_landmarks={asked.landmarks.n_landmarks} "
+            "asks for another number: leave it out"
+        )
+    return asked.with_values({"landmarks": {"n_landmarks": found.landmarks.count}})
 
 
 def most_components(found: Survey, stages: Collection[str]) -> int | None:

@@ -11,7 +11,7 @@ from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.records.classes import StoredClasses
 from scalemani.records.points import StoredWorkPoints
 from scalemani.sources.beside import found_beside
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
 
 
 def memory(sizes: Sizes) -> list[Held]:

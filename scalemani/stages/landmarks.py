@@ -16,7 +16,7 @@ from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, 
 from scalemani.kernels.landmarks.gaussian.ascent import Process
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.kernels.landmarks.repulsive import PROPOSED
-from scalemani.kernels.landmarks.selection import Choice, selected_landmarks
+from scalemani.kernels.landmarks.selection import Choice, Selected, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
@@ -24,6 +24,9 @@ from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
 from scalemani.records.reading import RowsOfArray
+from scalemani.routes import GIVEN_LANDMARKS
+from scalemani.sources.beside import found_beside
+from scalemani.sources.beside.landmarked import LandmarkedPoints
 
 COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
 COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
@@ -37,6 +40,8 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("landmarks", EACH_PROCESS, n_landmarks, features, dtype),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dtype),
     ]
+    if asked.method == GIVEN_LANDMARKS:
+        return held + anchors_memory(sizes)
     if asked.method in ("dpp", "dpp-exact"):
         return held + determinantal_memory(sizes)
     if asked.method in ("gp-active", "gp"):
@@ -133,7 +138,13 @@ def run(work: StageWork) -> dict[str, Any]:
     params, output = work.task.params, work.task.output
     stored = StoredPoints(work.task.inputs["points"]).points
     points = RowsOfArray(stored, work.task.dimensions.n_points, work.task.cache_bytes)
-    landmarks, rows, found = selected_landmarks(points, choice_of(params))
+    given = None if work.points is None else found_beside(work.points.source, LandmarkedPoints)
+    if params.landmarks.method == GIVEN_LANDMARKS:
+        if given is None:
+            raise ValueError("the stage `landmarks` was started without the landmarks that were given")
+        landmarks, rows, found = Selected(given.landmarks, None)
+    else:
+        landmarks, rows, found = selected_landmarks(points, choice_of(params))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry

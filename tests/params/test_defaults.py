@@ -17,7 +17,7 @@ from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import TUNED, Parameters, names_of_parameters
 from scalemani.params.by_stage import AffinitiesParams, LandmarksParams
-from scalemani.routes import ROUTES
+from scalemani.routes import GIVEN_LANDMARKS, ROUTES
 from scalemani.workers.executor import Executor
 
 SPECTRAL = {
@@ -53,6 +53,7 @@ FUNCTIONS = {
         **{name: f"landmarks.{name}" for name in ("method", "sample_points", "snap")},
         "metric": "points.metric",
     },
+    sm.compare_landmarks: {"n_landmarks": "landmarks.n_landmarks"},
     sm.landmark_features: {},
     sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
     sm.landmark_covariances: {},
@@ -85,6 +86,7 @@ NOT_OF_RUNS |= {
     (sm.objective, "method"),
     (sm.repulsion, "order"),
     (sm.repulsion_bound, "order"),
+    *((sm.compare_landmarks, name) for name in ("methods", "seeds", "sigma", "n_sampled", "settings", "progress")),
 }
 
 
@@ -172,7 +174,7 @@ def test_the_names_of_methods_are_those_of_the_kernels():
 
     assert allowed(AffinitiesParams, "solver") == set(SOLVERS)
     assert allowed(AffinitiesParams, "order") == set(ORDERS)
-    assert allowed(LandmarksParams, "method") == set(LANDMARK_METHODS)
+    assert allowed(LandmarksParams, "method") == {*LANDMARK_METHODS, GIVEN_LANDMARKS}
 
 
 @pytest.mark.parametrize("method", ROUTES)

@@ -11,7 +11,7 @@ from scalemani.params import Parameters, names_of_parameters, set_value
 from scalemani.routes import ROUTES, takes_labels
 from scalemani.runs.walk import plan_run
 from scalemani.sources import open_points
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 TABLE = "SCALEMANI_EFFECTS"  # names a file that the table of effects is written to

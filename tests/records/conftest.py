@@ -8,7 +8,7 @@ from scalemani.routes import takes_labels
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 BLOCK_ROWS = 1024

@@ -8,7 +8,7 @@ from scalemani.report.opened import open_run
 from scalemani.routes import takes_labels
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 N_POINTS = 1500

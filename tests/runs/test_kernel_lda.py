@@ -11,7 +11,7 @@ from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 RIDGE = 1e-2

@@ -12,7 +12,7 @@ from scalemani.routes import route
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 VALUES = {

@@ -14,7 +14,7 @@ from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
-from scalemani.sources.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 ANGLE = 1e-6

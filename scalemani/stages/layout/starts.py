@@ -13,7 +13,7 @@ from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.points import StoredWorkPoints
 from scalemani.routes import GIVEN_START, SPECTRAL_START
 from scalemani.sources.beside import found_beside
-from scalemani.sources.started import StartedPoints
+from scalemani.sources.beside.started import StartedPoints
 
 UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
 COPIES_OF_GIVEN = 4  # as given, in work order, filled in, and the means on their way
