@@ -5,6 +5,7 @@ import inspect
 import re
 import warnings
 from collections.abc import Iterable
+from pathlib import PurePath
 
 
 class ScalemaniError(Exception):
@@ -129,14 +130,41 @@ def nearest_name(name: object, allowed: Iterable[str]) -> str:
     return f"{offer}allowed: {', '.join(names)}"
 
 
+URL = r"[A-Za-z][A-Za-z0-9+.-]*:/"  # the beginning, of which a path leaves one slash
+LEAST_PART = 6  # letters of a part of a password that is looked for by itself; shorter ones are in other words too
+
+
 def without_user(text: str) -> str:
-    """Return a text without the user and password of any URL in it."""
-    return re.sub(r"(?<=://)[^/@\s]*@", "", text)
+    """Return a text without the user and password of any URL in it; a password may hold slashes."""
+    return re.sub(rf"({URL}/?)\S*@", r"\1", text)
 
 
-def without_secrets(text: str) -> str:
-    """Return a text without the user, password and query of any URL in it."""
-    return re.sub(r"(://[^\s?]*)\?\S*", r"\1", without_user(text))
+def without_secrets(text: str, words: Iterable[str] = ()) -> str:
+    """Return a text without the user, password and query of any URL in it, nor those of the URLs among some words.
+
+    What is left of a word after it was cut at a slash or a question mark looks like no URL: its parts are looked for.
+    """
+    hidden = {part for word in words for part in secret_parts(word)}
+    for part in sorted(hidden, key=len, reverse=True):
+        text = text.replace(part, "...")
+    return re.sub(rf"({URL}[^\s?]*)\?\S*", r"\1", without_user(text))
+
+
+def secret_parts(word: str) -> set[str]:
+    """Return what may be told of no URL: its user, password and query, and the longer parts of these."""
+    scheme = re.search(URL, word)
+    if scheme is None:
+        return set()
+    before, _, after = word[scheme.end() :].lstrip("/").rpartition("@")
+    values = [pair.partition("=")[2] for pair in after.partition("?")[2].split("&")]
+    whole = {*before.split(":", 1), *values} - {""}
+    return whole | {part for text in whole for part in text.split("/") if len(part) >= LEAST_PART}
+
+
+def refuse_url(location: str | PurePath, what: str) -> None:
+    """Refuse a URL, and what a path leaves of one, where only a place of this machine can be meant."""
+    if re.match(URL, str(location)):
+        raise ConfigError(f"{what} is a folder or file of this machine, got a URL: give a path")
 
 
 def refuse_credentials(location: str) -> None:

@@ -116,6 +116,8 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         check_magnitude(*both, np.float64, "points and landmarks")
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
+    if remark := getattr(source, "remark", ""):
+        executor.progress.warn(remark)
     content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
     few = n_points <= LANDMARKS

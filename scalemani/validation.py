@@ -13,6 +13,7 @@ CAST_DTYPES = {"bool": "uint8", "float16": "float32"}
 
 N_REPORTED_ROWS = 5
 LARGEST_SEED = 2**63 - 1  # the largest integer that TOML has
+LARGEST_EXACT = 2**53  # beyond, not every integer is a float64
 
 
 def check_count(value: Any, name: str, minimum: int = 1, maximum: int | None = None, limit: str = "") -> int:
@@ -128,6 +129,23 @@ def check_finite_block(block: np.ndarray, first_row: int = 0, name: str = "point
     )
 
 
+def check_exact(block: np.ndarray, first_row: int = 0, name: str = "points") -> None:
+    """Refuse integers in rows [first_row, first_row + len(block)) that would lose digits in float64.
+
+    Points that differ in these digits alone would become equal.
+    """
+    if block.dtype.kind not in "iu" or block.dtype.itemsize < 8 or block.size == 0:
+        return
+    if int(block.max()) <= LARGEST_EXACT and int(block.min()) >= -LARGEST_EXACT:
+        return
+    rows = np.flatnonzero(((block > LARGEST_EXACT) | (block < -LARGEST_EXACT)).any(axis=1))
+    raise DataError(
+        f"{name} has integers beyond 2**53, which lose digits in float64, in {len(rows)} of rows [{first_row}, "
+        f"{first_row + len(block)}), the first at row {first_row + rows[0]}: subtract the least value of each column, "
+        "or convert them to float64 yourself"
+    )
+
+
 def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: str = "points") -> int:
     """Refuse columns whose squared distances overflow, vanish or are all zero; return the number of constant columns.
 
@@ -167,7 +185,8 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
 
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse a masked array with a value that is masked: what it holds there means nothing."""
-    n_masked = int(np.count_nonzero(np.ma.getmaskarray(values))) if np.ma.isMaskedArray(values) else 0
+    rows = values if isinstance(values, list | tuple) else (values,)
+    n_masked = sum(int(np.count_nonzero(np.ma.getmaskarray(row))) for row in rows if np.ma.isMaskedArray(row))
     if n_masked:
         raise DataError(
             f"{name} has {n_masked} masked values; fill them with {name}.filled(value) or remove their rows"
@@ -201,16 +220,17 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
     refuse_masked(points, name)
     try:
         table = np.asarray(points)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:
         raise DataError(f"{name} is not a table: its rows differ in length ({error})") from error
     if table.dtype == object and convert_objects:
         check_shape(table.shape, name, min_rows)
         try:
             table = table.astype(np.float64)
-        except ValueError as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise DataError(f"{name} must have a numeric dtype, got objects that are no numbers ({error})") from error
     dtype = check_dtype(table.dtype, name)
     check_shape(table.shape, name, min_rows)
+    check_exact(table, 0, name)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         table = table.astype(dtype, copy=False)
     check_finite_block(table, 0, name)

@@ -59,8 +59,8 @@ def run_command() -> int:
 def report(error: BaseException, text: str, status: int) -> int:
     """Print one line on standard error, after the traceback where it is asked for."""
     if "--debug" in sys.argv:
-        typer.echo(without_secrets("".join(traceback.format_exception(error))), err=True)
-    line = "".join(letter if letter.isprintable() else " " for letter in without_secrets(text))
+        typer.echo(without_secrets("".join(traceback.format_exception(error)), sys.argv), err=True)
+    line = "".join(letter if letter.isprintable() else " " for letter in without_secrets(text, sys.argv))
     tell("error", " ".join(line.split()), before="error: ")
     return status
 

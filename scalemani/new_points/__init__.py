@@ -69,7 +69,7 @@ class NewPoints:
         n_features, n_components = placement.shape
         check_features(points, n_features)
         self._points, self._placement = map_points(placement.metric, points), placement
-        self.account = Account(placement.spacing)
+        self.account = Account(placement.spacing, remark=getattr(points, "remark", ""))
         self.shape = (points.shape[0], n_components)
         self.preferred_rows: int | None = max(ROWS_AT_ONCE, points.preferred_rows or 0)
         self.sequential = points.sequential

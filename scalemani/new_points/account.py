@@ -55,7 +55,7 @@ class Placement(Protocol):
 class Account:
     """Adds up what is known of the new points that were placed.
 
-    `spacing` is that of the placement.
+    `spacing` is that of the placement, `remark` what is to be said of the source of the points.
     """
 
     spacing: float
@@ -66,6 +66,7 @@ class Account:
     fall: float = 0.0
     far: list[np.ndarray] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)
+    remark: str = ""
 
     def add(self, start: int, far: np.ndarray, placed: Placed) -> None:
         """Take note of placed points, the rows from `start` on, of which those in `far` (m,) are beyond reach."""
@@ -105,6 +106,8 @@ class Account:
     def warnings(self) -> list[tuple[str, type[ScalemaniWarning]]]:
         """What whoever uses the coordinates should know."""
         found: list[tuple[str, type[ScalemaniWarning]]] = []
+        if self.remark:
+            found.append((self.remark, ScalemaniWarning))
         far = np.sort(np.concatenate(self.far)) if self.far else np.empty(0, np.int64)
         if len(far):
             found.append((far_away(far, self.n_points), ScalemaniWarning))

@@ -115,6 +115,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             group, dimensions = opened_group(run, store, dimensions, content, executor)
             place_blocks(run, points, source, group, dimensions, executor)
             account = account_of(run, StoredPlacement(group), dimensions)
+            account.remark = getattr(source, "remark", "")
             certificates = account.certificates
             if StoredLayout.STAGE in run.keys:
                 certificates["recall"] = sampled_recall(run, source)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from scalemani.objectives import OBJECTIVES
-from scalemani.params.fields import Count, CountOrZero, Metric, Part, PartOrZero, Positive, Share, parameters
+from scalemani.params.fields import Count, CountOrZero, Metric, Part, PartOrZero, Positive, Share, Weight, parameters
 from scalemani.params.tuned import (
     ClusteringTuning,
     ComponentsTuning,
@@ -259,7 +259,7 @@ class LayoutParams(LayoutTuning):
     """
 
     objective: NonlinearMethod | None = None
-    strength: Positive | None = None
+    strength: Weight | None = None
     direction: Literal[
         "auto",
         "gradient-descent",
@@ -275,7 +275,7 @@ class LayoutParams(LayoutTuning):
     learning_rate: Positive | None = None
     momentum: PartOrZero | None = None
     exaggerated_momentum: PartOrZero | None = None
-    exaggeration: Annotated[float, Field(ge=1)] | None = None
+    exaggeration: Annotated[float, Field(ge=1, le=1e30)] | None = None
     exaggerated_iterations: CountOrZero | None = None
     init: Literal["spectral", "pca", "random", "given"] = "spectral"
     start_deviation: Positive | None = None

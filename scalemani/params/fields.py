@@ -11,6 +11,8 @@ from pydantic.dataclasses import dataclass
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
+# A weight of forces: the squares of a gradient that it multiplies stay far below the largest float64.
+Weight = Annotated[float, Field(gt=0, le=1e30)]
 PositiveOrZero = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Part = Annotated[float, Field(gt=0, lt=1)]

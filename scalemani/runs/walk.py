@@ -5,9 +5,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from scalemani.chunked.work import PointsInput, StageTask, StageWork
-from scalemani.errors import WARNINGS, ConfigError, DataError, ScalemaniWarning, StoreError
+from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
@@ -251,6 +254,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     with PeakMemory() as peak:
         certificates = STAGES[name].run(work)
     PROCESS.free()
+    check_certificates(name, certificates)
     group.mark_complete(
         {
             "stage": name,
@@ -265,6 +269,18 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
             "projected_memory": planned.memory,
         }
     )
+
+
+def check_certificates(stage: str, certificates: dict[str, Any]) -> None:
+    """Refuse a result of which a certificate is not a finite number: its parameters left the range of floats."""
+    bad = [
+        f"{name} {value}" for name, value in certificates.items() if isinstance(value, float) and not np.isfinite(value)
+    ]
+    if bad:
+        raise NumericalError(
+            f"{stage}: what measures its result is not finite ({', '.join(bad)}), so that the stage is not finished: "
+            "give parameters of ordinary size, and points without values of very different size"
+        )
 
 
 def given_warnings(group: StageGroup) -> list[tuple[type[ScalemaniWarning], str]]:

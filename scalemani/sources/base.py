@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, without_user
-from scalemani.validation import check_dtype, check_shape
+from scalemani.validation import check_dtype, check_exact, check_shape, refuse_masked
 
 
 @runtime_checkable
@@ -52,6 +52,7 @@ class Source(ABC):
     preferred_rows: int | None = None
     sequential: bool = False
     remote: bool = False
+    remark: str = ""  # what whoever uses the points should know
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, description: str) -> None:
         self.description = description
@@ -67,12 +68,16 @@ class Source(ABC):
         """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`."""
         if not 0 <= start <= stop <= self.shape[0]:
             raise DataError(f"rows [{start}, {stop}) asked for, {self.description} has rows [0, {self.shape[0]})")
-        rows = np.asarray(self.rows(start, stop))
+        given = self.rows(start, stop)
+        refuse_masked(given, self.description)
+        rows = np.asarray(given)
         if rows.shape != (stop - start, self.shape[1]):
             raise DataError(
                 f"{self.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {self.shape}: "
                 "it was changed or truncated after it was opened"
             )
+        check_dtype(rows.dtype, self.description)  # what is lazy may say one thing and give another
+        check_exact(rows, start, self.description)
         with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
             return np.ascontiguousarray(rows, dtype=self.dtype)
 

@@ -21,6 +21,7 @@ class MetricPoints:
         self.preferred_rows = points.preferred_rows
         self.sequential = points.sequential
         self.remote = points.remote
+        self.remark = getattr(points, "remark", "")
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), mapped.

@@ -14,7 +14,7 @@ from scalemani.sources.base import PointsSource
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
-from scalemani.sources.sparse_rows import SparseRows, sparse_file
+from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
 from scalemani.sources.tables import ParquetPoints
 from scalemani.validation import check_points
@@ -55,8 +55,7 @@ def open_points(points: Any) -> PointsSource:
     if isinstance(points, DaskArray):
         return DaskPoints(points)
     if sparse.issparse(points):
-        rows = points.tocsr()
-        return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, f"{type(points).__name__} in memory")
+        return sparse_matrix(points, f"{type(points).__name__} in memory")
     return ArrayPoints(points)
 
 

@@ -35,8 +35,11 @@ class SparseRows(Source):
         if columns.size and (columns.min() < 0 or columns.max() >= self.shape[1]):
             raise DataError(f"{self.description}: column indices of rows [{start}, {stop}) leave [0, {self.shape[1]})")
         parts = (values, columns, self.indptr[start : stop + 1] - first)
-        # Sums of small integers written twice could overflow their dtype; the points' own dtype is what counts.
-        return sparse.csr_array(parts, shape=(stop - start, self.shape[1]), dtype=self.dtype).toarray()
+        # Sums of small integers written twice could overflow their dtype; the points' own dtype is what counts. True
+        # written twice is True, and wide integers are looked at before they become float64.
+        kept = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
+        dtype = values.dtype if kept else self.dtype
+        return sparse.csr_array(parts, shape=(stop - start, self.shape[1]), dtype=dtype).toarray()
 
 
 def sparse_file(path: Path) -> SparseRows:
@@ -46,12 +49,41 @@ def sparse_file(path: Path) -> SparseRows:
             if "format" not in parts:  # then the row pointers tell whether these are rows
                 data, indices, indptr = (parts[name] for name in SPARSE_PARTS)
                 return SparseRows(data, indices, indptr, tuple(parts["shape"].tolist()), str(path))
-        matrix = sparse.load_npz(path).tocsr()
+        matrix = sparse.load_npz(path)
     except DataError:
         raise
-    except (ValueError, KeyError, OSError, EOFError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, OSError, EOFError) as error:
         raise DataError(f"{path} is no complete scipy sparse matrix: {error}; save it again") from error
-    return SparseRows(matrix.data, matrix.indices, matrix.indptr, matrix.shape, str(path))
+    return sparse_matrix(matrix, str(path))
+
+
+def sparse_matrix(matrix: Any, description: str) -> SparseRows:
+    """Open a matrix of SciPy, of any format."""
+    rows = compressed_rows(matrix, description)
+    return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, description)
+
+
+def compressed_rows(matrix: Any, description: str) -> Any:
+    """Return a matrix of SciPy by compressed rows.
+
+    Its indices are looked at before: the compiled code that turns them into rows writes wherever they point.
+
+    Raises
+    ------
+    DataError
+        Where an index leaves the matrix, or the parts do not fit each other.
+    """
+    try:
+        if matrix.format in ("csr", "csc", "bsr"):
+            parts = (matrix.data, matrix.indices, matrix.indptr)
+            type(matrix)(parts, shape=matrix.shape).check_format(full_check=True)  # which may change what it looks at
+        elif matrix.format == "coo":
+            type(matrix)((matrix.data, matrix.coords), shape=matrix.shape)
+    except (ValueError, IndexError) as error:
+        raise DataError(
+            f"{description} is no sparse matrix that can be read: {error}; save or build it again"
+        ) from error
+    return matrix.tocsr()
 
 
 def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> SparseParts:

@@ -1,12 +1,15 @@
 """Points in zarr arrays, local or behind a URL, and in Dask arrays."""
 
 import json
+import math
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import zarr
 from dask.array import Array as DaskArray
+from zarr.core.sync import sync
 from zarr.storage import FsspecStore
 
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError, refuse_credentials
@@ -18,6 +21,7 @@ LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "a
 COMPRESSION_CODECS = {"blosc", "zstd", "gzip", "zlib", "bz2", "lzma", "lz4", "zfpy"}
 NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
 OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
+CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array, of formats 2 and 3
 SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
 
 
@@ -30,11 +34,37 @@ class ZarrPoints(Source):
         self.array = array
         self.remote = isinstance(array.store, FsspecStore)
         self.preferred_rows = int((array.shards or array.chunks)[0])
+        self.remark = missing_chunks(array, description)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
             return retried(lambda: np.asarray(self.array[start:stop]), may_pass if self.remote else never)
+
+
+def missing_chunks(array: zarr.Array, description: str) -> str:
+    """Return words on chunks that are not there, which zarr reads as the fill value; nothing where all are, or no list.
+
+    Chunks that hold nothing but the fill value may be left out by zarr's rules: what is missing may be as it was meant.
+    """
+
+    async def count() -> int:
+        place = array.store_path
+        start = len(place.path) + 1 if place.path else 0
+        return sum([CHUNK_KEY.fullmatch(key[start:]) is not None async for key in place.store.list_prefix(place.path)])
+
+    try:
+        there = sync(count())
+    except Exception:  # servers that list nothing say so in many ways, and none of them keeps rows from being read
+        return ""
+    stored = zip(array.shape, array.shards or array.chunks, strict=True)
+    wanted = math.prod(-(-length // chunk) for length, chunk in stored)
+    if there >= wanted:
+        return ""
+    return (
+        f"{wanted - there} of {wanted} chunks of {description} are missing and read as {array.fill_value}: look "
+        "whether it was copied whole, if these rows should hold anything else"
+    )
 
 
 def never(error: Exception) -> bool:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scalemani.errors import ConfigError, refuse_credentials
+from scalemani.errors import ConfigError, refuse_credentials, refuse_url
 from scalemani.store.buckets import SCHEME, BucketObjects
 from scalemani.store.objects import LocalObjects, Objects
 
@@ -17,4 +17,5 @@ def open_objects(root: str | Path) -> Objects:
     if "://" in location:
         refuse_credentials(location)
         raise ConfigError(f"a run is a folder or at s3://bucket/name, got {location!r}")
+    refuse_url(location, "a run that is not at s3://bucket/name")
     return LocalObjects(location)

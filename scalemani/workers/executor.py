@@ -6,12 +6,11 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import dask
 from dask.system import cpu_count
 from dask.utils import format_bytes, parse_bytes
 from distributed import Client
@@ -165,8 +164,17 @@ class Executor:
         return result
 
     def _map_threads(self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int) -> list[Any]:
-        tasks = [dask.delayed(self._counted, pure=False, traverse=False)(function, unit) for unit in units]
-        return list(dask.compute(*tasks, scheduler="threads", num_workers=at_once)) if tasks else []
+        # Threads of its own: those that a library keeps for all calls are not there in a process that was forked.
+        with ThreadPoolExecutor(max(at_once, 1)) as pool:
+            tasks = [pool.submit(self._counted, function, unit) for unit in units]
+            try:
+                done, _ = wait(tasks, return_when=FIRST_EXCEPTION)
+                for task in done:
+                    task.result()  # raises what ended the wait
+                return [task.result() for task in tasks]
+            finally:
+                for task in tasks:
+                    task.cancel()
 
 
 def bytes_of(size: str | int) -> int:

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import ConfigError, StoreError
+from scalemani.errors import ConfigError, StoreError, refuse_url
 from scalemani.sources.base import optional_module
 
 CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
@@ -23,6 +23,7 @@ def make_certificates(folder: Path, days: int = 365) -> list[Path]:
     """
     if days < 1:
         raise ConfigError(f"days must be at least 1, got {days}")
+    refuse_url(folder, "the place of certificates")
     optional_module("cryptography", "tls")
     from cryptography.hazmat.primitives import serialization
     from cryptography.hazmat.primitives.asymmetric import ec

@@ -28,7 +28,8 @@ PLANTED = {
     "HTTPS_PROXY": "http://planted:hunter2@127.0.0.1:9",
     "SCALEMANI_PASSWORD": "hunter2",
 }
-WORDS = ("AKIAPLANTED", "planted/secret", "plantedsession", "ghp_planted", "hunter2")
+WORDS = ("AKIAPLANTED", "planted/secret", "plantedsession", "ghp_planted", "hunter2", "PLANTEDKEY", "with/slashes")
+URL = "s3://PLANTEDKEY:planted/secret/with/slashes@bucket/x"  # as secret keys of S3 mostly are
 
 
 def refuse_secrets(content: bytes | str, where: object) -> None:
@@ -122,6 +123,55 @@ def test_no_secret_in_a_url_is_repeated(scalemani, points, tmp_path, monkeypatch
     refuse_secrets(output + errors, arguments)
     for path in tmp_path.rglob("*"):
         refuse_secrets(path.read_bytes() if path.is_file() else str(path), path)
+
+
+@pytest.mark.parametrize("debug", [(), ("--debug",)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("embed", f"{URL}.npy", "RUN"),
+        ("embed", "POINTS", URL),
+        ("embed", URL, URL),
+        ("embed", "POINTS", "RUN", "--labels", f"{URL}.npy"),
+        ("embed", "POINTS", "RUN", "--config", f"{URL}.toml"),
+        ("embed", "POINTS", "RUN", "--config", "https://h/p.toml?X-Amz-Signature=hunter2"),
+        ("embed", "POINTS", "RUN", "--method", URL),
+        ("embed", "POINTS", "RUN", "--metric", URL),
+        ("embed", "POINTS", "RUN", "--memory", URL),
+        ("embed", "POINTS", "RUN", "--workers", URL),
+        ("embed", "POINTS", "RUN", "--tls", URL, "--scheduler", "tls://host:8786"),
+        ("embed", "POINTS", "RUN", "--set", f"affinities.perplexity={URL}"),
+        ("embed", "POINTS", "RUN", URL),
+        ("stage", URL, "POINTS", "RUN"),
+        ("plan", URL, "RUN"),
+        ("transform", URL, "POINTS", "out.npy"),
+        ("transform", "RUN", URL, URL),
+        ("info", URL),
+        ("info", "s3://bucket/run?token=hunter2"),
+        ("measure", URL, "--labels", URL),
+        ("plot", URL, f"{URL}.png"),
+        ("plot", "RUN", f"{URL}.png"),
+        ("export", "RUN", f"{URL}.npy"),
+        ("generate", "infinite-digits", "o.npy", "--source", f"{URL}.npz"),
+        ("generate", "infinite-digits", "o.npy", "--source", "https://h/p.npz?X-Amz-Signature=hunter2"),
+        ("generate", URL, "o.npy"),
+        ("generate", "swiss-roll", f"{URL}.npy", "--n-points", "10"),
+        ("certificates", URL),
+        ("scheduler", "--host", URL),
+        ("worker", URL),
+        (URL,),
+    ],
+    ids=lambda arguments: " ".join(arguments)[:60],
+)
+def test_no_secret_with_slashes_is_repeated_from_any_place_of_a_command(
+    scalemani, points, tmp_path, monkeypatch, arguments, debug
+):
+    monkeypatch.chdir(tmp_path)
+    given = [{"RUN": tmp_path / "run", "POINTS": points}.get(word, word) for word in arguments]
+    status, output, errors = scalemani(*given, *debug)
+    assert status == 2
+    refuse_secrets(output + errors, arguments)
+    assert [path.name for path in tmp_path.iterdir()] == ["points.npy"]
 
 
 def test_what_travels_to_workers_holds_no_secret(bucket, roll):

@@ -1,5 +1,8 @@
 """What a user may ask of the executor, in words that the command line and the estimators share."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -43,3 +46,37 @@ def test_what_is_left_open_is_the_default():
     asked = Executor.asked_for(None, None, None, Silent())
     assert (asked.workers, asked.memory, asked.wait) == (Executor().workers, None, Executor().wait)
     assert Executor.asked_for("threads", 3, "1kB", Silent(), wait=2.0).memory == 1000
+
+
+def test_a_process_that_was_forked_after_a_fit_fits_too():
+    """Threads of the parent are not in the child: nothing that tasks run on may be kept from one fit to the next."""
+    program = """
+import multiprocessing, sys
+import numpy as np
+import scalemani as sm
+points = np.random.default_rng(0).random((300, 3))
+def fit():
+    return sm.LaplacianEigenmaps(perplexity=5, n_landmarks=50, random_state=0, workers=2).fit(points).embedding_
+def child(answers):
+    answers.put(fit())
+expected = fit()
+context = multiprocessing.get_context("fork")
+answers = context.Queue()
+process = context.Process(target=child, args=(answers,), daemon=True)
+process.start()
+sys.exit(0 if np.array_equal(answers.get(timeout=60), expected) else 1)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_units_that_had_not_begun_are_left_when_one_fails():
+    begun = []
+
+    def fail(unit):
+        begun.append(unit)
+        raise ValueError(f"unit {unit}")
+
+    with pytest.raises(ValueError, match="unit 0"):
+        Executor(workers=1).map_locally(fail, range(100))
+    assert len(begun) < 5

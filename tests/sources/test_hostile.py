@@ -1,0 +1,149 @@
+"""Points that would crash compiled code, or lose something without a word: told of, or refused with a reason."""
+
+import subprocess
+import sys
+
+import dask.array as da
+import numpy as np
+import pytest
+import zarr
+from scipy import sparse
+
+import scalemani as sm
+from scalemani.errors import DataError
+from scalemani.params import Parameters
+from scalemani.runs.walk import plan_run
+from scalemani.sources import map_points, open_points
+from scalemani.sources.labelled import LabelledPoints
+from scalemani.workers.executor import Executor
+
+ROWS = np.random.default_rng(0).random((400, 3))
+FAR = 10**9
+
+
+def damaged(matrix):
+    """Return a matrix one of whose indices leads out of it."""
+    if matrix.format == "coo":
+        matrix.row[5] = FAR
+    else:
+        matrix.indices[5] = FAR
+    return matrix
+
+
+def saved(folder, matrix):
+    """Save a matrix as `save_npz` would, without its checks."""
+    parts = {"format": np.array(matrix.format.encode()), "shape": np.array(matrix.shape), "data": matrix.data}
+    names = ("row", "col") if matrix.format == "coo" else ("indices", "indptr")
+    np.savez(folder / "m.npz", **parts, **{name: getattr(matrix, name) for name in names})
+    return folder / "m.npz"
+
+
+IN_MEMORY = """
+import sys
+import numpy as np
+from scipy import sparse
+from scalemani.errors import DataError
+from scalemani.sources import open_points
+for format in ("csr", "csc", "bsr", "coo"):
+    matrix = sparse.random_array((400, 3), density=0.9, format=format)
+    (matrix.row if format == "coo" else matrix.indices)[5] = 10**9
+    try:
+        open_points(matrix).read(0, 400)
+    except DataError as error:
+        assert "sparse" in str(error) or "leave [0, 3)" in str(error), error
+        continue
+    sys.exit(f"{format} was taken")
+"""
+
+
+def test_indices_that_leave_a_matrix_in_memory_are_refused_before_compiled_code_follows_them():
+    done = subprocess.run([sys.executable, "-c", IN_MEMORY], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("kind", [sparse.csc_array, sparse.coo_array, sparse.bsr_array, sparse.csr_array])
+def test_indices_that_leave_a_matrix_in_a_file_are_refused_with_status_2(tmp_path, kind):
+    path = saved(tmp_path, damaged(kind(ROWS)))
+    command = [sys.executable, "-m", "scalemani", "plan", str(path), str(tmp_path / "run")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert done.stderr.startswith("error: ")
+    assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("part", ["format", "shape", "data", "indptr"])
+def test_parts_of_a_sparse_file_of_another_kind_are_refused(tmp_path, part):
+    matrix = sparse.csc_array(ROWS)
+    parts = {"format": np.array(b"csc"), "shape": np.array(matrix.shape)}
+    parts |= {name: getattr(matrix, name) for name in ("data", "indices", "indptr")}
+    np.savez(tmp_path / "m.npz", **{**parts, part: np.array(7)})
+    with pytest.raises(DataError):
+        open_points(tmp_path / "m.npz")
+
+
+def test_true_written_twice_is_true():
+    matrix = sparse.csr_array((np.ones(3, bool), np.array([0, 0, 1]), np.array([0, 2, 3])), shape=(2, 2))
+    np.testing.assert_array_equal(open_points(matrix).read(0, 2), matrix.toarray())
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+@pytest.mark.parametrize("given", [np.asarray, lambda rows: da.from_array(rows, chunks=(100, 3)), sparse.csr_array])
+def test_integers_that_lose_digits_are_refused_with_their_row(dtype, given):
+    rows = np.arange(1200).reshape(400, 3).astype(dtype)
+    np.testing.assert_array_equal(open_points(given(rows)).read(0, 400), rows)
+    rows[317, 1] = 2**60 + 1
+    with pytest.raises(DataError, match="first at row 317: subtract the least value"):
+        open_points(given(rows)).read(0, 400)
+
+
+def test_integers_of_a_file_that_lose_digits_are_refused_with_their_row(tmp_path):
+    rows = -np.arange(1200).reshape(400, 3)
+    rows[250] -= 2**61
+    np.save(tmp_path / "points.npy", rows)
+    with pytest.raises(DataError, match=r"1 of rows \[200, 400\), the first at row 250"):
+        open_points(tmp_path / "points.npy").read(200, 400)
+
+
+def test_masks_of_dask_arrays_and_of_lists_are_seen():
+    masked = np.ma.masked_less(ROWS, 0.1)
+    n_masked = int(masked.mask.sum())
+    with pytest.raises(DataError, match=f"{n_masked} masked values"):
+        open_points(list(masked))
+    with pytest.raises(DataError, match=f"{n_masked} masked values"):
+        open_points(da.from_array(masked, chunks=(400, 3))).read(0, 400)
+    with pytest.raises(DataError, match="masked values"):
+        sm.LaplacianEigenmaps(perplexity=5).fit(da.from_array(masked, chunks=(100, 3)))
+
+
+def test_a_dask_array_that_gives_other_numbers_than_it_says_is_refused():
+    def wrong(block):
+        return block * (1 + 1j)
+
+    array = da.from_array(ROWS, chunks=(100, 3)).map_blocks(wrong, dtype=np.float64, meta=np.empty((0, 0)))
+    with pytest.raises(DataError, match="Complex data not supported"):
+        open_points(array).read(0, 100)
+
+
+@pytest.mark.parametrize("options", [{"zarr_format": 3}, {"zarr_format": 2}, {"shards": (200, 3)}])
+def test_missing_chunks_are_counted_and_told_of_with_every_face(tmp_path, options, listening):
+    array = zarr.create_array(tmp_path / "points.zarr", shape=(400, 3), dtype="f8", chunks=(100, 3), **options)
+    array[:] = ROWS
+    assert open_points(tmp_path / "points.zarr").remark == ""
+    chunks = [path for path in (tmp_path / "points.zarr").rglob("*") if path.name[0].isdigit() or path.name == "0"]
+    next(path for path in chunks if path.is_file()).unlink()
+    source = open_points(tmp_path / "points.zarr")
+    whole = 2 if "shards" in options else 4
+    assert f"1 of {whole} chunks of {tmp_path / 'points.zarr'} are missing and read as 0.0" in source.remark
+    given = LabelledPoints(map_points("cosine", source), np.arange(400) % 2)
+    assert given.remark == source.remark
+    executor = Executor(workers=1, progress=listening)
+    plan_run(source, tmp_path / "run", "laplacian-eigenmaps", Parameters(), executor)
+    assert source.remark in listening.warned
+
+
+def test_chunks_that_are_missing_in_new_points_are_told_of(tmp_path):
+    model = sm.LaplacianEigenmaps(n_landmarks=50, perplexity=5, random_state=0).fit(ROWS)
+    array = zarr.create_array(tmp_path / "new.zarr", shape=(20, 3), dtype="f8", chunks=(10, 3))
+    array[:10] = ROWS[:10]
+    with pytest.warns(sm.errors.ScalemaniWarning, match="1 of 2 chunks"):
+        model.transform(tmp_path / "new.zarr")
