@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from scalemani.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.report.opened import open_run
+    from scalemani.runs.aligning import Alignment, align
     from scalemani.runs.opened import Run
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
@@ -48,6 +49,7 @@ PUBLIC_NAMES = {
     "functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
     "report.opened": ("open_run",),
+    "runs.aligning": ("Alignment", "align"),
     "runs.opened": ("Run",),
 }
 MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}

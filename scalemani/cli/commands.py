@@ -11,12 +11,14 @@ from scalemani.cli import inspecting, landmarks, machines
 from scalemani.cli.options import (
     Debug,
     Options,
+    OtherRun,
     Output,
     Placing,
     PlotLabels,
     ReportLabels,
     ReportOutput,
     RunFolder,
+    SharedIds,
     What,
     refuse_output_in_input,
     taking_options,
@@ -164,6 +166,24 @@ def measure(
 
     found = measure_run(open_run(run), labels, n_neighbors=neighbors, n_sampled=sampled, random_state=seed)
     show_measures(found, as_json)
+
+
+@app.command()
+def align(
+    run: RunFolder,
+    other: OtherRun,
+    ids: SharedIds = None,
+    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
+    debug: Debug = False,
+) -> None:
+    """Print the Procrustes transform of the embedding of RUN onto that of OTHER, by the points that both have.
+
+    Positions x of RUN go to scale x rotation + translation: a rotation or reflection, one scale, a translation.
+    """
+    from scalemani.cli.summaries import show_alignment
+    from scalemani.runs.aligning import align as align_runs
+
+    show_alignment(align_runs(run, other, ids), as_json)
 
 
 @app.command()

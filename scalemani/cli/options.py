@@ -20,6 +20,7 @@ Points = Annotated[
     str, typer.Argument(help=".npy, .npz::member, zarr, Parquet, AnnData or sparse .npz", metavar="POINTS")
 ]
 RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
+OtherRun = Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")]
 Output = Annotated[str, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
 Method = Annotated[
     str,
@@ -91,6 +92,14 @@ Ids = Annotated[
     typer.Option(
         metavar="FILE FILE",
         help="one identifier a row of the points, and one a row of what --init names: .npy, .npz::member or text",
+    ),
+]
+SharedIds = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        "--ids",
+        metavar="FILE FILE",
+        help="one identifier a row of each run: .npy, .npz::member or text; default: rows at the same position",
     ),
 ]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]

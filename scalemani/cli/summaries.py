@@ -11,6 +11,7 @@ from dask.utils import format_bytes
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
+from scalemani.runs.aligning import Alignment
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.plan import Plan
 from scalemani.runs.results import StoredResult
@@ -82,6 +83,20 @@ def show_results(results: Sequence[StoredResult], removed: bool) -> None:
         typer.echo(f"{result.stage:<22}{result.key:<18}{format_bytes(result.n_bytes):>11}  {state:<11}{values}")
     freed = sum(result.n_bytes for result in results if not result.used)
     typer.echo(f"{format_bytes(freed)} {'removed' if removed else 'unused: --prune removes them'}")
+
+
+def show_alignment(found: Alignment, as_json: bool) -> None:
+    """Print the transform of one embedding onto another and what it leaves, for people or as JSON."""
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=1))
+        return
+    typer.echo(f"shared rows {found.shared_rows}")
+    typer.echo(f"scale       {found.scale:.6g}")
+    for row, values in enumerate(found.rotation):
+        name = "" if row else "reflection" if found.reflected else "rotation"
+        typer.echo(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
+    typer.echo("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
+    typer.echo(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
 
 
 def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:

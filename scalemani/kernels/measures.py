@@ -69,6 +69,15 @@ def procrustes_error(embedding: np.ndarray, reference: np.ndarray) -> float:
     return float(np.sqrt(max(0.0, 1.0 - explained / total)))
 
 
+def similarity_of(cross: np.ndarray, size: float) -> tuple[float, np.ndarray]:
+    """Return the scale and the orthogonal (d, d) Q for which scale X Q comes nearest to R.
+
+    `cross` (d, d) is X^T R and `size` the sum of squares of X, both centred. Source: Cox and Cox 1994, chapter 5.
+    """
+    left, values, right = np.linalg.svd(cross)
+    return float(values.sum() / size) if size > 0 else 0.0, left @ right
+
+
 def subspace_angle(vectors: np.ndarray, reference: np.ndarray, weights: np.ndarray | None = None) -> float:
     """Return the largest principal angle, in radians, between the spans of two sets of columns, (N, d) each.
 

@@ -16,9 +16,22 @@ from scalemani.kernels.measures import (
     neighbor_shares,
     procrustes_error,
     quantile_of,
+    similarity_of,
     subspace_angle,
     trust,
 )
+
+
+def test_no_rotation_or_reflection_and_no_scale_come_nearer_than_the_similarity():
+    rng = np.random.default_rng(0)
+    x, r = rng.normal(size=(50, 3)), rng.normal(size=(50, 3))
+    scale, rotation = similarity_of(x.T @ r, float(np.sum(x * x)))
+    np.testing.assert_allclose(rotation @ rotation.T, np.eye(3), atol=1e-12)
+    least = np.linalg.norm(scale * x @ rotation - r)
+    for _ in range(100):
+        near = np.linalg.qr(rotation + 0.1 * rng.normal(size=(3, 3)))
+        turned = near[0] * np.sign(np.diag(near[1]))
+        assert np.linalg.norm(scale * rng.uniform(0.9, 1.1) * x @ turned - r) >= least
 
 
 def test_procrustes_error_equals_scipy_and_ignores_similarities():

@@ -1,0 +1,146 @@
+"""How two embeddings of the same points lie to each other: the similarity that brings one nearest to the other."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalemani.errors import DataError
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.measures import similarity_of
+from scalemani.runs.opened import Run, open_run
+from scalemani.runs.shared_rows import SharedRows, shared_rows
+from scalemani.validation import check_points
+
+ROWS_AT_ONCE = 2**16
+ABSENT = -1  # the row of a point that a run has left out
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """The similarity x -> scale x rotation + translation, and what it leaves.
+
+    scale : of all directions alike
+    rotation : (d, d), orthogonal, applied from the right; `reflected` where its determinant is negative
+    translation : (d,)
+    shared_rows : M, the points that both embeddings have
+    residual : the root mean square distance of these points after the transform
+    relative_residual : the same over the root mean square distance of the reference from its middle; in [0, 1]
+    """
+
+    scale: float
+    rotation: np.ndarray
+    translation: np.ndarray
+    reflected: bool
+    shared_rows: int
+    residual: float
+    relative_residual: float
+
+    def apply(self, positions: Any) -> np.ndarray:
+        """Return positions (n, d) where the transform takes them."""
+        return np.asarray(self.scale * (np.asarray(positions, np.float64) @ self.rotation) + self.translation)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all of it as plain values."""
+        return {**asdict(self), "rotation": self.rotation.tolist(), "translation": self.translation.tolist()}
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """An embedding, and which of its rows are those of what was given to it; None: the same."""
+
+    n_rows: int
+    n_components: int
+    rows_of: np.ndarray | None
+    gather: Callable[[np.ndarray], np.ndarray]
+
+    def has(self, rows: np.ndarray) -> np.ndarray:
+        """Return which of the rows (M,) have a position."""
+        return np.ones(len(rows), bool) if self.rows_of is None else self.rows_of[rows] != ABSENT
+
+    def read(self, rows: np.ndarray) -> np.ndarray:
+        """Return the positions (M, d) float64 of rows (M,)."""
+        return np.asarray(self.gather(rows if self.rows_of is None else self.rows_of[rows]), np.float64)
+
+
+def align(embedding: Any, reference: Any, ids: tuple[Any, Any] | None = None) -> Alignment:
+    """Return the Procrustes transform of an embedding onto another: rotation or reflection, scale and translation.
+
+    The points that both have are read by blocks, three times.
+
+    Parameters
+    ----------
+    embedding, reference : two runs with an embedding or their folders or URLs, or arrays (N, d) and (M, d)
+    ids : one identifier a row of each, integers or text, as arrays or files of them (.npy, .npz::member, text). None:
+        rows at the same position are the same points, as far as both go
+
+    Returns
+    -------
+    Alignment
+        `scale`, `rotation`, `translation`, the residual it leaves, and `apply` for further positions.
+
+    Raises
+    ------
+    DataError
+        For embeddings of different widths, identifiers that repeat or do not fit, and fewer than two shared points.
+    StoreError
+        For runs that are not finished or have no embedding.
+
+    References
+    ----------
+    Cox and Cox, Multidimensional Scaling, 1994, chapter 5.
+
+    Examples
+    --------
+    >>> found = align([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[5.0, 5.0], [5.0, 7.0], [3.0, 5.0]])
+    >>> round(found.scale, 6), found.reflected, found.residual < 1e-9
+    (2.0, False, True)
+    """
+    one, other = open_coordinates(embedding, "embedding"), open_coordinates(reference, "reference")
+    if one.n_components != other.n_components:
+        raise DataError(f"the embeddings have {one.n_components} and {other.n_components} columns: align equal ones")
+    own, others = shared_rows(one.n_rows, other.n_rows, ids)
+    there = one.has(own) & other.has(others)
+    shared = SharedRows(own[there], others[there])
+    if len(shared.own) < 2:
+        raise DataError(f"{len(shared.own)} rows have a position in both embeddings, at least 2 are needed")
+    return alignment_of(one, other, shared)
+
+
+def alignment_of(one: Coordinates, other: Coordinates, shared: SharedRows) -> Alignment:
+    """Return the transform of `one` onto `other` by the rows that they share."""
+    count, d = len(shared.own), one.n_components
+
+    def pairs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for part in slices(count, ROWS_AT_ONCE):
+            yield one.read(shared.own[part]), other.read(shared.others[part])
+
+    means = np.zeros((2, d))
+    for x, r in pairs():
+        means += x.sum(axis=0) / count, r.sum(axis=0) / count
+    cross, size, spread = np.zeros((d, d)), 0.0, 0.0
+    for x, r in pairs():
+        x, r = x - means[0], r - means[1]
+        cross += x.T @ r
+        size, spread = size + float(np.sum(x * x)), spread + float(np.sum(r * r))
+    scale, rotation = similarity_of(cross, size)
+    left = sum(float(np.sum((scale * ((x - means[0]) @ rotation) - (r - means[1])) ** 2)) for x, r in pairs())
+    translation = means[1] - scale * (means[0] @ rotation)
+    relative = float(np.sqrt(left / spread)) if spread > 0 else 0.0
+    reflected = bool(np.linalg.det(rotation) < 0)
+    return Alignment(scale, rotation, translation, reflected, count, float(np.sqrt(left / count)), relative)
+
+
+def open_coordinates(given: Any, name: str) -> Coordinates:
+    """Return the embedding of a run, or of a folder or URL of one, or in an array."""
+    if not isinstance(given, Run | str | Path):
+        positions = check_points(given, name)
+        return Coordinates(len(positions), positions.shape[1], None, lambda rows: positions[rows])
+    run = given if isinstance(given, Run) else open_run(given)
+    rows_of, kept = None, run.input_rows
+    if kept is not None:
+        rows_of = np.full(run.n_input_points, ABSENT)
+        rows_of[kept] = np.arange(len(kept))
+    return Coordinates(run.n_input_points, int(run.embedding.shape[1]), rows_of, run.stored_embedding.gather)
