@@ -11,6 +11,7 @@ COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
 GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
 PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
 GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
+WINDOW = "window"  # the method that takes the pixels around a pixel for its neighbours
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
 
@@ -162,10 +163,16 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
 WITHOUT_POINTS = ("laplacian-eigenmaps", "diffusion-maps", *OBJECTIVES)  # methods that go on from neighbours alone
 
 
-def route(method: str, solver: str, metric: str = "euclidean", start: str = SPECTRAL_START) -> tuple[Stage, ...]:
+WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images and videos
+
+
+def route(
+    method: str, solver: str, metric: str = "euclidean", start: str = SPECTRAL_START, neighbors: str = ""
+) -> tuple[Stage, ...]:
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
 
     Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
+    Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
     A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
     they tell which new points lie far out.
     """
@@ -176,6 +183,8 @@ def route(method: str, solver: str, metric: str = "euclidean", start: str = SPEC
         needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
     if metric == PRECOMPUTED:
         needed = stages_without_points(method, solver, needed)
+    elif neighbors == WINDOW:
+        needed = stages_of_pixels(method, needed)
     names = {stage.name for stage in needed}
     return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)
 
@@ -189,6 +198,33 @@ def stages_without_points(method: str, solver: str, stages: Sequence[Stage]) -> 
         )
     given = replace(NEIGHBORS, inputs=("points", "work_points"))
     return [given if stage is NEIGHBORS else stage for stage in stages if stage not in (PARTITION, LANDMARKS)]
+
+
+def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages of a route for pixels, which stay in their order; raise ConfigError for other methods.
+
+    What reads W reads the pixels too, of which its rows are made.
+    """
+    if method not in WINDOWED:
+        raise ConfigError(
+            f"neighbors.method={WINDOW} is for {' and '.join(WINDOWED)}, got {method}: take one of these, or another "
+            "neighbors.method"
+        )
+    in_order = {
+        WORK_POINTS: replace(WORK_POINTS, inputs=("points",)),
+        SYMMETRIC_AFFINITIES: replace(
+            SYMMETRIC_AFFINITIES, inputs=("work_points",), seeded=True, also_reads=("neighbors", "affinities")
+        ),
+    }
+    kept = [
+        in_order.get(stage, stage) for stage in stages if stage not in (PARTITION, NEIGHBORS, AFFINITIES, COMPONENTS)
+    ]
+    return [
+        replace(stage, inputs=tuple(dict.fromkeys(("work_points", *stage.inputs))))
+        if SYMMETRIC_AFFINITIES.name in stage.inputs
+        else stage
+        for stage in kept
+    ]
 
 
 def takes_labels(method: str) -> bool:

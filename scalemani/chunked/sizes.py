@@ -52,6 +52,8 @@ class Sizes:
         """The share of edges that go one way."""
         if self.counted_nonzeros is not None:
             return max(0.0, self.counted_nonzeros / self.n_edges - 1)
+        if self.params.neighbors.by_window:
+            return 0.0
         n_features = self.dimensions.n_features
         return min(MOST_ONE_WAY, n_features / (n_features + HALF_ONE_WAY_FEATURES))
 
@@ -88,6 +90,16 @@ class Sizes:
     def sketch_width(self) -> int:
         """The columns of a sketch."""
         return min(self.params.partition.sketch_dimensions, self.dimensions.n_features)
+
+
+def pixels_held(sizes: Sizes) -> list[Held]:
+    """Return what rows of W are made of as they are read, where it is not stored: the pixels of an image."""
+    if not sizes.params.neighbors.by_window:
+        return []
+    dimensions = sizes.dimensions
+    return [
+        Held("pixels that W is made of", EACH_PROCESS, dimensions.n_points, dimensions.n_features, dimensions.dtype)
+    ]
 
 
 def sketched_tile(sizes: Sizes, span: Span, step: str = "") -> list[Held]:

@@ -70,7 +70,8 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     if name not in [known.name for known in params.route(options.method)]:
         solver, metric = params.embedding.solver, params.points.metric
         by_solver = name not in [known.name for known in route(options.method, solver, metric)]
-        reason = f"embedding.solver {solver!r}" if by_solver else f"layout.init {params.layout.init!r}"
+        other = "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
+        reason = f"embedding.solver {solver!r}" if by_solver else other
         typer.echo(f"{name}: nothing to do, {reason} does not need it")
         return
     compute(options, name)
@@ -85,7 +86,7 @@ def compute(options: Options, only: str | None = None) -> None:
     from scalemani.runs.walk import run
     from scalemani.sources import open_labels
 
-    source = options.source(params.points.metric)
+    source = options.source(params)
     with progress_for(sys.stderr, options.log, options.quiet) as progress:
         executor = options.executor(progress)
         if executor.memory is not None:
@@ -114,7 +115,7 @@ def plan(
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
-    source, executor = options.source(params.points.metric), options.executor(Silent())
+    source, executor = options.source(params), options.executor(Silent())
     there = RunStore(options.run).is_marked
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
     planned = plan_run(source, options.run, options.method, params, executor, options.block_rows)

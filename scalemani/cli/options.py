@@ -17,7 +17,11 @@ from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUT
 LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
 
 Points = Annotated[
-    str, typer.Argument(help=".npy, .npz::member, zarr, Parquet, AnnData or sparse .npz", metavar="POINTS")
+    str,
+    typer.Argument(
+        help=".npy, .npz::member, zarr, Parquet, AnnData, sparse .npz; with neighbors.method=window an image or video",
+        metavar="POINTS",
+    ),
 ]
 RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
 OtherRun = Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")]
@@ -167,21 +171,22 @@ class Options:
 
         return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, wait=self.wait)
 
-    def source(self, metric: str) -> Any:
+    def source(self, params: Any) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
         from scalemani.routes import PRECOMPUTED
         from scalemani.runs.starts import with_start
-        from scalemani.sources import open_labels, open_lists, open_points
+        from scalemani.sources import open_labels, open_lists, open_pixels, open_points
         from scalemani.sources.beside.labelled import LabelledPoints
         from scalemani.sources.beside.landmarked import LandmarkedPoints
 
         refuse_output_in_input(self.run, self.points)
-        source = open_lists(self.points) if metric == PRECOMPUTED else open_points(self.points)
+        given = open_pixels if params.neighbors.takes_image else open_points
+        source = (open_lists if params.points.metric == PRECOMPUTED else given)(self.points)
         if self.init not in (None, *COMPUTED_STARTS):
             refuse_output_in_input(self.run, self.init, *(self.ids or ()))
             source = with_start(source, self.init, self.ids)
         if self.landmarks is not None:
-            source = LandmarkedPoints(source, self.landmarks, metric)
+            source = LandmarkedPoints(source, self.landmarks, params.points.metric)
         if self.labels is None:
             return source
         if takes_labels(self.method):

@@ -19,11 +19,11 @@ from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.opened import ReportedRun
-from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START
+from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START, WINDOW
 from scalemani.runs.opened import Run
 from scalemani.runs.starts import with_start
 from scalemani.runs.walk import run
-from scalemani.sources import PointsSource, open_lists, open_points, take_representation
+from scalemani.sources import PointsSource, open_lists, open_pixels, open_points, take_representation
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.landmarked import LandmarkedPoints
 from scalemani.validation import check_points
@@ -68,10 +68,12 @@ class Embedder(BaseEstimator):
 @contextlib.contextmanager
 def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
-    lists = estimator.get_params(deep=False).get("metric") == PRECOMPUTED
+    asked = estimator.get_params(deep=False)
+    lists = asked.get("metric") == PRECOMPUTED
+    if asked.get("neighbors_method") == WINDOW and asked.get("image_rows") is None:
+        points = open_pixels(points)
     source = open_lists(points) if lists else open_training_points(points)
     given = source if labels is None else LabelledPoints(source, labels)
-    asked = estimator.get_params(deep=False)
     init = asked.get("init", SPECTRAL_START)
     if not is_computed(init):
         given, asked = with_start(given, init), {**asked, "init": GIVEN_START}

@@ -42,8 +42,15 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         or as square roots of their frequencies (hellinger), new points too; landmarks and `sigma` are in that geometry.
         "precomputed": X are neighbour lists, a SciPy matrix of distances (N, N) with as many entries in each row, a
         `KnnGraph`, a pair (indices, distances), or a path; new points cannot be placed then.
-    neighbors_method : {"auto", "exact", "pynndescent", "partition"}
-        How the graph is built.
+    neighbors_method : {"auto", "exact", "pynndescent", "partition", "window"}
+        How the graph is built. "window": X is an image (rows, columns) or (rows, columns, colours), or a video of such
+        frames; the neighbours of a pixel are those in a window around it, and affinity="gaussian" goes with it. A
+        point is a pixel: its row, column, in a video its frame, and its grey or colours.
+    neighbors_window, neighbors_frames : int, int
+        Of "window": the side of the square in pixels, odd, and the frames before and after, of which it holds the same
+        pixel.
+    image_rows, image_columns : int or None, int or None
+        Of "window", where X is a table of pixels (N, D), row by row and frame by frame, with features of its own.
     recall, max_rounds, sampled_queries : float, int, int
         The recall at which the graph is good enough, measured on so many points, and the most rounds to get there.
     n_probes, sketch_dimensions, cell_points, cell_sample : int or None, int, int, int
@@ -110,6 +117,10 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         sigma: float | None = None,
         metric: str = "euclidean",
         neighbors_method: str = "auto",
+        neighbors_window: int = 11,
+        neighbors_frames: int = 1,
+        image_rows: int | None = None,
+        image_columns: int | None = None,
         recall: float = 0.95,
         solver: str = "refine",
         residual: float | None = None,

@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from scalemani.objectives import OBJECTIVES
-from scalemani.params.fields import Count, CountOrZero, Metric, Part, PartOrZero, Positive, Share, Weight, parameters
+from scalemani.params.fields import (
+    Count,
+    CountOrZero,
+    Metric,
+    Part,
+    PartOrZero,
+    Positive,
+    Share,
+    Weight,
+    WindowWidth,
+    parameters,
+)
 from scalemani.params.tuned import (
     ClusteringTuning,
     ComponentsTuning,
@@ -18,7 +29,7 @@ from scalemani.params.tuned import (
     NeighborsTuning,
     PartitionTuning,
 )
-from scalemani.routes import GIVEN_LANDMARKS, LANDMARK_SOLVERS, REFINING_SOLVERS
+from scalemani.routes import GIVEN_LANDMARKS, LANDMARK_SOLVERS, REFINING_SOLVERS, WINDOW
 
 if TYPE_CHECKING:
     NonlinearMethod = str
@@ -59,17 +70,44 @@ class NeighborsParams(NeighborsTuning):
     chooses exact search for small data and the partition beyond. The partition visits `n_probes` cells a point (None:
     chosen by the numbers of points and of neighbours) and is refined until `recall` is reached, or `max_rounds` rounds
     are spent. It is measured on `sampled_queries` exact queries, and reached two standard errors above what is asked.
+
+    `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
+    `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
+    are set by the image; give them for a table of pixels, row by row, with features of its own.
     """
 
     n_neighbors: Count | None = None
-    method: Literal["auto", "exact", "pynndescent", "partition"] = "auto"
+    method: Literal["auto", "exact", "pynndescent", "partition", "window"] = "auto"
     recall: Share = 0.95
     n_probes: Count | None = None
     max_rounds: CountOrZero = 6
     sampled_queries: Annotated[int, Field(ge=10)] = 1000
+    window: WindowWidth = 11
+    frames: CountOrZero = 1
+    image_rows: Count | None = None
+    image_columns: Count | None = None
+
+    @property
+    def by_window(self) -> bool:
+        """Whether neighbours are the pixels of a window."""
+        return self.method == WINDOW
+
+    @property
+    def takes_image(self) -> bool:
+        """Whether points are an image or a video, and no table of its pixels."""
+        return self.by_window and self.image_rows is None
+
+    def image(self, n_pixels: int) -> tuple[int, int, int]:
+        """Return frames, rows and columns of so many pixels."""
+        rows, columns = self.image_rows or 1, self.image_columns or n_pixels
+        return n_pixels // (rows * columns), rows, columns
+
+    def neighbors_in_window(self, n_pixels: int) -> int:
+        """Return the most neighbours that a pixel has within its window."""
+        return self.window**2 - 1 + 2 * self.frames * (self.image(n_pixels)[0] > 1)
 
     def method_for(self, n_points: int) -> str:
-        """Return the method that builds the graph of so many points: exact, pynndescent or partition."""
+        """Return the method that builds the graph of so many points: exact, pynndescent, partition or window."""
         if self.method != "auto":
             return self.method
         return "exact" if n_points <= self.exact_below else "partition"

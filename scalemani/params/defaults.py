@@ -60,6 +60,8 @@ def decided_values(
 
 def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) -> tuple[int, float]:
     """Return the neighbours a point and the perplexity: each follows the other, and the points where these are few."""
+    if asked.neighbors.by_window and n_points is not None:
+        return asked.neighbors.neighbors_in_window(n_points), PERPLEXITY
     n_neighbors, perplexity = asked.neighbors.n_neighbors, asked.affinities.perplexity
     most = None if n_points is None else n_points - 1
     if perplexity is None:
@@ -74,8 +76,8 @@ def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) ->
 
 
 def decided_kind(asked: "Parameters", method: str) -> str:
-    """Return the kind of the affinities: entropic, or Gaussian where they are a kernel."""
-    return asked.affinities.kind or ("gaussian" if takes_kernel(method) else "entropic")
+    """Return the kind of the affinities: entropic, or Gaussian where they are a kernel or those of pixels."""
+    return asked.affinities.kind or ("gaussian" if takes_kernel(method) or asked.neighbors.by_window else "entropic")
 
 
 def decided_residual(asked: EmbeddingParams, method: str) -> float:

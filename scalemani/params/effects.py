@@ -11,6 +11,7 @@ from typing import Any
 
 from scalemani.errors import ConfigError
 from scalemani.params.parameters import Parameters, names_of_parameters
+from scalemani.routes import WINDOW
 
 POINTS = "the number of points"
 
@@ -115,7 +116,25 @@ CONDITIONS = (
         ("affinities.perplexity",),
         "affinities.kind",
         "entropic",
-        lambda here: here.params.affinities.kind == "entropic" or here.asked.neighbors.n_neighbors is None,
+        lambda here: (
+            here.params.affinities.kind == "entropic"
+            or (here.asked.neighbors.n_neighbors is None and here.neighbors != WINDOW)
+        ),
+    ),
+    one_of(
+        WINDOW, names=of_stage("neighbors", "window", "frames", "image_rows", "image_columns"), on="neighbors.method"
+    ),
+    Condition(
+        ("neighbors.n_neighbors",),
+        "neighbors.method",
+        "other than window",
+        lambda here: here.neighbors != WINDOW,
+    ),
+    Condition(
+        ("neighbors.frames",),
+        POINTS,
+        "above those of one frame",
+        lambda here: here.params.neighbors.image(here.n_points)[0] > 1,
     ),
     one_of("entropic", names=ENTROPIC, on="affinities.kind"),
     one_of("gaussian", names=("affinities.sigma",), on="affinities.kind"),

@@ -31,6 +31,14 @@ def known_metric(name: str) -> str:
     return name
 
 
+def odd(width: int) -> int:
+    """Return an odd number; raise ValueError for an even one."""
+    if width % 2 == 0:
+        raise ValueError("must be odd: the pixel is in the middle of its window")
+    return width
+
+
+WindowWidth = Annotated[int, Field(ge=3), AfterValidator(odd)]
 Metric = Annotated[str, AfterValidator(known_metric)]
 
 parameters = functools.partial(

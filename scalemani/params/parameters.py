@@ -40,7 +40,11 @@ from scalemani.params.parsing import checked, replaced, set_value
 from scalemani.routes import Stage, route
 
 # Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
-UNKEYED_DEFAULTS = {"points": ("metric",), "layout": ("init",)}
+UNKEYED_DEFAULTS = {
+    "points": ("metric",),
+    "neighbors": ("window", "frames", "image_rows", "image_columns"),
+    "layout": ("init",),
+}
 
 
 @parameters()
@@ -102,7 +106,7 @@ class Parameters:
 
     def route(self, method: str) -> tuple[Stage, ...]:
         """Return the stages of a method that these parameters need; raise ConfigError for an unknown method."""
-        return route(method, self.embedding.solver, self.points.metric, self.layout.init)
+        return route(method, self.embedding.solver, self.points.metric, self.layout.init, self.neighbors.method)
 
     def resolved(
         self,

@@ -1,6 +1,5 @@
 """Affinities of the edges of the neighbour graph, its components, and W: the symmetric affinities."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,7 +9,6 @@ import scipy.sparse as sp
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.records.reading import ArrayReader, StoredStage
-from scalemani.store.groups import StageGroup
 from scalemani.store.schema import ArrayDescription
 
 BLOCK_FOLDERS = ("block-N",)
@@ -173,7 +171,17 @@ class StoredSymmetricAffinities(StoredStage):
     DEGREES: ClassVar = ArrayDescription(
         STAGE, "degrees", "part", ("row",), "float64", "1", "the sum of each row of the block", BLOCK_FOLDERS
     )
-    ARRAYS: ClassVar = (INDPTR, INDICES, VALUES, DEGREES)
+    IMAGE: ClassVar = ArrayDescription(
+        STAGE, "image", "whole", ("extent",), "int64", "1", "frames, rows and columns; stored where W is that of pixels"
+    )
+    REACH: ClassVar = ArrayDescription(
+        STAGE, "reach", "whole", ("side",), "int64", "pixel, frame", "how far the window of a pixel goes; with `image`"
+    )
+    SIGMA: ClassVar = ArrayDescription(
+        STAGE, "sigma", "whole", (), "float64", "as given", "the sigma of these affinities; with `image`"
+    )
+    ARRAYS: ClassVar[tuple[ArrayDescription, ...]] = (INDPTR, INDICES, VALUES, DEGREES, IMAGE, REACH, SIGMA)
+    WINDOW_UNIT: ClassVar = "window"
 
     def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (indptr, indices, values) of one block's rows of W."""
@@ -230,10 +238,3 @@ class StoredNormalizedAffinities(StoredSymmetricAffinities):
     )
     DEGREES: ClassVar = replace(StoredSymmetricAffinities.DEGREES, stage=STAGE)
     ARRAYS: ClassVar = (INDPTR, INDICES, VALUES, DEGREES)
-
-
-def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredSymmetricAffinities:
-    """Return the W that a stage works on, from its inputs: normalised by density where the method has that stage."""
-    if StoredNormalizedAffinities.STAGE in inputs:
-        return StoredNormalizedAffinities(inputs[StoredNormalizedAffinities.STAGE])
-    return StoredSymmetricAffinities(inputs[StoredSymmetricAffinities.STAGE])

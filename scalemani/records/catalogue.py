@@ -59,6 +59,8 @@ DIMENSIONS: dict[str, str] = {
     "query": "the points by which the recall is measured: neighbors.sampled_queries, at most N",
     "bridge": "the bridges between components",
     "end": "the ends of a bridge, 2",
+    "extent": "frames, rows and columns of an image: 3",
+    "side": "pixels to each side, and frames before and after: 2",
     "kept_point": "the points of the largest component",
     "row": "the rows of a block",
     "row_bound": "the rows of a block, and one",

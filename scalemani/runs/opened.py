@@ -12,6 +12,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.classes import (
     StoredDiscriminants,
     StoredKernelComponents,
@@ -191,7 +192,8 @@ class Run:
     @property
     def affinities(self) -> AffinityMatrix:
         """W, the symmetric affinities (n_points, n_points), rows and columns in input order: `.tocsr()` reads it."""
-        stored = StoredSymmetricAffinities(self._finished(StoredSymmetricAffinities.STAGE, "affinities"))
+        inputs = {StoredSymmetricAffinities.STAGE: self._finished(StoredSymmetricAffinities.STAGE, "affinities")}
+        stored = affinity_graph({**inputs, StoredWorkPoints.STAGE: self._finished(StoredWorkPoints.STAGE)})
         return AffinityMatrix(stored, self._order(), self.dimensions.n_points, self.dimensions.block_rows)
 
     @property

@@ -10,8 +10,6 @@ from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
-from scalemani.sources import NeighborLists, PointsSource
-from scalemani.sources.beside import PointsBeside
 from scalemani.survey import Survey
 
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
@@ -32,27 +30,11 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
         n_points=n_points,
         stages=stages,
         placed_by_landmarks="landmarks" in stages and "layout" not in stages,
-        neighbors=params.neighbors.method_for(n_points) if "partition" in stages else params.points.metric,
+        neighbors=PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points),
         repulsion=repulsion,
     )
     kept, notes = acting(here)
     return kept.resolved(method, n_points, found.distinct_points, most), notes
-
-
-def follow_lists(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
-    """Return parameters that ask for the neighbours that are given, and lists of as many as are asked for."""
-    if isinstance(source, PointsBeside):
-        params, lists = follow_lists(asked, source.points)
-        return params, source.with_rows_of(lists)
-    if not isinstance(source, NeighborLists):
-        return asked, source
-    wanted, given = asked.neighbors.n_neighbors or source.n_neighbors, source.n_neighbors
-    if wanted > given:
-        raise ConfigError(
-            f"neighbors.n_neighbors must be at most {given}, the neighbours a point that are given, got {wanted}"
-        )
-    lists = source if wanted == given else source.nearest(wanted)
-    return asked.with_values({"neighbors": {"n_neighbors": wanted}}), lists
 
 
 def follow_landmarks(asked: Parameters, method: str, found: Survey) -> Parameters:

@@ -14,10 +14,10 @@ from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, S
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
+from scalemani.runs.following import follow_source
 from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
-from scalemani.runs.parameters import follow_lists
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource, map_points
 from scalemani.sources.beside import PointsBeside
@@ -71,7 +71,7 @@ def run(
         Where the run cannot be written, or another run holds it.
     """
     RunStore(root).check_free()
-    params, source = follow_lists(params, map_points(params.points.metric, source))
+    params, source = follow_source(params, map_points(params.points.metric, source))
     with executor.started():
         outline = outline_run(method, params, survey(source, executor, block_rows))
         with open_for_writing(root, outline, executor, only) as target:
@@ -89,7 +89,7 @@ def plan_run(
 ) -> Plan:
     """Return the plan of a run; nothing is written. Parameters and errors are those of `run`."""
     RunStore(root).check_free()
-    params, source = follow_lists(params, map_points(params.points.metric, source))
+    params, source = follow_source(params, map_points(params.points.metric, source))
     store = RunStore(root)
     plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
     while (component := largest_component(plan)) is not None:

@@ -4,15 +4,17 @@ from scalemani.sources.base import PointsSource
 from scalemani.sources.labels import open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
-from scalemani.sources.opening import open_points, points_in_memory, take_representation
-from scalemani.sources.opening_lists import open_lists
+from scalemani.sources.opening import open_lists, open_points, points_in_memory, take_representation
+from scalemani.sources.pixels import PixelRows, open_pixels
 
 __all__ = [
     "NeighborLists",
+    "PixelRows",
     "PointsSource",
     "map_points",
     "open_labels",
     "open_lists",
+    "open_pixels",
     "open_points",
     "points_in_memory",
     "take_representation",

@@ -57,7 +57,7 @@ def read_labels(location: str) -> np.ndarray:
     if suffix in (".txt", ".csv"):
         return text_labels(path)
     if suffix == ".npz":
-        chosen = chosen_member(path, member or None, dimensions=1)
+        chosen = chosen_member(path, member or None, dimensions=(1,))
         with np.load(path, allow_pickle=False) as archive:
             return archive[chosen]
     with path.open("rb") as file:

@@ -111,8 +111,8 @@ def npz_members(path: Path) -> dict[str, Header]:
     return members
 
 
-def chosen_member(path: Path, asked: str | None, dimensions: int) -> str:
-    """Return the member asked for, or the only one with numbers (labels: anything) and that many dimensions."""
+def chosen_member(path: Path, asked: str | None, dimensions: tuple[int, ...]) -> str:
+    """Return the member asked for, or the only one with numbers (labels: anything) and so many dimensions."""
     members = npz_members(path)
     listed = (
         ", ".join(f"{name} {shape} {dtype}" for name, (shape, _, dtype) in members.items()) or "no arrays of numbers"
@@ -130,7 +130,7 @@ def chosen_member(path: Path, asked: str | None, dimensions: int) -> str:
     fitting = [
         name
         for name, (shape, _, dtype) in members.items()
-        if len(shape) == dimensions and (dtype.kind in "biuf" or dimensions == 1)
+        if len(shape) in dimensions and (dtype.kind in "biuf" or len(shape) == 1)
     ]
     if len(fitting) != 1:
         raise ConfigError(f"say which array of {path} is meant, as in {path}::NAME; it has {listed}")

@@ -1,4 +1,4 @@
-"""From what a user passes as points to the source that reads it."""
+"""From what a user passes as points, or as neighbours in their place, to the source that reads it."""
 
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
 from scalemani.sources.base import PointsSource
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
+from scalemani.sources.neighbor_lists import ALLOWED as ALLOWED_LISTS
+from scalemani.sources.neighbor_lists import NeighborLists, lists_of_matrix
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
@@ -23,6 +25,7 @@ ALLOWED = (
     ".npy, .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
     ".h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
+GRAPH_NAMES = ("indices", "distances")
 REPRESENTATION = "X_pca"  # of AnnData
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -114,7 +117,7 @@ def open_file(path: Path, member: str | None) -> PointsSource:
     if suffix == ".npz":
         if member is None and {"data", "shape"} < (names := npz_members(path).keys()) and {"format", "indptr"} & names:
             return sparse_file(path)
-        return NpzPoints(path, chosen_member(path, member, dimensions=2))
+        return NpzPoints(path, chosen_member(path, member, dimensions=(2,)))
     if suffix in (".parquet", ".pq"):
         return ParquetPoints(path, columns_of(member))
     if suffix in (".h5ad", ".h5", ".hdf5"):
@@ -129,3 +132,39 @@ def open_file(path: Path, member: str | None) -> PointsSource:
 def columns_of(member: str | None) -> tuple[str, ...] | None:
     """Return the columns named after `::`, separated by commas."""
     return tuple(name.strip() for name in member.split(",")) if member else None
+
+
+def open_lists(given: Any) -> NeighborLists:
+    """Return neighbour lists of any kind that is read.
+
+    Parameters
+    ----------
+    given : a SciPy matrix of distances (N, N), an object with `indices` and `distances`, a pair of these, or a path
+
+    Raises
+    ------
+    DataError
+        For anything else, and for lists that cannot be used.
+    """
+    if isinstance(given, NeighborLists):
+        return given
+    if isinstance(given, str | Path):
+        return open_stored_lists(str(given))
+    if sparse.issparse(given):
+        return lists_of_matrix(open_points(given), f"{type(given).__name__} in memory")
+    pair = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in GRAPH_NAMES]
+    if len(pair) != 2 or pair[0] is None or pair[1] is None:
+        raise DataError(f"metric='precomputed' takes {ALLOWED_LISTS}; got {type(given).__name__}")
+    return NeighborLists(np.asarray(pair[0]), np.asarray(pair[1]), f"{type(given).__name__} in memory")
+
+
+def open_stored_lists(location: str) -> NeighborLists:
+    """Return the lists at a path: a matrix in compressed sparse rows, or arrays `indices` and `distances` in zarr."""
+    try:
+        return lists_of_matrix(open_points(location), location)
+    except StoreError as error:
+        if "::" in location or "is a zarr group" not in str(error):
+            raise
+    indices, distances = (open_points(f"{location}::{name}") for name in GRAPH_NAMES)
+    table = indices.read(0, indices.shape[0])
+    return NeighborLists(table.astype(np.int64), distances.read(0, distances.shape[0]), location)

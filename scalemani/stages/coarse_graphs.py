@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.sizes import Sizes, pixels_held
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
@@ -19,7 +19,7 @@ from scalemani.kernels.spectral.coarsening import (
     joined,
     no_aggregates,
 )
-from scalemani.records.affinities import affinity_graph
+from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 
 LEAST_SHARE_OF_PARTS = (
@@ -42,6 +42,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK, "parts"),
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
         Held("degrees", GROWING, n_points, 1, "float64"),
+        *pixels_held(sizes),
         Held("values of summed rows, by block and together", GROWING, sums, 1, "float64", 2),
         Held("columns of summed rows", GROWING, sums, 1, "int32", 2),
         Held("values of the first coarse graph", GROWING, sums, 1, "float64", COPIES_OF_FIRST, "first graph"),

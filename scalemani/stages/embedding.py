@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
 from scalemani.chunked.output import over_landmarks, write_embedding
-from scalemani.chunked.sizes import Sizes, coarse_graphs_held
+from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
@@ -41,7 +41,7 @@ from scalemani.kernels.spectral.refinement import (
     refinement,
 )
 from scalemani.params import Parameters
-from scalemani.records.affinities import affinity_graph
+from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding
@@ -75,6 +75,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK),
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK),
         Held("embedding in work and in input order", in_files, n_points, width, "float64", 2, "writing"),
+        *pixels_held(sizes),
     ]
     if params.embedding.solver == "exact":
         held.append(

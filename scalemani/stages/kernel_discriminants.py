@@ -17,7 +17,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.spectral.kernel_components import centered_sums
 from scalemani.kernels.spectral.linear import discriminants
-from scalemani.records.affinities import affinity_graph
+from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.classes import StoredClasses, StoredKernelDiscriminants
 from scalemani.records.landmarks import StoredLandmarkWeights, sparse_weights
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Span, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.sizes import Sizes, pixels_held
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
@@ -20,7 +20,7 @@ from scalemani.kernels.spectral.reduced import (
     weighted_product,
 )
 from scalemani.memory.process import PROCESS
-from scalemani.records.affinities import affinity_graph
+from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.landmarks import StoredLandmarkWeights, StoredReduced, sparse_weights
 from scalemani.records.reading import MatrixDescription
 from scalemani.workers.budget import MemoryNeed
@@ -48,6 +48,7 @@ def memory(sizes: Sizes) -> list[Held]:
     part = min(most_entries(sizes), rows * width * spread)
     return [
         *entries("Z", GROWING, dimensions.n_points * width),
+        *pixels_held(sizes),
         *entries("rows of W in a block", EACH_TASK, sizes.block_nonzeros, COPIES_OF_W, "products"),
         *entries("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),
         *entries("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),

@@ -24,6 +24,9 @@ def memory(sizes: Sizes) -> list[Held]:
     dimensions, width = sizes.dimensions, sizes.sketch_width
     if sizes.params.points.metric == PRECOMPUTED:
         return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64")]
+    if sizes.params.neighbors.by_window:
+        block = Held("pixels of a block", EACH_TASK, dimensions.block_rows, dimensions.n_features, dimensions.dtype, 2)
+        return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64"), block]
     rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
     return [
         Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64", COPIES_OF_ORDER),
@@ -42,19 +45,18 @@ def disk(sizes: Sizes) -> list[Written]:
     order = Written("input row of each work row", STORED, n_points, 1, "int64")
     if sizes.params.points.metric == PRECOMPUTED:
         return [order]
+    sketches = Written("sketches", STORED, n_points, sizes.sketch_width, "float32")
     return [
         order,
         Written("points in work order", ENCODED, n_points, dimensions.n_features, dimensions.dtype),
-        Written("sketches", STORED, n_points, sizes.sketch_width, "float32"),
+        *([] if sizes.params.neighbors.by_window else [sketches]),
     ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Fix the order, then write points and sketches in it; neighbours that are given stay in their order."""
-    if work.task.params.points.metric == PRECOMPUTED:
-        n_points = work.task.dimensions.n_points
-        order, offsets = np.arange(n_points), np.array([0, n_points])
-        work.task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+    """Fix the order, then write points and sketches in it; pixels and neighbours that are given stay in their order."""
+    if work.task.params.points.metric == PRECOMPUTED or work.task.params.neighbors.by_window:
+        keep_order(work)
         return {}
     task, partition = work.task, StoredPartition(work.task.inputs["partition"])
     if not task.output.committed("whole"):
@@ -63,6 +65,22 @@ def run(work: StageWork) -> dict[str, Any]:
     task.output.create(task.dimensions.n_points, arrays(task.dimensions, partition.basis.axes.shape[1]))
     work.map_runs(ordered_blocks, -(-task.dimensions.n_blocks // work.at_once))
     return {}
+
+
+def keep_order(work: StageWork) -> None:
+    """Write the order that points came in, and where they are pixels, these."""
+    task, n_points = work.task, work.task.dimensions.n_points
+    if not task.output.committed("whole"):
+        order, offsets = np.arange(n_points), np.array([0, n_points])
+        task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+    if task.params.neighbors.by_window:
+        task.output.create(n_points, arrays(task.dimensions, 0)[:1])
+        work.map_blocks(pixels_block)
+
+
+def pixels_block(task: StageTask, block: int) -> Arrays:
+    """Return the pixels of a block as they came."""
+    return {StoredWorkPoints.POINTS: StoredPoints(task.inputs["points"]).points.read_block(block)}
 
 
 def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:

@@ -7,7 +7,7 @@ from scalemani.params import Parameters
 from scalemani.routes import takes_labels
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
+from scalemani.sources import open_pixels, open_points
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
@@ -59,3 +59,12 @@ def wide(tmp_path_factory) -> Run:
     }
     folder, params = tmp_path_factory.mktemp("records") / "wide", Parameters().with_values(values)
     return run(open_points(points), folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)
+
+
+@pytest.fixture(scope="session")
+def pictured(tmp_path_factory) -> Run:
+    """Return a run of the pixels of an image."""
+    values = {"neighbors": {"method": "window", "window": 3}, "landmarks": {"n_landmarks": 60}}
+    folder, image = tmp_path_factory.mktemp("records") / "pictured", np.random.default_rng(3).normal(size=(40, 50))
+    params = Parameters().with_values(values)
+    return run(open_pixels(image), folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)

@@ -61,7 +61,7 @@ def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
     assert named == set(DIMENSIONS)
 
 
-@pytest.mark.parametrize("which", ["finished", "wide"])
+@pytest.mark.parametrize("which", ["finished", "wide", "pictured"])
 def test_what_is_stored_is_what_is_described(which, request):
     runs = request.getfixturevalue(which)
     one = runs["t-sne"] if isinstance(runs, dict) else runs
@@ -73,10 +73,10 @@ def test_what_is_stored_is_what_is_described(which, request):
         assert dict(array.attrs) == {"meaning": described.meaning, "units": described.units}, where
 
 
-def test_runs_store_every_array_that_is_described(finished, wide):
+def test_runs_store_every_array_that_is_described(finished, wide, pictured):
     seen = {
         (stage, description_of(stage, path))
-        for one in (finished["t-sne"], wide)
+        for one in (finished["t-sne"], wide, pictured)
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
     described = {(stored.STAGE, one) for stored in STORED_STAGES for one in stored.ARRAYS}

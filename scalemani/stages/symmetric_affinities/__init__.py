@@ -16,6 +16,7 @@ from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
 from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
+from scalemani.stages.symmetric_affinities import window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
 COPIES_OF_ROWS = 2  # before and after they are cut to size
@@ -23,6 +24,8 @@ COPIES_OF_ROWS = 2  # before and after they are cut to size
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
+    if sizes.params.neighbors.by_window:
+        return window.memory(sizes)
     dimensions, k = sizes.dimensions, sizes.params.n_neighbors
     rows = dimensions.block_rows
     return [
@@ -47,6 +50,8 @@ def incoming(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored of W where no edge goes both ways."""
+    if sizes.params.neighbors.by_window:
+        return window.disk(sizes)
     n_points = sizes.dimensions.n_points
     return [
         Written("columns of W", STORED, sizes.most_nonzeros, 1, "int32"),
@@ -59,8 +64,15 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
+    if task.params.neighbors.by_window:
+        return {**window.write_window(work), **certificates(work)}
     of_block = incoming(task.dimensions.block_rows, task.params.n_neighbors, CACHE)
     work.map_run_parts(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
+    return certificates(work)
+
+
+def certificates(work: StageWork) -> dict[str, Any]:
+    """Certify the number of nonzeros and the extremes of the degrees."""
     nonzeros, least, largest = work.fold_blocks(
         block_extremes, lambda one, other: (one[0] + other[0], min(one[1], other[1]), max(one[2], other[2]))
     )

@@ -1,0 +1,59 @@
+"""What a source decides of the parameters: how many neighbours were given, and of which image the pixels are."""
+
+from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.params import Parameters
+from scalemani.sources import NeighborLists, PixelRows, PointsSource
+from scalemani.sources.beside import PointsBeside
+
+OF_PIXELS = ("gaussian",)  # affinities that are made of the pixels themselves
+
+
+def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
+    """Return parameters that ask for what is given, and of lists as many neighbours as are asked for."""
+    if isinstance(source, PointsBeside):
+        params, lists = follow_source(asked, source.points)
+        return params, source.with_rows_of(lists)
+    if asked.neighbors.by_window:
+        return follow_image(asked, source), source
+    if not isinstance(source, NeighborLists):
+        return asked, source
+    wanted, given = asked.neighbors.n_neighbors or source.n_neighbors, source.n_neighbors
+    if wanted > given:
+        raise ConfigError(
+            f"neighbors.n_neighbors must be at most {given}, the neighbours a point that are given, got {wanted}"
+        )
+    lists = source if wanted == given else source.nearest(wanted)
+    return asked.with_values({"neighbors": {"n_neighbors": wanted}}), lists
+
+
+def follow_image(asked: Parameters, source: PointsSource) -> Parameters:
+    """Return parameters that know the image whose pixels are given; refuse an image that its window does not fit."""
+    if asked.points.metric != EUCLIDEAN or asked.affinities.kind not in (None, *OF_PIXELS):
+        raise ConfigError(
+            f"neighbors.method=window takes points.metric={EUCLIDEAN} and affinities.kind={' or '.join(OF_PIXELS)}, "
+            f"got {asked.points.metric} and {asked.affinities.kind}: change these, or take another neighbors.method"
+        )
+    if isinstance(source, PixelRows):
+        _, rows, columns = source.image
+        asked = asked.with_values({"neighbors": {"image_rows": rows, "image_columns": columns}})
+    given = asked.neighbors
+    if given.image_rows is None or given.image_columns is None:
+        raise ConfigError(
+            f"neighbors.method=window takes an image, got {source.description}: give an image or a video, or with a "
+            "table of pixels neighbors.image_rows and neighbors.image_columns"
+        )
+    frames, rows, columns = given.image(source.shape[0])
+    if frames * rows * columns != source.shape[0]:
+        raise DataError(
+            f"{source.description} has {source.shape[0]} pixels, which are no frames of {rows} x {columns}: correct "
+            "neighbors.image_rows and neighbors.image_columns"
+        )
+    if min(rows, columns) < given.window:
+        raise DataError(
+            f"an image of {rows} x {columns} pixels is smaller than its window of {given.window} x {given.window}: "
+            "lower neighbors.window, or give a larger image"
+        )
+    if frames > 1 and given.frames >= frames:
+        raise ConfigError(f"neighbors.frames must be below the {frames} frames of the video, got {given.frames}")
+    return asked
