@@ -43,15 +43,26 @@ class Sizes:
         return self.dimensions.n_points * self.params.n_neighbors
 
     @property
+    def n_affinities(self) -> int:
+        """The edges of it that have an affinity."""
+        return self.dimensions.n_points * self.params.affinity_neighbors
+
+    @property
+    def edge_columns(self) -> int:
+        """The columns that a block of edges takes: all, and once more those with an affinity where these are fewer."""
+        k, width = self.params.n_neighbors, self.params.affinity_neighbors
+        return k if width == k else k + width
+
+    @property
     def most_nonzeros(self) -> int:
         """What W cannot exceed, whatever the points."""
-        return 2 * self.n_edges + 2 * (self.dimensions.n_points // (self.params.n_neighbors + 1))
+        return 2 * self.n_affinities + 2 * (self.dimensions.n_points // (self.params.affinity_neighbors + 1))
 
     @property
     def one_way_share(self) -> float:
         """The share of edges that go one way."""
         if self.counted_nonzeros is not None:
-            return max(0.0, self.counted_nonzeros / self.n_edges - 1)
+            return max(0.0, self.counted_nonzeros / self.n_affinities - 1)
         if self.params.neighbors.by_window:
             return 0.0
         n_features = self.dimensions.n_features
@@ -60,7 +71,7 @@ class Sizes:
     @property
     def nonzeros(self) -> int:
         """The nonzeros of W, as counted or expected."""
-        return int((1 + self.one_way_share) * self.n_edges)
+        return int((1 + self.one_way_share) * self.n_affinities)
 
     @property
     def block_nonzeros(self) -> int:

@@ -80,6 +80,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         max_passes: int = 200,
         disconnected: str = "connect",
         bandwidth_neighbor: int = 7,
+        affinity_neighbors: int | None = None,
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,

@@ -69,6 +69,7 @@ class DiffusionMaps(LaplacianEigenmaps):
         max_passes: int = 200,
         disconnected: str = "connect",
         bandwidth_neighbor: int = 7,
+        affinity_neighbors: int | None = None,
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,

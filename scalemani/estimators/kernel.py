@@ -60,6 +60,7 @@ class LandmarkKernelPCA(LinearEmbedder):
         affinity: str = "gaussian",
         sigma: float | None = None,
         bandwidth_neighbor: int = 7,
+        affinity_neighbors: int | None = None,
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,

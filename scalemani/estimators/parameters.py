@@ -32,6 +32,7 @@ PARAMETERS = {
     "affinity_tolerance": "affinities.tolerance",
     "sigma": "affinities.sigma",
     "bandwidth_neighbor": "affinities.bandwidth_neighbor",
+    "affinity_neighbors": "affinities.n_neighbors",
     "disconnected": "components.disconnected",
     "n_landmarks": "landmarks.n_landmarks",
     "landmarks": "landmarks.method",

@@ -35,6 +35,8 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     affinity : {"entropic", "gaussian", "self-tuning"}
         Weights of the edges: of the `perplexity`, of one `sigma`, or of the distance to the `bandwidth_neighbor`-th
         neighbour as each point's sigma.
+    affinity_neighbors : int or None
+        Nearest of the `n_neighbors` that have an affinity, K_W, so that one graph serves several. None: all.
     affinity_solver, affinity_order, affinity_tolerance : str, str, float
         Of entropic affinities, as in `scalemani.entropic_affinities`.
     metric : {"euclidean", "cosine", "correlation", "hellinger", "precomputed"}
@@ -127,6 +129,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         max_passes: int = 200,
         disconnected: str = "connect",
         bandwidth_neighbor: int = 7,
+        affinity_neighbors: int | None = None,
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,

@@ -54,7 +54,7 @@ class DescentPlacement:
         if len(points) == 0:
             return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
-        found = self.index.neighbors(points, self.params.n_neighbors)
+        found = self.index.neighbors(points, self.params.affinity_neighbors)
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
         n_points, n_dims = self.positions.shape
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
@@ -101,4 +101,5 @@ def farthest_neighbor(run: Run) -> float:
     """Return the largest distance of a training point's last neighbour, over a few blocks of the graph."""
     neighbors, n_blocks = StoredNeighbors(run.group("neighbors")), run.dimensions.n_blocks
     looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
-    return max(float(neighbors.read_graph_block(int(block))[1][:, -1].max()) for block in looked_at)
+    width = run.params.affinity_neighbors
+    return max(float(neighbors.read_graph_block(int(block), width)[1][:, -1].max()) for block in looked_at)

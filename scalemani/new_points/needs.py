@@ -30,7 +30,7 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
             Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
             Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, features),
         ]
-    trained, k, sketch = run.dimensions, run.params.n_neighbors, Sizes(run.dimensions, run.params).sketch_width
+    trained, k, sketch = run.dimensions, run.params.affinity_neighbors, Sizes(run.dimensions, run.params).sketch_width
     looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
     return [
         *held,

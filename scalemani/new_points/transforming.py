@@ -332,4 +332,4 @@ def sampled_recall(run: Run, source: PointsSource) -> float:
     """Return the share of true neighbours of a sample of the new points that were found among the training points."""
     rows = sample_rows(run.params.seed, StoredPlacement.STAGE, source.shape[0], SAMPLED_POINTS)
     points = np.concatenate([source.read(int(row), int(row) + 1) for row in rows])
-    return read_descent_placement(run, in_memory=False).index.recall(points, run.params.n_neighbors)
+    return read_descent_placement(run, in_memory=False).index.recall(points, run.params.affinity_neighbors)

@@ -117,9 +117,10 @@ class NeighborsParams(NeighborsTuning):
 class AffinitiesParams:
     """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, or self-tuning.
 
-    `kind` None is entropic, and Gaussian where affinities are a kernel. `perplexity` None means 30, or a third of the
-    neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those of
-    the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
+    The nearest `n_neighbors` of a point's neighbours have one (None: all), so that one graph serves several numbers of
+    them. `kind` None is entropic, and Gaussian where affinities are a kernel. `perplexity` None means 30, or a third of
+    the neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those
+    of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
     `sigma` None is the median of these over a sample of the points.
     """
 
@@ -130,6 +131,7 @@ class AffinitiesParams:
     tolerance: Positive = 1e-10
     sigma: Positive | None = None
     bandwidth_neighbor: Count = 7
+    n_neighbors: Count | None = None
 
     @property
     def chooses_sigma(self) -> bool:

@@ -47,7 +47,12 @@ def decided_values(
     landmark_neighbors = asked.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks)
     decided: dict[str, dict[str, Any]] = {
         "neighbors": {"n_neighbors": n_neighbors},
-        "affinities": {"perplexity": perplexity, "kind": decided_kind(asked, method)},
+        "affinities": {
+            "perplexity": perplexity,
+            "kind": decided_kind(asked, method),
+            # All of them is what None stands for: one key holds both.
+            "n_neighbors": None if asked.affinities.n_neighbors == n_neighbors else asked.affinities.n_neighbors,
+        },
         "landmarks": {"n_landmarks": n_landmarks},
         "landmark_weights": {"n_neighbors": landmark_neighbors},
         "landmark_embedding": {"n_components": components},
@@ -63,13 +68,14 @@ def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) ->
     if asked.neighbors.by_window and n_points is not None:
         return asked.neighbors.neighbors_in_window(n_points), PERPLEXITY
     n_neighbors, perplexity = asked.neighbors.n_neighbors, asked.affinities.perplexity
+    weighted = asked.affinities.n_neighbors or n_neighbors
     most = None if n_points is None else n_points - 1
     if perplexity is None:
-        reach = most if n_neighbors is None else n_neighbors
+        reach = most if weighted is None else weighted
         third = PERPLEXITY if reach is None else reach / NEIGHBORS_PER_PERPLEXITY
         perplexity = float(min(PERPLEXITY, max(LEAST_PERPLEXITY, third)))
     if n_neighbors is None:
-        wanted = round(NEIGHBORS_PER_PERPLEXITY * perplexity)
+        wanted = max(round(NEIGHBORS_PER_PERPLEXITY * perplexity), weighted or 0)
         n_neighbors = max(1, wanted if most is None else min(wanted, most))
     # Other affinities have none; the number that stands for none is the same whatever the neighbours.
     return n_neighbors, perplexity if decided_kind(asked, method) == "entropic" else PERPLEXITY

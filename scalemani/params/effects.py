@@ -136,6 +136,12 @@ CONDITIONS = (
         "above those of one frame",
         lambda here: here.params.neighbors.image(here.n_points)[0] > 1,
     ),
+    Condition(
+        ("affinities.n_neighbors",),
+        "neighbors.method",
+        "other than window",
+        lambda here: not here.params.neighbors.by_window,
+    ),
     one_of("entropic", names=ENTROPIC, on="affinities.kind"),
     one_of("gaussian", names=("affinities.sigma",), on="affinities.kind"),
     Condition(

@@ -43,6 +43,7 @@ from scalemani.routes import Stage, route
 UNKEYED_DEFAULTS = {
     "points": ("metric",),
     "neighbors": ("window", "frames", "image_rows", "image_columns"),
+    "affinities": ("n_neighbors",),
     "layout": ("init",),
 }
 
@@ -78,6 +79,11 @@ class Parameters:
     def n_neighbors(self) -> int:
         """The neighbours a point: as asked, or three times the perplexity."""
         return self.neighbors.n_neighbors or round(NEIGHBORS_PER_PERPLEXITY * self.perplexity)
+
+    @property
+    def affinity_neighbors(self) -> int:
+        """The nearest of these that have an affinity: as asked, or all."""
+        return self.affinities.n_neighbors or self.n_neighbors
 
     @property
     def n_components(self) -> int:

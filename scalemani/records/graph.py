@@ -98,10 +98,14 @@ class StoredNeighbors(StoredStage):
         """Where (N, k) uint8 a neighbour was found in the round itself."""
         return self.reader(self.FRESH, step)
 
-    def read_graph_block(self, block: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return (indices, distances) of one block of work rows of the graph: (n, k) each, ascending distance."""
+    def read_graph_block(self, block: int, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return (indices, distances) of one block of work rows of the graph: (n, k) each, ascending distance.
+
+        Of the `width` nearest neighbours; None: of all.
+        """
         step = self.final_step
-        return self.indices(step).read_block(block), self.distances(step).read_block(block)
+        indices, distances = (table(step).read_block(block)[:, :width] for table in (self.indices, self.distances))
+        return np.ascontiguousarray(indices), np.ascontiguousarray(distances)
 
     @property
     def query_rows(self) -> ArrayReader:

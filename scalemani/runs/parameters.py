@@ -168,7 +168,12 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
 
 def check_affinities(params: Parameters) -> None:
     """Refuse a perplexity or bandwidth that the neighbours cannot serve."""
-    k, perplexity = params.n_neighbors, params.perplexity
+    k, perplexity = params.affinity_neighbors, params.perplexity
+    if k > params.n_neighbors:
+        raise ConfigError(
+            f"affinities.n_neighbors must be at most neighbors.n_neighbors={params.n_neighbors}, got {k}: affinities "
+            "are those of the nearest neighbours that the graph holds"
+        )
     if params.affinities.kind == "entropic" and perplexity >= k:
         raise ConfigError(
             f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "

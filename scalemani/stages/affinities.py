@@ -31,10 +31,10 @@ MUCH_AT_FLOOR = 0.1  # share of the edges; a few far neighbours of a point may w
 
 def memory(sizes: Sizes) -> list[Held]:
     """List what a block of edges takes, and the sample that sigma is chosen from."""
-    rows, k = sizes.dimensions.block_rows, sizes.params.n_neighbors
+    rows, k = sizes.dimensions.block_rows, sizes.params.affinity_neighbors
     held = [
-        Held("neighbours of a block", EACH_TASK, rows, k, "int32"),
-        Held("distances of a block", EACH_TASK, rows, k, sizes.dimensions.distance_dtype),
+        Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
+        Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
         Held("squared distances", EACH_TASK, rows, k, "float64"),
         Held("affinities while they are found", EACH_TASK, rows, k, "float64"),
         Held("affinities of a block", EACH_TASK, rows, k, "float32", COPIES_OF_STORED),
@@ -43,7 +43,7 @@ def memory(sizes: Sizes) -> list[Held]:
     if sizes.params.affinities.chooses_sigma:
         held += [
             Held("order in which points are drawn", EACH_PROCESS, sizes.dimensions.n_points, 3),
-            Held("distances of those drawn", EACH_PROCESS, SAMPLED_POINTS, k, "float64", 3),
+            Held("distances of those drawn", EACH_PROCESS, SAMPLED_POINTS, sizes.params.n_neighbors, "float64", 3),
         ]
     return held
 
@@ -59,7 +59,7 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def arrays(params: Parameters) -> list[RowArray]:
     """Describe what is stored."""
-    values = [StoredAffinities.VALUES.sized(params.n_neighbors)]
+    values = [StoredAffinities.VALUES.sized(params.affinity_neighbors)]
     if params.affinities.kind != "entropic":
         return values
     return values + [described.sized() for described in StoredAffinities.ENTROPIC]
@@ -140,10 +140,10 @@ def weight_certificates(work: StageWork) -> dict[str, Any]:
     """Certify how many neighbours of a point count, and that edges do not all weigh the same for being too far."""
     task, asked = work.task, work.task.params.affinities
     at_floor, effective = work.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
-    share = at_floor / (task.dimensions.n_points * task.params.n_neighbors)
+    share = at_floor / (task.dimensions.n_points * task.params.affinity_neighbors)
     gaussian = {"sigma": sigma_of(task.output, asked)} if asked.kind == "gaussian" else {}
     if share > MUCH_AT_FLOOR:
-        nth = min(asked.bandwidth_neighbor, task.params.n_neighbors)
+        nth = min(asked.bandwidth_neighbor, task.params.affinity_neighbors)
         work.warn(
             f"affinities: {share:.0%} of the edges are too long for their bandwidth to tell them apart and have the "
             f"least weight there is; the median distance to neighbour {nth} is {sampled_bandwidth(task, nth):.3g}"
@@ -162,7 +162,8 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
     """Return the affinities of one block."""
     asked = task.params.affinities
     start, _ = task.dimensions.rows(block)
-    indices, distances = StoredNeighbors(task.inputs["neighbors"]).read_graph_block(block)
+    graph = StoredNeighbors(task.inputs["neighbors"])
+    indices, distances = graph.read_graph_block(block, task.params.affinity_neighbors)
     squared = distances.astype(np.float64) ** 2
     if asked.kind == "gaussian":
         values = gaussian_affinities(squared, sigma_of(task.output, asked))

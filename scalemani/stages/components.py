@@ -50,8 +50,10 @@ def memory(sizes: Sizes) -> list[Held]:
             copies=COPIES_OF_SCORES,
             step="bridges",
         ),
-        Held("neighbours of a block", EACH_PROCESS, rows, sizes.params.n_neighbors, "int32", step="components"),
-        Held("affinities of a block", EACH_PROCESS, rows, sizes.params.n_neighbors, "float32", step="components"),
+        Held("neighbours of a block", EACH_PROCESS, rows, sizes.edge_columns, "int32", step="components"),
+        Held(
+            "affinities of a block", EACH_PROCESS, rows, sizes.params.affinity_neighbors, "float32", step="components"
+        ),
     ]
     if sizes.params.components.disconnected == "largest":
         held.append(Held("rows of the largest component", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_KEPT))
@@ -127,7 +129,7 @@ def streamed_components(task: StageTask) -> Components:
     neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
     parents = separate_items(task.dimensions.n_points)
     for block in range(task.dimensions.n_blocks):
-        indices, _ = neighbors.read_graph_block(block)
+        indices, _ = neighbors.read_graph_block(block, task.params.affinity_neighbors)
         values = affinities.values.read_block(block)
         parents = join_neighbors(parents, indices, values, task.dimensions.rows(block)[0])
     return components(parents)

@@ -44,7 +44,7 @@ def memory(sizes: Sizes) -> list[Held]:
     """List Z, the products of a block, and then the sums of all blocks."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.params.landmark_neighbors
     rows, reached = dimensions.block_rows, min(dimensions.n_points, ROWS_REACHED * dimensions.block_rows)
-    spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.n_neighbors * width))
+    spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.affinity_neighbors * width))
     part = min(most_entries(sizes), rows * width * spread)
     return [
         *entries("Z", GROWING, dimensions.n_points * width),
@@ -69,7 +69,7 @@ def most_entries(sizes: Sizes) -> int:
     """Return how many entries A~ has, at most."""
     n_landmarks, width = sizes.params.n_landmarks, sizes.params.landmark_neighbors
     met = LANDMARKS_MET_A_FEATURE ** min(sizes.dimensions.n_features, MOST_FEATURES_THAT_BOUND)
-    return min(n_landmarks * min(n_landmarks, met), 2 * sizes.n_edges * width**2)
+    return min(n_landmarks * min(n_landmarks, met), 2 * sizes.n_affinities * width**2)
 
 
 def disk(sizes: Sizes) -> list[Written]:
@@ -83,7 +83,10 @@ def disk(sizes: Sizes) -> list[Written]:
     distinct = min(1.0, DISTINCT / math.sqrt(uses))
     met = REPEATED * math.sqrt(sizes.dimensions.n_blocks) * most_entries(sizes)
     written = []
-    for name, products in (("Z' W Z", 2 * sizes.n_edges * width**2 * distinct), ("Z' D Z", n_points * width**2 / 2)):
+    for name, products in (
+        ("Z' W Z", 2 * sizes.n_affinities * width**2 * distinct),
+        ("Z' D Z", n_points * width**2 / 2),
+    ):
         written.append(Written(f"values of {name}, of blocks and in sum", STORED, min(products, met), copies=WITH_SUMS))
         written.append(Written(f"columns of {name}", STORED, min(products, met), 1, "int32", WITH_SUMS))
     return written

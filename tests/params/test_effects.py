@@ -27,7 +27,7 @@ WORDS = {
 NUMBERS = {
     "neighbors.window": 13, "neighbors.image_rows": 20, "neighbors.image_columns": 15,
     "neighbors.n_neighbors": 20, "neighbors.n_probes": 5, "neighbors.close_share": 0.2, "affinities.perplexity": 9.0,
-    "affinities.sigma": 0.7, "landmarks.n_landmarks": 60, "landmarks.sigma": 0.5,
+    "affinities.sigma": 0.7, "affinities.n_neighbors": 20, "landmarks.n_landmarks": 60, "landmarks.sigma": 0.5,
     "landmarks.neighborhood": 9, "landmarks.eta": 3.0, "landmarks.batch_points": 90, "landmark_weights.n_neighbors": 4,
     "landmark_weights.regularization": 1e-4, "landmark_embedding.n_components": 3, "embedding.residual": 1e-3,
     "clustering.n_clusters": 4, "layout.strength": 0.5, "layout.learning_rate": 50.0, "layout.momentum": 0.5,

@@ -26,12 +26,12 @@ def memory(sizes: Sizes) -> list[Held]:
     """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
     if sizes.params.neighbors.by_window:
         return window.memory(sizes)
-    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
     rows = dimensions.block_rows
     return [
         *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(dimensions.block_rows, k, EACH_TASK)),
-        Held("neighbours of a block", EACH_TASK, rows, k, "int32"),
-        Held("distances of a block", EACH_TASK, rows, k, sizes.dimensions.distance_dtype),
+        Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
+        Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
         Held("affinities of a block", EACH_TASK, rows, k, "float32"),
         Held("order of the incoming edges", EACH_TASK, rows, k, "int64"),
         Held("columns of W in a block", EACH_TASK, rows, 2 * k, "int32", COPIES_OF_ROWS),
@@ -66,7 +66,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     if task.params.neighbors.by_window:
         return {**window.write_window(work), **certificates(work)}
-    of_block = incoming(task.dimensions.block_rows, task.params.n_neighbors, CACHE)
+    of_block = incoming(task.dimensions.block_rows, task.params.affinity_neighbors, CACHE)
     work.map_run_parts(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     return certificates(work)
 
@@ -89,9 +89,10 @@ def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the rows of W of each block of a run."""
     neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
+    width = task.params.affinity_neighbors
     parts: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
-        indices, _ = neighbors.read_graph_block(source)
+        indices, _ = neighbors.read_graph_block(source, width)
         values = affinities.values.read_block(source)
         for block in blocks:
             parts[block].append(
@@ -99,7 +100,7 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
             )
     bridges = bridge_edges(task)
     for block in blocks:
-        indices, _ = neighbors.read_graph_block(block)
+        indices, _ = neighbors.read_graph_block(block, width)
         values = affinities.values.read_block(block)
         start, _ = task.dimensions.rows(block)
         rows = symmetric_rows(indices, values, start, join_edges(parts.pop(block)), bridges)
