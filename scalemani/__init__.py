@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from scalemani.report.opened import open_run
     from scalemani.runs.aligning import Alignment, align
     from scalemani.runs.opened import Run
+    from scalemani.tuning.results import Tuning
+    from scalemani.tuning.tune import tune
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
@@ -51,6 +53,8 @@ PUBLIC_NAMES = {
     "report.opened": ("open_run",),
     "runs.aligning": ("Alignment", "align"),
     "runs.opened": ("Run",),
+    "tuning.results": ("Tuning",),
+    "tuning.tune": ("tune",),
 }
 MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}
 PUBLIC_MODULES = {"measures": "functions.measures"}

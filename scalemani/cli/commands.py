@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scalemani.cli import inspecting, landmarks, machines
+from scalemani.cli import inspecting, landmarks, machines, tuning
 from scalemani.cli.options import (
     Debug,
     Options,
@@ -306,5 +306,12 @@ def generate(
         write(data, out, progress.advance)
 
 
-for command in (landmarks.landmarks, inspecting.params, inspecting.runs, inspecting.doctor, *machines.COMMANDS):
+for command in (
+    landmarks.landmarks,
+    tuning.tune,
+    inspecting.params,
+    inspecting.runs,
+    inspecting.doctor,
+    *machines.COMMANDS,
+):
     app.command()(command)

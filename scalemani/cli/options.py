@@ -150,18 +150,9 @@ class Options:
             except ConfigError as error:
                 raise ConfigError(f"configuration {self.config}: {error}") from error
         params = params.with_values(parse_assignments(self.assignments or []))
-        if self.metric is not None:
-            params = params.with_values({"points": {"metric": self.metric}})
-        if self.init is not None:
-            params = params.with_values(
-                {"layout": {"init": self.init if self.init in COMPUTED_STARTS else GIVEN_START}}
-            )
-        if self.ids is not None and self.init in (None, *COMPUTED_STARTS):
-            raise ConfigError(
-                "--ids says which points are rows of what --init names: give --init RUN or --init FILE too"
-            )
-        if self.landmarks is not None:
-            params = params.with_values({"landmarks": {"method": GIVEN_LANDMARKS}})
+        for name, value in self.implied.items():
+            stage, _, parameter = name.partition(".")
+            params = params.with_values({stage: {parameter: value}})
         params.route(self.method)  # refuses an unknown method before anything is read
         return params
 
@@ -170,6 +161,23 @@ class Options:
         from scalemani.workers.executor import Executor
 
         return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, wait=self.wait)
+
+    @property
+    def implied(self) -> dict[str, str]:
+        """The parameters that other options than --set stand for, by name."""
+        if self.ids is not None and self.init in (None, *COMPUTED_STARTS):
+            raise ConfigError(
+                "--ids says which points are rows of what --init names: give --init RUN or --init FILE too"
+            )
+        found = {} if self.metric is None else {"points.metric": self.metric}
+        if self.init is not None:
+            found["layout.init"] = self.init if self.init in COMPUTED_STARTS else GIVEN_START
+        return found if self.landmarks is None else {**found, "landmarks.method": GIVEN_LANDMARKS}
+
+    @property
+    def learns_from_labels(self) -> bool:
+        """Whether the method is given the labels."""
+        return takes_labels(self.method)
 
     def source(self, params: Any) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
@@ -189,7 +197,7 @@ class Options:
             source = LandmarkedPoints(source, self.landmarks, params.points.metric)
         if self.labels is None:
             return source
-        if takes_labels(self.method):
+        if self.learns_from_labels:
             return LabelledPoints(source, self.labels)
         open_labels(self.labels, source.shape[0])
         return source

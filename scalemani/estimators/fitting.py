@@ -1,7 +1,7 @@
 """What the estimators share: from what a user passes to a finished run, and from the run to attributes."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -69,17 +69,10 @@ class Embedder(BaseEstimator):
 def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
     asked = estimator.get_params(deep=False)
-    lists = asked.get("metric") == PRECOMPUTED
-    if asked.get("neighbors_method") == WINDOW and asked.get("image_rows") is None:
-        points = open_pixels(points)
+    lists, points = asked.get("metric") == PRECOMPUTED, pixels_of(points, asked)
     source = open_lists(points) if lists else open_training_points(points)
     given = source if labels is None else LabelledPoints(source, labels)
-    init = asked.get("init", SPECTRAL_START)
-    if not is_computed(init):
-        given, asked = with_start(given, init), {**asked, "init": GIVEN_START}
-    if not isinstance(asked.get("landmarks", ""), str):
-        given = LandmarkedPoints(given, asked["landmarks"], asked["metric"])
-        asked = {**asked, "landmarks": GIVEN_LANDMARKS}
+    given, asked = with_arrays(given, asked)
     executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
     with store_or_temporary(asked["store"]) as folder:
         finished = run(given, folder, estimator._method, parameters_of(asked), executor)
@@ -94,6 +87,22 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Ru
             estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
             keep_columns(estimator, points, source)
         yield finished
+
+
+def pixels_of(points: Any, asked: Mapping[str, Any]) -> Any:
+    """Return the pixels of an image where parameters ask for its window, else points as they are."""
+    windowed = asked.get("neighbors_method") == WINDOW and asked.get("image_rows") is None
+    return open_pixels(points) if windowed else points
+
+
+def with_arrays(source: PointsSource, asked: dict[str, Any]) -> tuple[PointsSource, dict[str, Any]]:
+    """Return points with the arrays that parameters hold, a start or landmarks, and parameters that say so."""
+    if not is_computed(asked.get("init", SPECTRAL_START)):
+        source, asked = with_start(source, asked["init"]), {**asked, "init": GIVEN_START}
+    if not isinstance(asked.get("landmarks", ""), str):
+        source = LandmarkedPoints(source, asked["landmarks"], asked["metric"])
+        asked = {**asked, "landmarks": GIVEN_LANDMARKS}
+    return source, asked
 
 
 def is_computed(init: Any) -> bool:

@@ -1,6 +1,7 @@
 """Arrays in, figures out: embeddings of any size as pictures, and curves of measurements."""
 
+from scalemani.figures.grids import grid_figure
 from scalemani.figures.lines import line_figure
 from scalemani.figures.picture import embedding_picture
 
-__all__ = ["embedding_picture", "line_figure"]
+__all__ = ["embedding_picture", "grid_figure", "line_figure"]

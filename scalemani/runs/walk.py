@@ -3,7 +3,7 @@
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -101,12 +101,16 @@ def plan_run(
 
 @dataclass(frozen=True)
 class WritableRun:
-    """A run that is being written: its store and lock, where tasks run, and the one stage that is asked for, if any."""
+    """A run that is being written: its store and lock, where tasks run, and the one stage that is asked for, if any.
+
+    `checked` are the groups whose objects were looked at since it was opened: each is once.
+    """
 
     store: RunStore
     lock: RunLock
     executor: Executor
     only: str | None
+    checked: set[str] = field(default_factory=set)
 
 
 @contextlib.contextmanager
@@ -131,12 +135,19 @@ def open_for_writing(root: str | Path, outline: Outline, executor: Executor, onl
     if only is not None:
         plan.planned(only)
     plan.check(only)
+    with locked_run(root, executor, only) as target:
+        for note in outline.notes:
+            executor.progress.note(note)
+        yield target
+
+
+@contextlib.contextmanager
+def locked_run(root: str | Path, executor: Executor, only: str | None = None) -> Iterator[WritableRun]:
+    """Open or create a store, and hold its lock. Parameters and errors are those of `open_for_writing`."""
     store = RunStore.create(root)
     with store.locked(executor.wait, executor.progress.note) as lock:
         store.objects.sweep()
         executor.check_reach(store.root)
-        for note in outline.notes:
-            executor.progress.note(note)
         yield WritableRun(store, lock, executor, only)
 
 
@@ -145,13 +156,13 @@ def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
 
     The store may have changed until its lock was held, so `plan` is to be made under the lock.
     """
-    forget_damaged(plan, target.executor)
+    forget_damaged(plan, target)
     tell_kept(plan, target)
     while (component := run_stages(target, plan, source)) is not None:
         source = keep_beside(source, component)
         plan = plan_component(target.store, plan, source, target.executor)
         plan.check(target.only)
-        forget_damaged(plan, target.executor)
+        forget_damaged(plan, target)
 
 
 def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Component | None:
@@ -205,12 +216,15 @@ def tell_kept(plan: Plan, target: WritableRun) -> None:
         target.executor.progress.note(f"complete from before: {', '.join(complete)}")
 
 
-def forget_damaged(plan: Plan, executor: Executor) -> None:
+def forget_damaged(plan: Plan, target: WritableRun) -> None:
     """Remove the marks of all units that are not what was committed, so that they are computed anew."""
     for planned in plan.stages:
-        damaged = planned.group.damaged_units(executor.workers)
+        if planned.group.path in target.checked:
+            continue
+        target.checked.add(planned.group.path)
+        damaged = planned.group.damaged_units(target.executor.workers)
         if damaged:
-            executor.progress.warn(
+            target.executor.progress.warn(
                 f"{planned.stage.name}: {len(damaged)} damaged or lost, computed anew: {damaged[:5]}"
             )
             planned.group.forget(damaged)

@@ -1,0 +1,157 @@
+"""The search over a grid: runs in one store, which share points, graph and Z, each scored when it is there.
+
+Cells whose graphs differ in their number of neighbours alone share the widest of these: each takes the affinities of
+its own first columns. A cell that cannot be run is reported, and the others go on.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, TypeGuard
+
+import numpy as np
+
+from scalemani.errors import ScalemaniError
+from scalemani.params import Parameters
+from scalemani.records.affinities import StoredAffinities
+from scalemani.runs.opened import Run
+from scalemani.runs.outline import Outline
+from scalemani.runs.plan import make_plan
+from scalemani.runs.walk import WritableRun, locked_run
+from scalemani.sources import PointsSource
+from scalemani.store.run_store import RunStore
+from scalemani.tuning.results import Cell, Stage, Tuning
+from scalemani.tuning.scores import SCORES, Judge
+from scalemani.tuning.several import OF_ONE_RUN, SurveyedPoints, run_outlined
+
+OF_ONE_CELL = (*OF_ONE_RUN, np.linalg.LinAlgError)
+NEIGHBORS, AFFINITY_NEIGHBORS = "neighbors.n_neighbors", "affinities.n_neighbors"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A cell of a grid: its values by name, the method, and the parameters; the error where they make none."""
+
+    values: Mapping[str, Any]
+    method: str
+    params: Parameters | ScalemaniError
+    computed_as: Mapping[str, int] | None = None
+
+
+class Prepared(NamedTuple):
+    """A candidate that can be run: what it computes, and the points as it takes them."""
+
+    candidate: Candidate
+    outline: Outline
+    source: PointsSource
+
+
+def search(
+    points: SurveyedPoints, root: str | Path, candidates: Sequence[Candidate], scores: Sequence[str], judge: Judge
+) -> Tuning:
+    """Run every candidate in one store, score it, and make the best one the run that the store opens.
+
+    Parameters
+    ----------
+    points : and the executor that runs them
+    root : a folder, or s3://bucket/name
+    candidates : the cells of the grid
+    scores : names of `SCORES`, the first of which ranks
+    judge : what scores compare with
+
+    Raises
+    ------
+    ScalemaniError
+        The first cell's, where none can be run; that of the store or the cluster.
+    """
+    executor, told = points.executor, points.executor.progress
+    RunStore(root).check_free()
+    with executor.started():
+        prepared = shared_graph(points, root, [prepare(points, root, candidate) for candidate in candidates])
+        refused = [found for found in prepared if not isinstance(found, Prepared)]
+        if len(refused) == len(prepared):
+            raise refused[0]
+        cells: list[Cell] = []
+        with locked_run(root, executor) as target:
+            plans: dict[int, dict[str, Any]] = {}
+            for number, (candidate, found) in enumerate(zip(candidates, prepared, strict=True)):
+                told.note(f"cell {number + 1} of {len(candidates)}: {shown(candidate.values)}")
+                cell, run = run_cell(target, candidate, found, scores, judge)
+                if cell.failure is not None:
+                    told.warn(
+                        f"cell {number + 1} of {len(candidates)} failed: {shown(candidate.values)}: {cell.failure}"
+                    )
+                if run is not None:
+                    plans[number] = run.plan
+                cells.append(cell)
+            tuning = Tuning(str(root), tuple(cells), tuple(scores))
+            if tuning.best_index_ is not None:
+                target.store.save_plan(plans[tuning.best_index_])
+    return tuning
+
+
+def shown(values: Mapping[str, Any]) -> str:
+    """Return the values of a cell on one line."""
+    return ", ".join(f"{name}={value}" for name, value in values.items())
+
+
+def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> Prepared | ScalemaniError:
+    """Return what a candidate computes, or why it cannot be run; nothing is written."""
+    if isinstance(candidate.params, ScalemaniError):
+        return candidate.params
+    try:
+        outline, source = points.outline(candidate.method, candidate.params)
+        make_plan(RunStore(root), outline, points.executor).check()
+    except OF_ONE_RUN as error:
+        return error
+    return Prepared(candidate, outline, source)
+
+
+def shared_graph(
+    points: SurveyedPoints, root: str | Path, prepared: Sequence[Prepared | ScalemaniError]
+) -> list[Prepared | ScalemaniError]:
+    """Return candidates that take their affinities from the widest of their graphs."""
+    widths = [found.outline.params.n_neighbors for found in prepared if has_affinities(found)]
+    if len(set(widths)) < 2:
+        return list(prepared)
+    widest = max(widths)
+    return [widened(points, root, found, widest) if has_affinities(found) else found for found in prepared]
+
+
+def has_affinities(found: Prepared | ScalemaniError) -> TypeGuard[Prepared]:
+    """Return whether a candidate can be run and has affinities."""
+    return isinstance(found, Prepared) and StoredAffinities.STAGE in found.outline.keys
+
+
+def widened(points: SurveyedPoints, root: str | Path, found: Prepared, widest: int) -> Prepared | ScalemaniError:
+    """Return a candidate with its own affinities on a graph of so many neighbours."""
+    used = found.outline.params
+    computed_as = {NEIGHBORS: widest, AFFINITY_NEIGHBORS: used.affinity_neighbors}
+    # What was left open followed the narrower graph.
+    asked = found.outline.asked.with_values(
+        {
+            "neighbors": {"n_neighbors": widest},
+            "affinities": {"n_neighbors": used.affinity_neighbors, "perplexity": used.affinities.perplexity},
+        }
+    )
+    return prepare(points, root, replace(found.candidate, params=asked, computed_as=computed_as))
+
+
+def run_cell(
+    target: WritableRun,
+    candidate: Candidate,
+    found: Prepared | ScalemaniError,
+    scores: Sequence[str],
+    judge: Judge,
+) -> tuple[Cell, Run | None]:
+    """Run and score one candidate; return the cell, and the run where it has its scores."""
+    if isinstance(found, ScalemaniError):
+        return Cell(dict(candidate.values), candidate.method, failure=str(found)), None
+    try:
+        run = run_outlined(target, found.outline, found.source)
+        measured = {name: SCORES[name].of_run(run, judge) for name in scores}
+    except OF_ONE_CELL as error:
+        return Cell(dict(candidate.values), candidate.method, failure=str(error)), None
+    stages = {name: Stage(run.keys[name], record["seconds"]) for name, record in run.records().items()}
+    computed_as = dict(found.candidate.computed_as or {})
+    return Cell(dict(candidate.values), candidate.method, measured, stages, computed_as), run
