@@ -263,10 +263,10 @@ def report(
 def export(run: RunFolder, out: Output, what: What = None, debug: Debug = False) -> None:
     """Write the embedding of a run, or what else it has computed, rows in input order.
 
-    OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues; .npz (SciPy's CSR), .parquet or .zarr
-    for a graph; .npz (SciPy's CSR) or .zarr for affinities; .npz, .parquet or .zarr for landmarks and a curve; .npz or
-    .zarr for snapshots. Where components were left out, the input rows that the results have go beside it:
-    OUT.input_rows.npy.
+    OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues, in .png too for the clusters of an
+    image or video; .npz (SciPy's CSR), .parquet or .zarr for a graph; .npz (SciPy's CSR) or .zarr for affinities; .npz,
+    .parquet or .zarr for landmarks and a curve; .npz or .zarr for snapshots. Where components were left out, the input
+    rows that the results have go beside it: OUT.input_rows.npy.
     """
     from scalemani.cli.summaries import left_out
     from scalemani.export import beside, write_rows
@@ -286,7 +286,10 @@ def export(run: RunFolder, out: Output, what: What = None, debug: Debug = False)
 def generate(
     name: Annotated[
         str,
-        typer.Argument(help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits or infinite-digits", metavar="NAME"),
+        typer.Argument(
+            help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits, infinite-digits or walking-figure",
+            metavar="NAME",
+        ),
     ],
     out: Output,
     n_points: Annotated[int | None, typer.Option(help="how many points")] = None,

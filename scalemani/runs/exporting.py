@@ -6,11 +6,13 @@ from typing import Any, NamedTuple
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.export import Progress, checked_target, export, several, sparse, write_rows
 from scalemani.export.rows import SUFFIXES
+from scalemani.figures import label_picture
 from scalemani.routes import GRAPH
 from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix
 from scalemani.runs.opened import Run
 from scalemani.sources.lazy import LazyRows, lazy_rows
 
+PICTURE = ".png"  # of the clusters of an image
 TABLES, GROUPS = (".npz", ".parquet", ".zarr"), (".npz", ".zarr")
 
 
@@ -24,7 +26,7 @@ class Format(NamedTuple):
 
 FORMATS = {  # by the name of the property of `Run`
     "embedding": Format(SUFFIXES),
-    "labels": Format(SUFFIXES, columns=("label",)),
+    "labels": Format((*SUFFIXES, PICTURE), columns=("label",)),
     "graph": Format(TABLES, "a graph has indices and distances", ("neighbor", "distance")),
     "affinities": Format(GROUPS, "affinities are a sparse matrix"),
     "landmarks": Format(TABLES, "landmarks have rows and points", ("row", "feature")),
@@ -42,7 +44,8 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     run
         A run that has it.
     path
-        Where to. `embedding`, `labels` and `eigenvalues` go into .npy, .parquet or .zarr; `graph` into .npz (SciPy's
+        Where to. `embedding`, `labels` and `eigenvalues` go into .npy, .parquet or .zarr, the clusters of an image or
+        video also into .png; `graph` into .npz (SciPy's
         CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has it);
         `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is there is
         not replaced.
@@ -66,6 +69,8 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     found = getattr(run, name)
     if isinstance(found, AffinityMatrix):
         sparse.WRITERS[suffix](found, target)
+    elif suffix == PICTURE:
+        label_picture(found[...], image_of(run), target)
     elif isinstance(found, Graph) and suffix == ".npz":
         sparse.WRITERS[suffix](GraphMatrix(found), target)
     elif isinstance(found, tuple):
@@ -78,6 +83,17 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         rows = lazy_rows(found, name)
         write_rows(rows.read, rows.shape, rows.dtype, path, several.block_rows(rows))
     return name
+
+
+def image_of(run: Run) -> tuple[int, int, int]:
+    """Return frames, rows and columns of the image whose pixels a run has clustered; raise ConfigError for others."""
+    neighbors = run.params.neighbors
+    if not neighbors.by_window:
+        raise ConfigError(
+            "labels go into .png where they are those of an image, and this run has neighbors.method="
+            f"{neighbors.method}: take {', '.join(SUFFIXES)}"
+        )
+    return neighbors.image(run.dimensions.n_points)
 
 
 def named_arrays(found: Any, described: Format, suffix: str) -> dict[str, LazyRows]:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError
@@ -97,6 +98,9 @@ def test_the_command_line_takes_pictures(image, exact, tmp_path, scalemani):
     given = (tmp_path / "image.npy", tmp_path / "run", *asked, "--set", "clustering.n_clusters=2")
     assert scalemani("embed", *given)[0] == 0
     np.testing.assert_array_equal(sm.open_run(tmp_path / "run").labels[...], exact.labels_)
+    assert scalemani("export", tmp_path / "run", tmp_path / "clusters.png", "--what", "labels")[0] == 0
+    shown = np.asarray(Image.open(tmp_path / "clusters.png")).reshape(image.size, 3)
+    assert len(np.unique(np.column_stack([shown, exact.labels_]), axis=0)) == 2  # a colour a cluster
     status, output, _ = scalemani("stage", "components", *given)
     assert status == 0
     assert "nothing to do, neighbors.method 'window' does not need it" in output
@@ -123,6 +127,13 @@ def test_what_does_not_fit_is_refused_before_anything_is_written(pixels, setting
     with pytest.raises((ConfigError, DataError), match=words):
         model.fit(pixels)
     assert not (tmp_path / "run").exists()
+
+
+def test_clusters_of_other_points_are_no_picture(tmp_path, roll, scalemani):
+    sm.SpectralClustering(2, n_landmarks=50, perplexity=5, store=tmp_path / "run").fit(roll[:300])
+    status, _, error = scalemani("export", tmp_path / "run", tmp_path / "clusters.png", "--what", "labels")
+    assert status == 2
+    assert "labels go into .png where they are those of an image" in error
 
 
 def test_other_methods_and_points_that_are_no_image_are_refused(tmp_path):
