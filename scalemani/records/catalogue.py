@@ -1,12 +1,8 @@
 """All arrays of all stages, and what the names of their dimensions stand for."""
 
 from scalemani.errors import StoreError
-from scalemani.records.affinities import (
-    StoredAffinities,
-    StoredComponents,
-    StoredNormalizedAffinities,
-    StoredSymmetricAffinities,
-)
+from scalemani.records.affinities import StoredAffinities, StoredComponents
+from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.records.classes import (
     StoredClasses,
     StoredDiscriminants,

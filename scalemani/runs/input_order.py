@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from scalemani.export.sparse import row_parts
 from scalemani.kernels.rows.metrics import convert_distances
-from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.points import StoredWorkPoints
 from scalemani.sources.lazy import LazyRows, lazy_rows

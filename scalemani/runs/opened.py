@@ -11,8 +11,7 @@ from scalemani.errors import StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
-from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.affinity_graph import affinity_graph
+from scalemani.records.affinity_graph import StoredSymmetricAffinities, affinity_graph
 from scalemani.records.classes import (
     StoredDiscriminants,
     StoredKernelComponents,

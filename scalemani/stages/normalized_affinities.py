@@ -9,7 +9,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.density import density_normalized, density_scales
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
 
 COPIES_OF_SCALES = 2  # the degrees, and their powers
 COPIES_OF_BLOCK = 3  # as read, decoded, and encoded

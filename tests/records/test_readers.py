@@ -9,7 +9,7 @@ import scipy.sparse as sp
 import zarr
 
 from scalemani.memory.process import PROCESS
-from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.catalogue import STORED_STAGES
 from scalemani.records.coarse import StoredCoarseGraphs
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout

@@ -24,7 +24,7 @@ from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
 from scalemani.errors import ShortfallWarning
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
-from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredLayout
 from scalemani.routes import GIVEN_START
 from scalemani.stages.layout.starts import given_held, given_start, moved_share, start_positions

@@ -14,7 +14,8 @@ from scalemani.chunked.needs import CACHE, EACH_TASK, STORED, Held, Span, Writte
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
-from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
+from scalemani.records.affinities import StoredAffinities, StoredComponents
+from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
 from scalemani.stages.symmetric_affinities import window
 

@@ -11,8 +11,7 @@ from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose
 from scalemani.kernels.affinities.window import window_bandwidths
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.affinity_graph import WindowAffinities
+from scalemani.records.affinity_graph import StoredSymmetricAffinities, WindowAffinities
 from scalemani.records.points import StoredWorkPoints
 
 ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are used once
