@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from scalemani.sources import open_labels
+from scalemani.sources.base import natural_order
 
 # Petroff (2021), Accessible color sequences for data visualization, arXiv:2107.02270: ten colours.
 TEN_COLOURS = ("3f90da", "ffa90e", "bd1f01", "94a4a2", "832db6", "a96b59", "e76300", "b9ac70", "717581", "92dadd")
 # Van der Walt and Smith (2015), viridis: even in lightness, read alike with and without colour.
 VIRIDIS = ("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725")
 DENSITY = ("b8d4ea", "6baed6", "3182bd", "08519c", "08306b")
+NO_LABEL = "d4d4d4"
 RAMP_STEPS = 256
 DARKER = 0.6  # the second ten colours are the first ten, darker
 LARGEST_CLASSES = 256
@@ -39,25 +41,53 @@ def class_colours(n_classes: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LabelColours:
-    """The colour of each point is `colours[index[row]]`; `classes` are the names, empty for values along `limits`."""
+    """The colour of each point is `colours[index[row]]`; `classes` are the names, empty for values along `limits`.
+
+    Points without a label have the last colour, a pale grey, where there are any: `missing` is its index, else None.
+    The names of classes leave it out.
+    """
 
     index: np.ndarray
     colours: np.ndarray
     classes: tuple[str, ...]
     limits: tuple[float, float] = (0.0, 1.0)
+    missing: int | None = None
 
 
 def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
-    """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers."""
+    """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers.
+
+    NaN and empty strings are no labels. Classes are in natural order: 2 before 10, in texts too.
+    """
     values = open_labels(labels, n_points)
-    whole = values.dtype.kind in "biuU" or bool(np.all(values == np.round(values)))
-    if whole:
-        names, index = np.unique(values, return_inverse=True)
+    absent = values == "" if values.dtype.kind == "U" else np.isnan(values.astype(np.float64))
+    given = values[~absent]
+    if values.dtype.kind in "biuU" or bool(np.all(given == np.round(given))):
+        names, codes = np.unique(given, return_inverse=True)
         if len(names) <= LARGEST_CLASSES or values.dtype.kind == "U":
-            shown = names if values.dtype.kind == "U" else [f"{name:g}" for name in names]
-            return LabelColours(index.astype(np.int32), class_colours(len(names)), tuple(map(str, shown)))
-    finite = values[np.isfinite(values)].astype(np.float64)
+            texts = values.dtype.kind == "U"
+            order = sorted(range(len(names)), key=lambda number: natural_order(str(names[number])) if texts else number)
+            places = np.empty(len(names), np.int32)
+            places[order] = np.arange(len(names))
+            classes = tuple(str(names[number]) if texts else f"{names[number]:g}" for number in order)
+            return with_missing(places[codes], absent, class_colours(len(names)), classes)
+    finite = given[np.isfinite(given)].astype(np.float64)
     low, high = np.percentile(finite, ROBUST_PERCENT) if finite.size else (0.0, 1.0)
-    share = np.clip((np.nan_to_num(values.astype(np.float64), nan=low) - low) / max(high - low, 1e-300), 0, 1)
+    share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
     index = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
-    return LabelColours(index, ramp(VIRIDIS), (), (float(low), float(high)))
+    return with_missing(index, absent, ramp(VIRIDIS), (), (float(low), float(high)))
+
+
+def with_missing(
+    given: np.ndarray,
+    absent: np.ndarray,
+    colours: np.ndarray,
+    classes: tuple[str, ...],
+    limits: tuple[float, float] = (0.0, 1.0),
+) -> LabelColours:
+    """Return colours of labels (M,) that were given and, in pale grey, of points where (N,) they are absent."""
+    if not absent.any():
+        return LabelColours(given, colours, classes, limits)
+    index = np.full(len(absent), len(colours), np.int32)
+    index[~absent] = given
+    return LabelColours(index, np.concatenate([colours, rgb((NO_LABEL,))]), classes, limits, len(colours))

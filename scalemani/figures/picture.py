@@ -60,7 +60,7 @@ def embedding_picture(
     note = f"{source.shape[0]:,} points"
     if n_outside:
         note += f", {n_outside:,} of them outside the view"
-    shown = tuple(map(str, names)) if names is not None else (colours.classes if colours else ())
+    shown = legend_names(colours, names) if colours else ()
     save(compose(panels, title, note, colours, shown), Path(path))
     return n_outside
 
@@ -71,7 +71,7 @@ def draw_panels(source: PointsSource, colours: LabelColours | None, size: int) -
     limits = column_limits(source, n_shown)
     index, table = (colours.index, colours.colours) if colours else (None, np.zeros((1, 3), dtype=np.float32))
     if n_shown == 1:
-        n_bands = len(colours.classes) if colours and 1 < len(colours.classes) <= LARGEST_LEGEND else 1
+        n_bands = len(colours.colours) if colours and 1 < len(colours.classes) <= LARGEST_LEGEND else 1
         spread = np.array([limits[0], (-0.1, n_bands + 0.1)])
         canvases = [Canvas(size, size // 2, spread)]
     else:
@@ -148,6 +148,16 @@ def compose(
     if colours:
         draw_legend(pen, font, (across, top, text), colours, names)
     return picture
+
+
+def legend_names(colours: LabelColours, names: Any) -> tuple[str, ...]:
+    """Return what a legend calls the classes, and last the points without one; nothing for values along a ramp."""
+    if not colours.classes:
+        return ()
+    named = tuple(map(str, colours.classes if names is None else names))
+    if colours.missing is None:
+        return named
+    return (*named, f"no label ({np.count_nonzero(colours.index == colours.missing):,})")
 
 
 def legend_width(font: Any, colours: LabelColours | None, names: tuple[str, ...], text: int) -> int:

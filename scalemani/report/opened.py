@@ -22,7 +22,8 @@ class ReportedRun(Run):
         Parameters
         ----------
         path : where to, ending in .html; None: `report.html` in the folder of the run
-        labels : labels of the points, (N,) arrays in input order or files of them
+        labels : labels or values of the points to colour the map by: (N,) arrays in input order or files of them, one,
+            a list, or by their names
         n_sampled : points by which quality is measured; None: up to 1,000, fewer of many; 0: none
         random_state : of this sample
         """

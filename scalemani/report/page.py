@@ -14,13 +14,14 @@ from dask.utils import format_bytes
 from scalemani.objectives import OBJECTIVES
 from scalemani.report.certificates import Certificate, judged_certificates
 from scalemani.report.distributions import distributions
+from scalemani.report.map_data import MapData
 from scalemani.report.parameters import commands, parameters_beside_defaults
 from scalemani.report.quality import Quality
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import given_warnings
 from scalemani.sources.base import without_credentials
 
-SCRIPTS = ("page",)
+SCRIPTS = ("page", "points", "canvas", "map")
 TEMPLATES = files("scalemani.report") / "template"
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list
@@ -40,8 +41,8 @@ class StageRow(NamedTuple):
     warnings: tuple[str, ...]
 
 
-def page(run: Run, quality: Quality) -> str:
-    """Return the page about a run, of which some stages may not be finished, as HTML."""
+def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
+    """Return the page about a run, of which some stages may not be finished, as HTML; with its map, if it has one."""
     stages = list(stage_rows(run))
     certificates = list(judged_certificates(run))
     style, scripts = text_of("page.css"), [text_of(f"{name}.js") for name in SCRIPTS]
@@ -62,6 +63,7 @@ def page(run: Run, quality: Quality) -> str:
             parameters=list(parameters_beside_defaults(run)),
             charts=list(distributions(run)),
             quality=quality,
+            map=drawn,
             commands=commands(run),
             versions=versions(),
             style=style,

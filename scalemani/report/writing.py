@@ -1,11 +1,14 @@
 """From a run to the file of its report."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from scalemani.errors import ConfigError
 from scalemani.export.rows import replaced_file
+from scalemani.report.map_data import map_data
 from scalemani.report.page import page
 from scalemani.report.quality import measure_quality
 from scalemani.runs.opened import Run
@@ -18,7 +21,7 @@ SUFFIXES = (".html", ".htm")
 def write_report(
     run: Run,
     path: str | Path | None = None,
-    labels: Sequence[Any] = (),
+    labels: Any = (),
     *,
     n_sampled: int | None = None,
     random_state: Any = 0,
@@ -29,7 +32,8 @@ def write_report(
     ----------
     run : a run, finished or not
     path : where to, ending in .html; None: `report.html` in the folder of the run
-    labels : labels of the points, (N,) arrays in input order or files of them; classes among them are measured against
+    labels : labels or values of the points to colour the map by: (N,) arrays in input order or files of them, one, a
+        list, or by their names; the embedding is measured against the first classes among them
     n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
     random_state : of this sample
 
@@ -41,13 +45,25 @@ def write_report(
         For labels that do not fit; where the page cannot be written.
     """
     target = checked_target(run, path)
-    found = [open_labels(given, run.n_input_points) for given in labels]
-    classes = next((one for one in found if one.dtype.kind in "biuU"), None)
+    found = named_labels(labels, run.n_input_points)
+    classes = next((values for values in found.values() if values.dtype.kind in "biuU"), None)
     quality = measure_quality(run, classes, n_sampled, random_state)
-    text = page(run, quality)
+    text = page(run, quality, map_data(run, found))
     with replaced_file(target) as file:
         file.write(text.encode())
     return target
+
+
+def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:
+    """Return labels (N,) each by their names: those they are given under, of their files, or by their numbers."""
+    if isinstance(labels, Mapping):
+        return {str(name): open_labels(given, n_points) for name, given in labels.items()}
+    listed = labels if isinstance(labels, list | tuple) else [labels]
+    found: dict[str, np.ndarray] = {}
+    for number, given in enumerate(listed, start=1):
+        name = Path(given).name if isinstance(given, str | Path) else f"labels {number}"
+        found[name if name not in found else f"{name} ({number})"] = open_labels(given, n_points)
+    return found
 
 
 def checked_target(run: Run, path: str | Path | None) -> Path:

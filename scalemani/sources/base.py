@@ -107,6 +107,6 @@ def without_credentials(location: str) -> str:
     return without_user(re.sub(r"(://[^?]*)\?.*", r"\1", location))
 
 
-def natural_order(path: Path) -> list[Any]:
+def natural_order(path: Path | str) -> list[Any]:
     """Return a sort key that puts part.2 before part.10."""
-    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(path))]
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(path))]

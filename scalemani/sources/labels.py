@@ -12,7 +12,7 @@ ALLOWED = ".npy, .npz (file.npz::y), .txt or .csv with one label a line"
 
 
 def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
-    """Return labels as a 1-D array of integers, floats or strings.
+    """Return labels as a 1-D array of integers, floats or strings; missing ones are NaN or empty strings.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
     if found.ndim != 1:
         raise DataError(f"{where} must have one label a point, got an array of shape {found.shape}")
     if found.dtype == object:
-        found = found.astype(str)
+        found = np.array(["" if value is None or value != value else str(value) for value in found], dtype=str)
     if found.dtype.kind not in "biufUS":
         raise DataError(f"{where} must be numbers or strings, got dtype {found.dtype}")
     if found.dtype.kind == "S":

@@ -145,9 +145,22 @@ def test_colours_of_labels_by_kind():
     assert along.classes == ()
     assert (np.diff(along.index) >= 0).all()
     assert along.limits == pytest.approx((0.005, 0.995))
-    assert colours_of_labels([0.5, np.nan], 2).index.max() < 256
+    assert colours_of_labels(["10", "2", "²"], 3).classes == ("2", "10", "²")
     assert len(np.unique(class_colours(20), axis=0)) == 20
     assert len(colours_of_labels([f"class {i}" for i in range(300)], 300).colours) == 300
+
+
+def test_points_without_a_label_are_pale_and_last_and_no_class():
+    for labels in ([2.0, np.nan, 10.0], ["b2", None, "b10"], np.array(["b2", "", "b10"])):
+        found = colours_of_labels(labels, 3)
+        assert [name.strip("b") for name in found.classes] == ["2", "10"]
+        assert (list(found.index), found.missing) == ([0, 2, 1], 2)
+        assert np.ptp(found.colours[2]) == 0
+        assert found.colours[2].min() > 0.8
+    values = colours_of_labels([0.5, np.nan, 0.25, 0.75], 4)
+    assert list(values.index == values.missing) == [False, True, False, False]
+    assert values.index[2] == 0
+    assert colours_of_labels(["1", "2"], 2).missing is None
 
 
 def test_hundreds_of_classes_have_a_short_legend(tmp_path):

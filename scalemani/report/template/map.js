@@ -1,0 +1,476 @@
+"use strict";
+// The map and its controls: pan, zoom, hover, lasso, colours, legend, search. Texts of the run are only ever set as text.
+const SHARE = 0.94; // of the canvas that the whole map fills
+const MOST_STRETCH = 4; // beyond this ratio of extents, axes are scaled one by one
+const MOVING_POINTS = 50000; // drawn while the map moves, until frames have told how many fit: all follow at rest
+const FEWEST_POINTS = 5000;
+const LONG_FRAME = 45, SHORT_FRAME = 25; // milliseconds: fewer or more points are drawn in the next one
+const REST = 160; // milliseconds
+const REACH = 9; // pixels from the pointer to a point
+const PLAIN = "#3f90da";
+const NAMED_POINTS = 50000; // that say where the middle of a class is
+const $ = (id) => document.getElementById(id);
+
+class MapView {
+  constructor(points, canvas) {
+    Object.assign(this, { points, canvas, element: $("points"), overlay: $("overlay").getContext("2d") });
+    this.column = -1; // no column: one colour
+    this.shown = [true];
+    this.chosen = new Uint8Array(points.count);
+    this.marked = -1;
+    this.path = null;
+    this.middles = null;
+    this.affordable = MOVING_POINTS;
+    this.fill();
+    this.listen();
+    new ResizeObserver(() => this.resize()).observe(this.element);
+    this.whole();
+    this.colourBy(points.codes.length ? 0 : -1);
+  }
+
+  // Geometry: places are in [0, 1] along each axis; pixels are those of the page.
+
+  resize() {
+    const ratio = devicePixelRatio || 1;
+    for (const element of [this.element, this.overlay.canvas]) {
+      element.width = Math.max(1, Math.round(element.clientWidth * ratio));
+      element.height = Math.max(1, Math.round(element.clientHeight * ratio));
+    }
+    this.draw();
+  }
+
+  unit() {
+    const { axes } = this.points.description, { across, up } = this.points;
+    const wide = axes[across].high - axes[across].low, tall = axes[up].high - axes[up].low;
+    const x = (SHARE * this.element.clientWidth) / wide, y = (SHARE * this.element.clientHeight) / tall;
+    const even = Math.max(x, y) <= MOST_STRETCH * Math.min(x, y);
+    const least = Math.min(x, y);
+    return [(even ? least : x) * wide * this.zoom, (even ? least : y) * tall * this.zoom];
+  }
+
+  toScreen(x, y) {
+    const [across, up] = this.unit();
+    return [this.element.clientWidth / 2 + (x - this.x) * across, this.element.clientHeight / 2 - (y - this.y) * up];
+  }
+
+  toPlace(left, top) {
+    const [across, up] = this.unit();
+    return [this.x + (left - this.element.clientWidth / 2) / across, this.y - (top - this.element.clientHeight / 2) / up];
+  }
+
+  whole() {
+    Object.assign(this, { x: 0.5, y: 0.5, zoom: 1 });
+    this.draw();
+  }
+
+  pan(left, top) {
+    const [across, up] = this.unit();
+    this.x -= left / across;
+    this.y += top / up;
+    this.move();
+  }
+
+  zoomBy(factor, left = this.element.clientWidth / 2, top = this.element.clientHeight / 2) {
+    const [x, y] = this.toPlace(left, top);
+    this.zoom = Math.min(5000, Math.max(0.2, this.zoom * factor));
+    const [otherX, otherY] = this.toPlace(left, top);
+    this.x += x - otherX;
+    this.y += y - otherY;
+    this.move();
+  }
+
+  // Drawing: few points while the map moves, all when it rests.
+
+  move() {
+    this.draw(this.affordable);
+    clearTimeout(this.resting);
+    this.resting = setTimeout(() => this.draw(), REST);
+  }
+
+  draw(most = Infinity) {
+    this.most = most;
+    if (!this.asked) this.asked = requestAnimationFrame(() => { this.asked = 0; this.drawAtOnce(); this.learn(); });
+  }
+
+  // Learn from the time to the next frame how many points may be drawn while the map moves.
+  learn() {
+    if (this.most === Infinity) return;
+    const began = performance.now();
+    requestAnimationFrame(() => {
+      const took = performance.now() - began;
+      const factor = took > LONG_FRAME ? 0.6 : took < SHORT_FRAME ? 1.3 : 1;
+      this.affordable = Math.round(Math.min(this.points.count, Math.max(FEWEST_POINTS, this.affordable * factor)));
+    });
+  }
+
+  drawAtOnce() {
+    const { element, points } = this, ratio = devicePixelRatio || 1;
+    const [across, up] = this.unit();
+    const [sx, sy] = [(2 * across) / element.clientWidth, (2 * up) / element.clientHeight];
+    const pixels = element.width * element.height, spread = points.count / this.zoom ** 2;
+    const radius = Math.sqrt((0.2 * pixels) / (Math.PI * points.count)) * Math.sqrt(this.zoom);
+    const size = Math.min(16 * ratio, Math.max(1, 2 * Math.min(4 * ratio, radius)) * 2 ** Number($("size").value));
+    const lone = 0.3 + 0.55 * Math.min(1, Math.max(0, (7 - Math.log10(Math.max(1, spread))) / 3));
+    const style = getComputedStyle(document.documentElement);
+    this.canvas.draw({
+      view: [sx, sy, -this.x * sx, -this.y * sy],
+      size,
+      opacity: Math.min(1, lone * 2 ** Number($("opacity").value)),
+      paper: numbers(style.getPropertyValue("--paper")),
+      ink: numbers(style.getPropertyValue("--ink")),
+      missing: this.described()?.missing ?? null,
+      count: Math.min(points.count, this.most),
+      behind: $("density").checked,
+    });
+    this.drawOver(style);
+    element.dataset.view = JSON.stringify([...this.toPlace(0, 0), ...this.toPlace(element.clientWidth, element.clientHeight)]);
+    element.dataset.drawn = Math.min(points.count, this.most);
+  }
+
+  drawOver(style) {
+    const pen = this.overlay, ratio = devicePixelRatio || 1, points = this.points;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, pen.canvas.width, pen.canvas.height);
+    pen.strokeStyle = pen.fillStyle = style.getPropertyValue("--ink");
+    pen.lineWidth = 2;
+    if (this.path) {
+      pen.beginPath();
+      this.path.forEach(([x, y]) => pen.lineTo(...this.toScreen(x / 65535, y / 65535)));
+      pen.closePath();
+      pen.stroke();
+    }
+    if ($("names").checked && this.described()?.classes) this.drawNames(pen, style);
+    if (this.marked >= 0) {
+      pen.beginPath();
+      pen.arc(...this.toScreen(points.x[this.marked] / 65535, points.y[this.marked] / 65535), 8, 0, 7);
+      pen.stroke();
+    }
+  }
+
+  drawNames(pen, style) {
+    const column = this.described(), taken = [];
+    this.middles = this.middles || middles(this.points, this.points.codes[this.column], column.classes.length);
+    pen.font = "600 13px system-ui, sans-serif";
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.lineJoin = "round";
+    const order = column.classes.map((_, code) => code).sort((a, b) => column.counts[b] - column.counts[a] || a - b);
+    for (const code of order) {
+      if (!this.shown[code] || !this.middles[code]) continue;
+      const [x, y] = this.toScreen(...this.middles[code]), name = column.classes[code].slice(0, 40);
+      const half = pen.measureText(name).width / 2 + 3;
+      const box = [x - half, y - 10, x + half, y + 10];
+      if (taken.some((other) => box[0] < other[2] && box[2] > other[0] && box[1] < other[3] && box[3] > other[1])) continue;
+      taken.push(box);
+      pen.lineWidth = 4;
+      pen.strokeStyle = style.getPropertyValue("--paper");
+      pen.strokeText(name, x, y);
+      pen.fillText(name, x, y);
+    }
+    pen.strokeStyle = style.getPropertyValue("--ink");
+    pen.lineWidth = 2;
+  }
+
+  // Colours, legend, and which points are shown.
+
+  described() { return this.points.description.columns[this.column]; }
+
+  visible() {
+    const codes = this.points.codes[this.column], shown = this.shown;
+    return codes ? (point) => shown[codes[point]] : () => true;
+  }
+
+  colourBy(number) {
+    this.column = number;
+    this.middles = null;
+    $("column").value = String(number);
+    const column = this.described();
+    this.shown = (column ? column.colours : [PLAIN]).map(() => true);
+    this.canvas.setCodes(column ? this.points.codes[number] : null);
+    this.makeLegend();
+    this.filter();
+  }
+
+  filter() {
+    const column = this.described();
+    this.canvas.setPalette(column ? column.colours : [PLAIN], this.shown);
+    this.draw();
+  }
+
+  makeLegend() {
+    const legend = $("legend"), column = this.described();
+    legend.replaceChildren();
+    if (!column) return;
+    const title = document.createElement("strong");
+    title.textContent = column.name;
+    legend.append(title);
+    if (column.classes) this.legendOfClasses(legend, column);
+    else this.legendOfValues(legend, column);
+  }
+
+  legendOfClasses(legend, column) {
+    const boxes = [];
+    for (const [text, on] of [["All", true], ["None", false]]) {
+      const button = made("button", text);
+      button.type = "button";
+      button.addEventListener("click", () => {
+        boxes.forEach((box, code) => { box.checked = this.shown[code] = on; });
+        this.filter();
+      });
+      legend.append(button);
+    }
+    const names = column.missing === null ? column.classes : [...column.classes, "no label"];
+    names.forEach((name, code) => {
+      boxes.push(this.legendBox(legend, code, `${name} (${column.counts[code].toLocaleString("en")})`));
+    });
+  }
+
+  legendOfValues(legend, column) {
+    const last = column.colours.length - 2, ramp = made("div", "");
+    ramp.className = "ramp";
+    ramp.style.background = `linear-gradient(to right, ${column.colours.slice(0, -1).filter((_, k) => k % 16 === 0 || k === last)})`;
+    const value = (code) => column.limits[0] + (code / last) * (column.limits[1] - column.limits[0]);
+    const text = made("span", "");
+    const ends = [["from", 0], ["to", last]].map(([name, code]) => {
+      const label = made("label", `${name} `), range = document.createElement("input");
+      Object.assign(range, { type: "range", min: 0, max: last, value: code });
+      range.addEventListener("input", update);
+      label.append(range);
+      legend.append(label);
+      return range;
+    });
+    const view = this;
+    function update() {
+      const [low, high] = ends.map((range) => Number(range.value));
+      for (let code = 0; code <= last; code++) view.shown[code] = code >= low && code <= high;
+      text.textContent = `${value(low).toPrecision(3)} to ${value(high).toPrecision(3)}`;
+      view.filter();
+    }
+    legend.append(ramp, text);
+    update();
+    if (column.missing !== null && column.counts[column.missing]) {
+      this.legendBox(legend, column.missing, `no value (${column.counts[column.missing].toLocaleString("en")})`);
+    }
+  }
+
+  legendBox(legend, code, text) {
+    const label = document.createElement("label"), box = document.createElement("input"), swatch = made("span", "");
+    box.type = "checkbox";
+    box.checked = true;
+    swatch.className = "swatch";
+    swatch.style.background = this.described().colours[code];
+    box.addEventListener("change", () => { this.shown[code] = box.checked; this.filter(); });
+    label.append(box, swatch, text);
+    legend.append(label);
+    return box;
+  }
+
+  // Points under the pointer, searched for, and chosen.
+
+  describe(point) {
+    const { axes, columns } = this.points.description, { across, up } = this.points;
+    const lines = [`row ${this.points.row(point)}`];
+    columns.forEach((column, number) => {
+      const code = this.points.codes[number][point], last = column.colours.length - 2;
+      const value = () => "about " + (column.limits[0] + (code / last) * (column.limits[1] - column.limits[0])).toPrecision(3);
+      lines.push(`${column.name}: ${code === column.missing ? "none" : column.classes ? column.classes[code] : value()}`);
+    });
+    for (const [axis, places] of [[axes[across], this.points.x], [axes[up], this.points.y]]) {
+      lines.push(`${axis.name}: ${(axis.low + (places[point] / 65535) * (axis.high - axis.low)).toPrecision(4)}`);
+    }
+    return lines;
+  }
+
+  near(left, top) {
+    const [x, y] = this.toPlace(left, top), [across, up] = this.unit();
+    return this.points.nearest(x * 65535, y * 65535, (REACH / across) * 65535, (REACH / up) * 65535, this.visible());
+  }
+
+  mark(point) {
+    this.marked = point;
+    const tip = $("tip");
+    tip.hidden = point < 0;
+    if (point >= 0) {
+      tip.textContent = this.describe(point).join("\n");
+      const [left, top] = this.toScreen(this.points.x[point] / 65535, this.points.y[point] / 65535);
+      const right = left > this.element.clientWidth * 0.65;
+      tip.style.left = right ? "" : `${left + 14}px`;
+      tip.style.right = right ? `${this.element.clientWidth - left + 14}px` : "";
+      tip.style.top = `${Math.min(top + 10, this.element.clientHeight - tip.offsetHeight - 4)}px`;
+    }
+    this.drawOver(getComputedStyle(document.documentElement));
+  }
+
+  search() {
+    const row = Number($("row").value), point = this.points.find(row);
+    if ($("row").value === "" || point < 0) {
+      $("status").textContent = this.points.rows ? `row ${row} is not among the points drawn` : `there is no row ${row}`;
+      return;
+    }
+    Object.assign(this, { x: this.points.x[point] / 65535, y: this.points.y[point] / 65535, zoom: Math.max(this.zoom, 8) });
+    this.drawAtOnce();
+    this.mark(point);
+    $("status").textContent = this.describe(point).join(", ");
+  }
+
+  choose(found) {
+    this.chosen.fill(0);
+    for (const point of found) this.chosen[point] = 1;
+    this.found = found;
+    this.canvas.setChosen(this.chosen);
+    $("status").textContent = found.length ? `${found.length.toLocaleString("en")} points selected` : "no point selected";
+    $("download").disabled = $("clear").disabled = !found.length;
+    this.draw();
+  }
+
+  chooseView() {
+    const [x0, y1] = this.toPlace(0, 0), [x1, y0] = this.toPlace(this.element.clientWidth, this.element.clientHeight);
+    this.choose(this.points.inside([[x0, y0], [x1, y0], [x1, y1], [x0, y1]].map(([x, y]) => [x * 65535, y * 65535]), this.visible()));
+  }
+
+  download() {
+    const lines = Array.from(this.found, (point) => this.points.row(point)).join("\n") + "\n";
+    const link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([lines], { type: "text/plain" }));
+    link.download = "rows.txt";
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(link.href), 10000);
+  }
+
+  // Events.
+
+  fill() {
+    const option = (select, value, text) => { const one = made("option", text); one.value = value; select.append(one); };
+    const { axes, columns, density } = this.points.description;
+    option($("column"), -1, "nothing");
+    columns.forEach((column, number) => option($("column"), number, column.name));
+    for (const id of ["across", "up"]) {
+      axes.forEach((axis, number) => option($(id), number, axis.name));
+      $(id).value = id === "up" ? 1 : 0;
+      $(id).parentElement.hidden = axes.length < 3;
+      $(id).addEventListener("change", () => {
+        this.points.choose(Number($("across").value), Number($("up").value));
+        this.canvas.setPlaces();
+        this.middles = null;
+        this.mark(-1);
+        this.whole();
+      });
+    }
+    $("density").parentElement.hidden = !density;
+  }
+
+  listen() {
+    const on = (id, kind, call) => $(id).addEventListener(kind, call);
+    on("column", "change", () => this.colourBy(Number($("column").value)));
+    for (const id of ["size", "opacity", "names", "density"]) on(id, "input", () => this.draw());
+    on("whole", "click", () => this.whole());
+    on("closer", "click", () => this.zoomBy(1.5));
+    on("farther", "click", () => this.zoomBy(1 / 1.5));
+    on("search", "submit", (event) => { event.preventDefault(); this.search(); });
+    on("lasso", "click", () => $("lasso").setAttribute("aria-pressed", String($("lasso").getAttribute("aria-pressed") !== "true")));
+    on("in-view", "click", () => this.chooseView());
+    on("download", "click", () => this.download());
+    on("clear", "click", () => this.choose([]));
+    document.addEventListener("themechange", () => this.draw());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    this.element.addEventListener("keydown", (event) => this.key(event));
+    this.element.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      this.zoomBy(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), event.offsetX, event.offsetY);
+    }, { passive: false });
+    for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"]) {
+      this.element.addEventListener(kind, (event) => this[kind](event));
+    }
+    this.element.addEventListener("pointerleave", () => { if (!this.dragging && !this.path) this.mark(-1); });
+  }
+
+  key(event) {
+    const step = 60, moves = {
+      ArrowLeft: () => this.pan(step, 0), ArrowRight: () => this.pan(-step, 0),
+      ArrowUp: () => this.pan(0, step), ArrowDown: () => this.pan(0, -step),
+      "+": () => this.zoomBy(1.5), "=": () => this.zoomBy(1.5), "-": () => this.zoomBy(1 / 1.5), 0: () => this.whole(),
+      Enter: () => this.tellMiddle(), Escape: () => { this.mark(-1); this.choose([]); },
+    };
+    if (event.ctrlKey || event.metaKey || event.altKey || !moves[event.key]) return;
+    event.preventDefault();
+    moves[event.key]();
+  }
+
+  tellMiddle() {
+    const reach = 8;
+    const [x, y] = [this.x * 65535, this.y * 65535], [across, up] = this.unit();
+    const point = this.points.nearest(x, y, (reach * REACH * 65535) / across, (reach * REACH * 65535) / up, this.visible());
+    this.mark(point);
+    $("status").textContent = point < 0 ? "no point near the middle" : this.describe(point).join(", ");
+  }
+
+  pointerdown(event) {
+    this.element.setPointerCapture(event.pointerId);
+    const [x, y] = this.toPlace(event.offsetX, event.offsetY);
+    if (event.shiftKey || $("lasso").getAttribute("aria-pressed") === "true") this.path = [[x * 65535, y * 65535]];
+    else this.dragging = [event.offsetX, event.offsetY];
+  }
+
+  pointermove(event) {
+    if (this.path) {
+      const [x, y] = this.toPlace(event.offsetX, event.offsetY);
+      this.path.push([x * 65535, y * 65535]);
+      this.drawOver(getComputedStyle(document.documentElement));
+    } else if (this.dragging) {
+      this.pan(event.offsetX - this.dragging[0], event.offsetY - this.dragging[1]);
+      this.dragging = [event.offsetX, event.offsetY];
+    } else this.mark(this.near(event.offsetX, event.offsetY));
+  }
+
+  pointerup() {
+    if (this.path && this.path.length > 2) this.choose(this.points.inside(this.path, this.visible()));
+    this.path = this.dragging = null;
+    this.draw();
+  }
+
+  pointercancel() {
+    this.path = this.dragging = null;
+    this.draw();
+  }
+}
+
+function made(kind, text) {
+  const element = document.createElement(kind);
+  element.textContent = text;
+  return element;
+}
+
+function numbers(colour) {
+  const number = parseInt(colour.trim().slice(1), 16);
+  return [(number >> 16) / 255, ((number >> 8) & 255) / 255, (number & 255) / 255];
+}
+
+// The median place of each class among some of the points.
+function middles(points, codes, count) {
+  const places = Array.from({ length: count }, () => [[], []]);
+  for (let k = 0; k < Math.min(points.count, NAMED_POINTS); k++) {
+    const point = points.order[k], found = places[codes[point]];
+    if (found) { found[0].push(points.x[point]); found[1].push(points.y[point]); }
+  }
+  const median = (values) => values.sort((a, b) => a - b)[values.length >> 1] / 65535;
+  return places.map(([x, y]) => (x.length ? [median(x), median(y)] : null));
+}
+
+async function startMap() {
+  const points = await Points.read(JSON.parse($("map-data").textContent));
+  const section = $("map");
+  document.documentElement.classList.add("live"); // before sizes are taken
+  const canvas = Canvas.make($("points"), points);
+  if (!canvas) {
+    document.documentElement.classList.remove("live");
+    $("no-map").textContent = "This browser has no WebGL 2, so here is a picture instead of the map.";
+    return;
+  }
+  new MapView(points, canvas);
+  section.dataset.ready = "true";
+}
+
+if ($("map-data")) startMap().catch((error) => {
+  document.documentElement.classList.remove("live");
+  $("no-map").textContent = `The map could not be drawn, so here is a picture: ${error.message}`;
+});

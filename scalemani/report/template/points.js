@@ -1,0 +1,129 @@
+"use strict";
+// Points of the map: read from the page, found by place. Positions are 16-bit integers; codes number classes or levels.
+const CELL_BITS = 6; // 1024 x 1024 cells, by which points are found
+const CELLS = 1 << (16 - CELL_BITS);
+
+async function readBytes(id) {
+  const text = atob(document.getElementById(id).textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(plain).arrayBuffer());
+}
+
+// Integers of `size` bytes from planes of their first, second, ... bytes: one typed array a column.
+function joinPlanes(bytes, count, size) {
+  const kind = { 1: Uint8Array, 2: Uint16Array, 4: Uint32Array }[size];
+  const columns = [];
+  for (let start = 0; start < bytes.length; start += count * size) {
+    const column = new kind(count);
+    for (let plane = 0; plane < size; plane++) {
+      const from = start + plane * count;
+      for (let i = 0; i < count; i++) column[i] += bytes[from + i] * 2 ** (8 * plane);
+    }
+    columns.push(column);
+  }
+  return columns;
+}
+
+class Points {
+  static async read(description) {
+    const count = description.points;
+    const points = new Points();
+    points.description = description;
+    points.count = count;
+    points.axes = joinPlanes(await readBytes("positions"), count, 2);
+    points.codes = [];
+    for (let number = 0; number < description.columns.length; number++) {
+      const bytes = await readBytes(`column-${number}`);
+      points.codes.push(joinPlanes(bytes, count, bytes.length / count)[0]);
+    }
+    if (document.getElementById("rows")) {
+      points.rows = joinPlanes(await readBytes("rows"), count, 4)[0];
+      for (let i = 1; i < count; i++) points.rows[i] += points.rows[i - 1];
+    }
+    points.density = description.density ? await readBytes("density") : null;
+    points.order = shuffled(count);
+    points.choose(0, 1);
+    return points;
+  }
+
+  // The row of the points that were given to which a point belongs, and the way back: -1 where it is not drawn.
+  row(point) { return this.rows ? this.rows[point] : point; }
+  find(row) {
+    if (!this.rows) return row >= 0 && row < this.count ? row : -1;
+    let low = 0, high = this.count;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.rows[middle] < row) low = middle + 1; else high = middle;
+    }
+    return low < this.count && this.rows[low] === row ? low : -1;
+  }
+
+  // Take two of the axes, and sort the points by the cells in which they lie.
+  choose(across, up) {
+    this.across = across;
+    this.up = up;
+    this.x = this.axes[across];
+    this.y = this.axes[up];
+    const starts = new Uint32Array(CELLS * CELLS + 1);
+    const cell = (i) => (this.y[i] >> CELL_BITS) * CELLS + (this.x[i] >> CELL_BITS);
+    for (let i = 0; i < this.count; i++) starts[cell(i) + 1]++;
+    for (let c = 0; c < CELLS * CELLS; c++) starts[c + 1] += starts[c];
+    const next = starts.slice(0, -1);
+    this.byCell = new Uint32Array(this.count);
+    for (let i = 0; i < this.count; i++) this.byCell[next[cell(i)]++] = i;
+    this.starts = starts;
+  }
+
+  // Call `visit` with every point in the cells that touch a box.
+  within(x0, y0, x1, y1, visit) {
+    const clamp = (value) => Math.max(0, Math.min(CELLS - 1, value >> CELL_BITS));
+    for (let row = clamp(y0); row <= clamp(y1); row++) {
+      const first = this.starts[row * CELLS + clamp(x0)], last = this.starts[row * CELLS + clamp(x1) + 1];
+      for (let k = first; k < last; k++) visit(this.byCell[k]);
+    }
+  }
+
+  // The point nearest to a place within a reach along each axis, distances measured in units of that reach; or -1.
+  nearest(x, y, reachX, reachY, visible) {
+    let best = -1, least = 1;
+    this.within(x - reachX, y - reachY, x + reachX, y + reachY, (i) => {
+      const distance = ((this.x[i] - x) / reachX) ** 2 + ((this.y[i] - y) / reachY) ** 2;
+      if (distance <= least && visible(i) && (distance < least || best < 0 || i < best)) { best = i; least = distance; }
+    });
+    return best;
+  }
+
+  // The points inside a closed polygon of [x, y] corners, ascending.
+  inside(polygon, visible) {
+    const xs = polygon.map((corner) => corner[0]), ys = polygon.map((corner) => corner[1]);
+    const found = [];
+    this.within(Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys), (i) => {
+      if (visible(i) && isInside(polygon, this.x[i], this.y[i])) found.push(i);
+    });
+    return Uint32Array.from(found).sort();
+  }
+}
+
+function isInside(polygon, x, y) {
+  let inside = false;
+  for (let i = 0, j = polygon.length - 1; i < polygon.length; j = i++) {
+    const [xi, yi] = polygon[i], [xj, yj] = polygon[j];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
+  }
+  return inside;
+}
+
+// The same order in every browser, so that no class always lies on top and a part of the points stands for all.
+function shuffled(count) {
+  const order = new Uint32Array(count);
+  let state = 88172645;
+  for (let i = 0; i < count; i++) {
+    state ^= state << 13; state ^= state >>> 17; state ^= state << 5;
+    const j = Math.floor(((state >>> 0) / 2 ** 32) * (i + 1));
+    order[i] = order[j];
+    order[j] = i;
+  }
+  return order;
+}
