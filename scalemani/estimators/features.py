@@ -158,10 +158,9 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             values.setdefault("landmarks", {}).setdefault("projection", "sphere")
         few = max(1, min(LANDMARKS, n_points // POINTS_PER_LANDMARK))
         wanted = few if self.n_landmarks is None else self.n_landmarks
-        n_landmarks = check_count(wanted, "n_landmarks", 1, n_points, "the number of points")
         choice = choice_of(Parameters().with_values(values))
         return choice._replace(
-            n_landmarks=n_landmarks,
+            n_landmarks=check_count(wanted, "n_landmarks", 1, n_points, "the number of points"),
             method=self.method,
             seed=check_seed(self.random_state),
             sample_points=check_count(self.landmark_sample, "landmark_sample"),
@@ -188,15 +187,14 @@ class RowsInMemory:
         return int(self.shape[0])
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        found = self.table[rows]
-        return found.toarray() if sp.issparse(found) else found
+        return self.table[rows].toarray() if sp.issparse(self.table) else self.table[rows]
 
     def total_variance(self) -> float:
         """Return the sum of the variances of the columns."""
         if not sp.issparse(self.table):
             return total_variance(self.table)
-        squares = float(self.table.multiply(self.table).sum()) / len(self)
-        return squares - float(np.square(np.asarray(self.table.mean(axis=0))).sum())
+        means = np.asarray(self.table.mean(axis=0))
+        return float(self.table.multiply(self.table).sum()) / len(self) - float(np.square(means).sum())
 
 
 def _blocks(points: Any, geometry: str, n_features: int | None = None) -> Iterator[Any]:

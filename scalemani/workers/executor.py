@@ -141,10 +141,7 @@ class Executor:
         return total.total
 
     def map_locally(self, function: Callable[[Any], Any], units: Sequence[Any], sequential: bool = False) -> list[Any]:
-        """Return function(unit) of every unit, in this process: for what only this process holds.
-
-        `sequential` does them in their order.
-        """
+        """Return function(unit) of every unit, for what only this process holds; in their order if `sequential`."""
         if sequential:
             return [self._counted(function, unit) for unit in units]
         return self._map_threads(function, units, self.workers)
