@@ -81,7 +81,11 @@ PlotLabels = Annotated[
 ReportOutput = Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")]
 ReportLabels = Annotated[
     list[str] | None,
-    typer.Option("--labels", metavar="FILE", help="labels or values of the points to colour by; may be repeated"),
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, .h5ad::obs; may be repeated",
+    ),
 ]
 Init = Annotated[
     str | None,

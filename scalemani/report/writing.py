@@ -12,7 +12,7 @@ from scalemani.report.map_data import map_data
 from scalemani.report.page import page
 from scalemani.report.quality import measure_quality
 from scalemani.runs.opened import Run
-from scalemani.sources import open_labels
+from scalemani.sources import open_columns, open_labels
 
 NAME = "report.html"
 SUFFIXES = (".html", ".htm")
@@ -61,8 +61,11 @@ def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:
     listed = labels if isinstance(labels, list | tuple) else [labels]
     found: dict[str, np.ndarray] = {}
     for number, given in enumerate(listed, start=1):
-        name = Path(given).name if isinstance(given, str | Path) else f"labels {number}"
-        found[name if name not in found else f"{name} ({number})"] = open_labels(given, n_points)
+        named = {f"labels {number}": given}
+        if isinstance(given, str | Path):
+            named = open_columns(given, n_points)
+        for name, values in named.items():
+            found[name if name not in found else f"{name} ({number})"] = open_labels(values, n_points)
     return found
 
 

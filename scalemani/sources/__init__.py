@@ -1,7 +1,7 @@
 """Where points and labels come from: arrays in memory, files, stores, all read by blocks of rows."""
 
 from scalemani.sources.base import PointsSource
-from scalemani.sources.labels import open_labels
+from scalemani.sources.labels import open_columns, open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.sources.opening import open_lists, open_points, points_in_memory, take_representation
@@ -12,6 +12,7 @@ __all__ = [
     "PixelRows",
     "PointsSource",
     "map_points",
+    "open_columns",
     "open_labels",
     "open_lists",
     "open_pixels",

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.sources import columns
 from scalemani.sources.numpy_files import chosen_member, read_npy_header
 
-ALLOWED = ".npy, .npz (file.npz::y), .txt or .csv with one label a line"
+ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {columns.ALLOWED}"
 
 
 def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
@@ -17,7 +18,8 @@ def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
     Parameters
     ----------
     labels : array-like (N,), or the path of an .npy file, an .npz member (`file.npz::y`; the only 1-D array if none is
-        named), or a text file with one label a line
+        named), a text file with one label a line, or one column of a table (`file.parquet::y`, `file.csv::y`,
+        `file.h5ad::obs/y`)
     n_points : the number of labels there must be, if known
 
     Raises
@@ -25,8 +27,32 @@ def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
     ConfigError, StoreError, DataError
         For a file of another kind, no file, and content that is not one label a point.
     """
-    found = read_labels(str(labels)) if isinstance(labels, str | Path) else np.asarray(labels)
-    where = str(labels) if isinstance(labels, str | Path) else "labels"
+    if not isinstance(labels, str | Path):
+        return checked_labels(labels, "labels", n_points)
+    named = open_columns(labels, n_points)
+    if len(named) > 1:
+        raise ConfigError(f"{labels} has {len(named)} columns: say which, as in {labels}::{next(iter(named))}")
+    return next(iter(named.values()))
+
+
+def open_columns(location: str | Path, n_points: int | None = None) -> dict[str, np.ndarray]:
+    """Return all labels in a file by their names, each as `open_labels` gives them; one without a name has the file's.
+
+    Parameters
+    ----------
+    location : the path of a file that `open_labels` takes; tables may have several columns
+    n_points : the number of labels there must be in each, if known
+    """
+    name, _, member = str(location).partition("::")
+    if not columns.is_table(Path(name), member or None):
+        return {Path(location).name: checked_labels(read_labels(str(location)), str(location), n_points)}
+    found = columns.read_columns(Path(name), member or None)
+    return {key: checked_labels(values, f"{location}, column {key}", n_points) for key, values in found.items()}
+
+
+def checked_labels(labels: Any, where: str, n_points: int | None) -> np.ndarray:
+    """Return labels (N,) of one kind, or raise DataError."""
+    found = np.asarray(labels)
     if found.ndim == 2 and 1 in found.shape:
         found = found.ravel()
     if found.ndim != 1:

@@ -18,7 +18,7 @@ from scalemani.sources.neighbor_lists import NeighborLists, lists_of_matrix
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
-from scalemani.sources.tables import ParquetPoints
+from scalemani.sources.tables import ParquetPoints, columns_of
 from scalemani.validation import check_points
 
 ALLOWED = (
@@ -127,11 +127,6 @@ def open_file(path: Path, member: str | None) -> PointsSource:
             raise ConfigError(f"{path} is a single array; leave out ::{member}")
         return NpyPoints(path)
     raise ConfigError(f"points in {path} cannot be read: {suffix or 'no suffix'} is not among {ALLOWED}")
-
-
-def columns_of(member: str | None) -> tuple[str, ...] | None:
-    """Return the columns named after `::`, separated by commas."""
-    return tuple(name.strip() for name in member.split(",")) if member else None
 
 
 def open_lists(given: Any) -> NeighborLists:

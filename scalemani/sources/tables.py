@@ -85,6 +85,11 @@ class ParquetPoints(Source):
                 raise DataError(f"{self.files[number]} is truncated or damaged: {error}; copy it again") from error
 
 
+def columns_of(member: str | None) -> tuple[str, ...] | None:
+    """Return the columns named after `::`, separated by commas."""
+    return tuple(name.strip() for name in member.split(",")) if member else None
+
+
 def joined_columns(batch: Any, path: Path) -> np.ndarray:
     """Return the columns of a batch side by side: (rows, D)."""
     missing = [

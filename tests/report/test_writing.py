@@ -1,5 +1,6 @@
 """The report of a run: one file, complete, without a word that could run or lead elsewhere."""
 
+import json
 import shlex
 import shutil
 from html.parser import HTMLParser
@@ -198,6 +199,15 @@ def test_reports_that_cannot_be_written_are_refused(runs, tmp_path, scalemani):
     )
     assert (status, "none" in error) == (2, True)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_all_columns_of_a_table_colour_the_map(runs, classes, tmp_path):
+    rows = [f"{side},{number / 10}" for number, side in enumerate(classes)]
+    (tmp_path / "table.csv").write_text("\n".join(["side,place", *rows, ""]))
+    text = runs["pca"].report(tmp_path / "a.html", [tmp_path / "table.csv", classes], n_sampled=0).read_text()
+    described = json.loads(text.split('id="map-data">')[1].split("</script>")[0])
+    assert [column["name"] for column in described["columns"]] == ["side", "place", "labels 2"]
+    assert described["columns"][0]["counts"] == described["columns"][2]["counts"] == np.bincount(classes).tolist()
 
 
 def test_the_command_writes_into_the_run(runs, scalemani):

@@ -1,0 +1,132 @@
+"""Named columns of labels and values, as tables hold them: Parquet, .csv with a header, `obs` of an AnnData file."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.sources.base import optional_module
+from scalemani.sources.hdf5 import h5ad_node
+from scalemani.sources.tables import columns_of, open_parquet, parquet_files
+
+ALLOWED = ".parquet, .csv with a header, .h5ad (file.h5ad::obs or file.h5ad::obs/column)"
+OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
+
+
+def is_table(path: Path, member: str | None) -> bool:
+    """Return whether a file has named columns: a .csv does where it is asked for one, or where its first line has."""
+    suffix = path.suffix.lower()
+    if suffix == ".csv" and path.is_file():
+        return member is not None or "," in first_line(path)
+    return suffix in (".parquet", ".h5ad")
+
+
+def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
+    """Return columns (N,) of numbers, strings or objects by their names; what is missing is NaN or None.
+
+    Parameters
+    ----------
+    path : a file for which `is_table` holds, or a folder of Parquet files
+    member : the columns asked for, separated by commas (`obs` or `obs/NAME` of AnnData); None: all that can be read
+
+    Raises
+    ------
+    ConfigError, DataError, StoreError
+        For no file, columns that are not there, and damaged content.
+    """
+    if not path.exists():
+        raise StoreError(f"no file of labels {path}")
+    suffix = path.suffix.lower()
+    if suffix == ".h5ad":
+        return obs_columns(path, member or OBS)
+    asked = columns_of(member)
+    found = parquet_columns(path, asked) if suffix == ".parquet" else csv_columns(path, asked)
+    if not found:
+        raise DataError(f"{path} has no column of numbers or texts")
+    return found
+
+
+def check_names(path: Path, asked: Sequence[str] | None, there: Sequence[str]) -> None:
+    """Refuse columns that are not there."""
+    if missing := [name for name in asked or () if name not in there]:
+        raise ConfigError(f"{path} has no column {', '.join(missing)}; it has {', '.join(there)}")
+
+
+def parquet_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.ndarray]:
+    """Return columns of a Parquet file or of the files of a folder."""
+    arrow = optional_module("pyarrow", "parquet")
+    files = [path] if path.is_file() else parquet_files(path)
+    names = [name for name in open_parquet(files[0]).schema_arrow.names if not name.startswith("__index_level_")]
+    check_names(path, asked, names)
+    table = arrow.concat_tables([open_parquet(file).read(columns=list(asked or names)) for file in files])
+    found = {}
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if arrow.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if not arrow.types.is_nested(column.type):
+            found[name] = column.to_numpy()
+        elif asked is not None:  # else it is left out: the coordinates of an embedding, say
+            raise DataError(f"{path}, column {name} must hold numbers or texts, got {column.type}")
+    return found
+
+
+def first_line(path: Path) -> str:
+    """Return the first line of a text."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return file.readline()
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 text: {error}") from error
+
+
+def csv_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.ndarray]:
+    """Return columns of a .csv file whose first line names them."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *rows = csv.reader(file, strict=True)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path} is no UTF-8 text of comma-separated values: {error}") from error
+    check_names(path, asked, header)
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise DataError(f"{path}, line {number}: {len(header)} values expected, as the header has, got {len(row)}")
+    wanted = [(name, position) for position, name in enumerate(header) if asked is None or name in asked]
+    return {name: numbers_or_texts([row[position].strip() for row in rows]) for name, position in wanted}
+
+
+def numbers_or_texts(texts: list[str]) -> np.ndarray:
+    """Return numbers where all texts are, empty ones as NaN; else the texts."""
+    try:
+        return np.array([float(text) if text else np.nan for text in texts])
+    except ValueError:
+        return np.array(texts, dtype=str)
+
+
+def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:
+    """Return columns of `obs` of an AnnData file: one, or all but the names of the rows."""
+    node = h5ad_node(path, member)
+    if member != OBS:
+        return {member.rpartition("/")[2]: obs_column(node, f"{path}::{member}")}
+    index = node.attrs.get("_index")
+    found = {name: obs_column(node[name], f"{path}::{member}/{name}") for name in node if name not in (index, LEGACY)}
+    if not found:
+        raise DataError(f"{path} has no column in {OBS}")
+    return found
+
+
+def obs_column(node: Any, where: str) -> np.ndarray:
+    """Return one column: numbers, texts, categories, or values of which some are masked."""
+    h5py = optional_module("h5py", "anndata")
+    if isinstance(node, h5py.Dataset):
+        return node.asstr()[...] if h5py.check_string_dtype(node.dtype) else node[...]
+    if {"categories", "codes"} <= set(node):
+        codes, categories = node["codes"][...], obs_column(node["categories"], where)
+        return np.array([*categories, None], dtype=object)[codes]  # code -1 is a missing category
+    if {"values", "mask"} <= set(node):
+        values = obs_column(node["values"], where).astype(object)
+        values[node["mask"][...]] = None
+        return np.array([np.nan if value is None else value for value in values])
+    raise DataError(f"{where} is no column of numbers, texts or categories")

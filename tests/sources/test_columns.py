@@ -1,0 +1,78 @@
+"""Columns of tables: numbers, texts and categories come as they were written, what is missing is told."""
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.sources import open_columns, open_labels
+
+CELLS = pa.table(
+    {
+        "count": pa.array([3, 1, None], pa.int32()),
+        "kind": pa.array(["b", "a", None]).dictionary_encode(),
+        "name": pa.array(["x", None, "z"]),
+        "embedding": pa.array([[1.0], [2.0], [3.0]]),
+    }
+)
+
+
+def test_columns_of_parquet(tmp_path):
+    pq.write_table(CELLS, tmp_path / "cells.parquet")
+    found = open_columns(tmp_path / "cells.parquet", 3)
+    assert list(found) == ["count", "kind", "name"]
+    np.testing.assert_array_equal(found["count"], [3, 1, np.nan])
+    assert found["kind"].tolist() == ["b", "a", ""]
+    assert found["name"].tolist() == ["x", "", "z"]
+    assert open_labels(f"{tmp_path}/cells.parquet::kind").tolist() == ["b", "a", ""]
+    folder = tmp_path / "many.parquet"
+    folder.mkdir()
+    for number in (10, 2):
+        pq.write_table(pa.table({"part": [number]}), folder / f"part.{number}.parquet")
+    assert open_labels(folder).tolist() == [2, 10]
+
+
+def test_columns_of_csv(tmp_path):
+    (tmp_path / "cells.csv").write_bytes('﻿side,"a, b"\r\n1,one\r\n,"two, three"\r\n'.encode())
+    found = open_columns(tmp_path / "cells.csv", 2)
+    np.testing.assert_array_equal(found["side"], [1.0, np.nan])
+    assert found["a, b"].tolist() == ["one", "two, three"]
+    assert list(open_columns(f"{tmp_path}/cells.csv::side")) == ["side"]
+    (tmp_path / "one.csv").write_text("1\n2\n")
+    assert {name: values.tolist() for name, values in open_columns(tmp_path / "one.csv").items()} == {"one.csv": [1, 2]}
+
+
+def test_columns_of_anndata(tmp_path):
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        obs = file.create_group("obs")
+        obs.attrs["_index"] = "names"
+        obs["names"] = ["x", "y", "z"]
+        obs["size"] = [0.5, 1.5, 2.5]
+        kind = obs.create_group("kind")
+        kind["categories"], kind["codes"] = ["neuron", "muscle"], np.array([1, -1, 0], np.int8)
+        masked = obs.create_group("genes")
+        masked["values"], masked["mask"] = [5, 6, 7], [False, True, False]
+    found = open_columns(tmp_path / "cells.h5ad", 3)
+    assert set(found) == {"size", "kind", "genes"}
+    assert found["kind"].tolist() == ["muscle", "", "neuron"]
+    np.testing.assert_array_equal(found["genes"], [5, np.nan, 7])
+    assert list(open_columns(f"{tmp_path}/cells.h5ad::obs/kind")) == ["kind"]
+
+
+def test_columns_that_are_refused(tmp_path):
+    pq.write_table(CELLS, tmp_path / "cells.parquet")
+    (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
+    for location, kind, message in (
+        ("cells.parquet::kinds", ConfigError, "no column kinds; it has count, kind"),
+        ("cells.parquet::embedding", DataError, "column embedding must hold numbers or texts, got list"),
+        ("ragged.csv", DataError, "line 3: 2 values expected"),
+        ("none.parquet", StoreError, "no file of labels"),
+    ):
+        with pytest.raises(kind, match=message):
+            open_columns(f"{tmp_path}/{location}")
+    with pytest.raises(ConfigError, match=r"has 3 columns: say which, as in .*cells.parquet::count"):
+        open_labels(tmp_path / "cells.parquet")
+    with pytest.raises(DataError, match=r"column count has 3 labels for 4 points"):
+        open_columns(f"{tmp_path}/cells.parquet::count", 4)
