@@ -40,7 +40,7 @@ class Stage:
 
 
 POINTS = Stage("points", ())
-PARTITION = Stage("partition", ("points",), seeded=True)
+PARTITION = Stage("partition", ("points",), seeded=True, version=2)
 WORK_POINTS = Stage("work_points", ("points", "partition"))
 NEIGHBORS = Stage("neighbors", ("partition", "work_points"), seeded=True, version=7)
 AFFINITIES = Stage("affinities", ("neighbors",), seeded=True)

@@ -38,6 +38,11 @@ class Sizes:
     counted_nonzeros: int | None = None
 
     @property
+    def n_cells(self) -> int:
+        """The cells of the partition."""
+        return max(1, round(self.dimensions.n_points / self.params.partition.cell_points))
+
+    @property
     def n_edges(self) -> int:
         """The edges of the neighbour graph."""
         return self.dimensions.n_points * self.params.n_neighbors

@@ -11,16 +11,20 @@ from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.union_find import separate_items
-from scalemani.kernels.graph.components import (
+from scalemani.kernels.graph.bridges import (
+    CELLS_AT_ONCE,
+    PAIRS_AT_ONCE,
     QUERIES_AT_ONCE,
-    Components,
+    Cells,
     boruvka_round,
     bridge_queries,
-    components,
-    join_neighbors,
+    joined_radii,
     nearer,
-    nearest_outside,
+    nearest_in_cells,
+    radii_of_cells,
+    reach,
 )
+from scalemani.kernels.graph.components import Components, components, join_neighbors
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
@@ -42,6 +46,10 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("order of the points by component", EACH_PROCESS, n_points, 1, "int64"),
         Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
+        Held("the same from the centres of their cells", EACH_TASK, rows, width, "float64", 3, step="bridges"),
+        Held("centres, radii and first rows of the cells", EACH_PROCESS, sizes.n_cells, width + 3, step="bridges"),
+        Held("radii of cells of a block", EACH_TASK, sizes.n_cells, 1, step="bridges"),
+        Held("distances of queries to cells", EACH_TASK, pairs_at_once(sizes), 1, copies=3, step="bridges"),
         Held(
             "distances to a tile of points",
             EACH_TASK,
@@ -58,6 +66,12 @@ def memory(sizes: Sizes) -> list[Held]:
     if sizes.params.components.disconnected == "largest":
         held.append(Held("rows of the largest component", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_KEPT))
     return held
+
+
+def pairs_at_once(sizes: Sizes) -> int:
+    """Return how many distances between queries and cells are held at once, at most."""
+    n_queries = sizes.params.components.most_queries
+    return max(min(PAIRS_AT_ONCE, n_queries * sizes.n_cells), sizes.n_cells, n_queries * CELLS_AT_ONCE)
 
 
 def disk(sizes: Sizes) -> list[Written]:
@@ -95,9 +109,10 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     rows, distances = np.empty((0, 2), np.int64), np.empty(0)
     joined = found
-    while not keeps_largest and len(joined.sizes) > 1:
+    cells = cells_with_radii(work) if n_components > 1 and not keeps_largest else None
+    while cells is not None and len(joined.sizes) > 1:
         queries = bridge_queries(joined.labels, queries_per_component(task, len(joined.sizes)))
-        nearest, away = nearest_of_other_components(work, joined.labels, queries)
+        nearest, away = nearest_of_other_components(work, joined.labels, queries, cells)
         bridges, joined = boruvka_round(joined.labels, queries, nearest, away)
         rows, distances = np.concatenate([rows, bridges.rows]), np.concatenate([distances, bridges.distances])
     task.output.write_whole(
@@ -135,25 +150,49 @@ def streamed_components(task: StageTask) -> Components:
     return components(parents)
 
 
+def cells_with_radii(work: StageWork) -> Cells:
+    """Return the cells of the partition as balls, by one pass over the sketches."""
+    task = work.task
+    offsets = StoredWorkPoints(task.inputs["work_points"]).cell_offsets.read()
+    centers = StoredPartition(task.inputs["partition"]).centroids.read()
+    measured = functools.partial(radii_in_block, task, offsets, centers)
+    blocks = range(task.dimensions.n_blocks)
+    work.executor.progress.start(task.stage, len(blocks))
+    return Cells(offsets, centers, work.executor.fold_locally(measured, joined_radii, blocks))
+
+
+def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, block: int) -> np.ndarray:
+    """Return how far the rows of one block lie from the centres of their cells."""
+    rows = StoredWorkPoints(task.inputs["work_points"]).sketch.read_block(block)
+    return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
+
+
 def nearest_of_other_components(
-    work: StageWork, labels: np.ndarray, queries: np.ndarray
+    work: StageWork, labels: np.ndarray, queries: np.ndarray, cells: Cells
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return for each query row the nearest row of another component, by sketch distance, and that distance."""
     points = StoredWorkPoints(work.task.inputs["work_points"]).sketch.gather(queries)
+    within = reach(points, labels[queries], labels, cells)
     blocks = range(work.task.dimensions.n_blocks)
     work.executor.progress.start(work.task.stage, len(blocks))
-    search = functools.partial(nearest_in_block, work.task, labels, queries, points)
-    rows, distances = functools.reduce(nearer, work.executor.map_locally(search, blocks))
+    search = functools.partial(nearest_in_block, work.task, labels, queries, points, within, cells)
+    rows, distances = work.executor.fold_locally(search, nearer, blocks)
     return rows, distances * StoredPartition(work.task.inputs["partition"]).basis.scale
 
 
 def nearest_in_block(
-    task: StageTask, labels: np.ndarray, queries: np.ndarray, points: np.ndarray, block: int
+    task: StageTask,
+    labels: np.ndarray,
+    queries: np.ndarray,
+    points: np.ndarray,
+    within: np.ndarray,
+    cells: Cells,
+    block: int,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Search one block."""
     start, stop = task.dimensions.rows(block)
     rows = StoredWorkPoints(task.inputs["work_points"]).sketch.read_block(block)
-    return nearest_outside(points, labels[queries], rows, labels[start:stop], start)
+    return nearest_in_cells(points, labels[queries], within, rows, labels[start:stop], start, cells)
 
 
 def bridge_weights(task: StageTask, rows: np.ndarray) -> np.ndarray:

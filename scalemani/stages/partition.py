@@ -9,9 +9,9 @@ from scalemani.chunked.sizes import Sizes, sketched_tile
 from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.neighbors.cells import nearest_cells, train_cells
+from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.rows.sketches import fit_sketch, gram_rows, sketch_points
-from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition, StoredPoints
 
 SKETCHED_BYTES = 2**25  # of sampled points, read together to be sketched
@@ -20,18 +20,13 @@ COPIES_OF_GRAM = 4  # the matrix, its eigenvectors, and what LAPACK works in
 COPIES_OF_CENTROIDS = 3  # as read, centred, and in panels
 
 
-def n_cells(dimensions: Dimensions, params: Parameters) -> int:
-    """Return the number of cells."""
-    return max(1, round(dimensions.n_points / params.partition.cell_points))
-
-
 def memory(sizes: Sizes) -> list[Held]:
     """List what training the models on a sample holds, and what finding the cells of a block does."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
     features, dtype = dimensions.n_features, dimensions.dtype
     n_sampled = min(params.partition.sample_points, dimensions.n_points)
     n_basis = len(rows_of_basis(n_sampled, features, params.partition.most_basis_rows))
-    order, cells = min(n_basis, features), n_cells(dimensions, params)
+    order, cells = min(n_basis, features), sizes.n_cells
     return [
         Held("mean and axes", EACH_PROCESS, features, width + 1, copies=COPIES_OF_AXES),
         Held("sample of points for the axes", EACH_PROCESS, n_basis, features, dtype, step="axes"),
@@ -55,6 +50,7 @@ def memory(sizes: Sizes) -> list[Held]:
         *sketched_tile(sizes, EACH_TASK, "cells"),
         Held("sketches of a block", EACH_TASK, dimensions.block_rows, width, "float32", step="cells"),
         Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),
+        Held("centroids in groups", EACH_PROCESS, cells, width + 2, "float32", step="cells"),
         Held(
             "cell of every point, while they are counted",
             EACH_PROCESS,
@@ -74,7 +70,7 @@ def disk(sizes: Sizes) -> list[Written]:
         Written("cell of every point", STORED, dimensions.n_points, 1, "int32"),
         Written("mean of the points", STORED, dimensions.n_features, 1, "float64"),
         Written("axes of the sketches", STORED, dimensions.n_features, width, "float32"),
-        Written("centroids of the cells", STORED, n_cells(dimensions, sizes.params), width, "float32"),
+        Written("centroids of the cells", STORED, sizes.n_cells, width, "float32"),
     ]
 
 
@@ -88,8 +84,8 @@ def run(work: StageWork) -> dict[str, Any]:
     task.output.create(task.dimensions.n_points, [StoredPartition.CELLS.sized()])
     work.map_blocks(nearest_cell_block)
     cells = StoredPartition(task.output).cells.read()
-    sizes = np.bincount(cells, minlength=n_cells(task.dimensions, task.params))
-    return {"cells": len(sizes), "largest_cell": int(sizes.max()), "empty_cells": int(np.count_nonzero(sizes == 0))}
+    held = np.bincount(cells, minlength=Sizes(task.dimensions, task.params).n_cells)
+    return {"cells": len(held), "largest_cell": int(held.max()), "empty_cells": int(np.count_nonzero(held == 0))}
 
 
 def rows_of_basis(n_sampled: int, n_features: int, most: int) -> np.ndarray:
@@ -112,7 +108,7 @@ def trained_models(task: StageTask) -> Arrays:
     basis = fit_sketch(points.gather(chosen), asked.sketch_dimensions)
     sketches = [sketch_points(points.gather(rows[part]), basis) for part in slices(len(rows), step)]
     draws = generator(task.params.seed, "partition/cells")
-    centroids = train_cells(np.concatenate(sketches), n_cells(dimensions, task.params), draws)
+    centroids = train_cells(np.concatenate(sketches), Sizes(dimensions, task.params).n_cells, draws)
     return {
         StoredPartition.MEAN: basis.mean,
         StoredPartition.AXES: basis.axes,
@@ -125,4 +121,9 @@ def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest cell of every point of a block."""
     models = StoredPartition(task.output)
     sketches = sketch_points(StoredPoints(task.inputs["points"]).points.read_block(block), models.basis)
-    return {StoredPartition.CELLS: nearest_cells(sketches, models.centroids.read_once(), 1)[:, 0]}
+    return {StoredPartition.CELLS: nearest_cells_in_groups(sketches, task.once(groups_of_cells), 1)[:, 0]}
+
+
+def groups_of_cells(task: StageTask) -> CellGroups:
+    """Return the groups in which the cell of a point is looked for."""
+    return group_cells(StoredPartition(task.output).centroids.read())

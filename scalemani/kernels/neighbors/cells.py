@@ -43,8 +43,8 @@ def nearest_cells(sketches: np.ndarray, centroids: np.ndarray, n_probes: int) ->
     -------
     (n, min(n_probes, C)) int32, ascending by distance
     """
-    nearest = _no_cells(sketches.shape[0], min(n_probes, centroids.shape[0]))
-    _offer_cells(sketches, 0, sketches.shape[0], centroids, nearest)
+    nearest = no_cells(sketches.shape[0], min(n_probes, centroids.shape[0]))
+    offer_cells(sketches, np.arange(sketches.shape[0]), 0, centroids, 0, nearest)
     return nearest.cells
 
 
@@ -80,8 +80,8 @@ def nearest_nearby_cells(
     for cell in range(cell_offsets.size - 1):
         last = min(cell_offsets[cell + 1], stop)
         if last > first:
-            nearest = _no_cells(last - first, n_probes)
-            _offer_cells(sketches, first, last, centroids[nearby[cell]], nearest)
+            nearest = no_cells(last - first, n_probes)
+            offer_cells(sketches, np.arange(first, last), first, centroids[nearby[cell]], 0, nearest)
             for i in range(last - first):
                 for j in range(n_probes):
                     number = nearest.cells[i, j]
@@ -114,15 +114,33 @@ def cells_that_hold(n_rows: int, sketches: np.ndarray, centroids: np.ndarray, si
 
 
 @compiled
-def _no_cells(n_queries: int, n_probes: int) -> Nearest:
+def no_cells(n_queries: int, n_probes: int) -> Nearest:
+    """Return the answer before any cell was offered."""
     return Nearest(
         np.full((n_queries, n_probes), -1, dtype=np.int32), np.full((n_queries, n_probes), np.inf, dtype=np.float32)
     )
 
 
 @compiled
-def _offer_cells(sketches: np.ndarray, start: int, stop: int, centroids: np.ndarray, nearest: Nearest) -> None:
-    """Offer all cells to the queries, which are the rows from `start` to `stop` of `sketches`."""
+def offer_cells(
+    sketches: np.ndarray,
+    queries: np.ndarray,
+    start: int,
+    centroids: np.ndarray,
+    first_number: int,
+    nearest: Nearest,
+) -> None:
+    """Offer cells to queries, into `nearest`.
+
+    Parameters
+    ----------
+    sketches : (N, s) float32
+    queries : (q,) int64, rows of `sketches`
+    start : the row of `sketches` that the first row of `nearest` stands for
+    centroids : (u, s) float32, of the cells that are offered
+    first_number : the number of the first of these cells; the others follow
+    nearest : cells found so far, changed in place
+    """
     cells, squares = nearest.cells, nearest.squares  # fields taken in a loop would be counted as references
     center = row_mean(centroids)
     panels, norms = build_panels(centroids, center)
@@ -132,11 +150,11 @@ def _offer_cells(sketches: np.ndarray, start: int, stop: int, centroids: np.ndar
     numbers = np.empty(PANEL_ROWS, dtype=np.int32)
     values = np.empty(PANEL_ROWS + POOL_MARGIN, dtype=np.float32)
     labels, last = np.empty(values.size, dtype=np.int32), squares.shape[1] - 1
-    for chunk in range(start, stop, CHUNK_QUERIES):
-        members = np.arange(chunk, min(chunk + CHUNK_QUERIES, stop))
+    for chunk in range(0, queries.size, CHUNK_QUERIES):
+        members = queries[chunk : chunk + CHUNK_QUERIES]
         center_queries(sketches, members, center, centered, bases)
         for p in range(panels.shape[0]):
-            number_lanes(numbers, p * PANEL_ROWS)
+            number_lanes(numbers, first_number + p * PANEL_ROWS)
             for first in range(0, members.size, QUERY_GROUP):
                 multiply_panel(centered, bases, first, panels, norms, p, products)
                 for j in range(min(QUERY_GROUP, members.size - first)):
@@ -145,57 +163,6 @@ def _offer_cells(sketches: np.ndarray, start: int, stop: int, centroids: np.ndar
                     for lane in range(append_within(products, j, bound, numbers, values, labels, 0)):
                         if values[lane] < squares[i, last]:
                             insert_neighbor(cells, squares, i, labels[lane], values[lane])
-
-
-def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator, n_iterations: int = 10) -> np.ndarray:
-    """Return the centroids of a k-means of sketches, in locality order.
-
-    Lloyd's iterations from distinct random rows of the sample; a cell that runs empty starts again at the row
-    farthest from its centroid. Cells only have to be small and compact, so float32 distances and few iterations do;
-    `landmarks.kmeans` is for clusters that are a result, `landmarks.minibatch` for more points than memory holds.
-
-    Parameters
-    ----------
-    sample : (n, s) float32
-    n_cells : C, cut to n
-    generator : of the first centroids
-    n_iterations : default 10
-
-    Returns
-    -------
-    (min(C, n), s) float32
-    """
-    n_cells = min(n_cells, sample.shape[0])
-    centroids = sample[np.sort(generator.choice(sample.shape[0], n_cells, replace=False))]
-    for _ in range(n_iterations):
-        cells = nearest_cells(sample, centroids, 1)[:, 0]
-        centroids, counts, squares = _cell_means(sample, cells, centroids)
-        empty = np.flatnonzero(counts == 0)
-        if empty.size > 0:
-            farthest = np.argsort(-squares, kind="stable")[: empty.size]
-            centroids[empty] = sample[farthest]
-    return centroids[locality_order(centroids)]
-
-
-@compiled
-def _cell_means(
-    sample: np.ndarray, cells: np.ndarray, centroids: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean (float32, summed in float64) and number of rows of each cell, and each row's squared distance."""
-    sums = np.zeros(centroids.shape)
-    counts = np.zeros(centroids.shape[0], dtype=np.int64)
-    squares = np.zeros(sample.shape[0], dtype=np.float32)
-    for i in range(sample.shape[0]):
-        cell = cells[i]
-        counts[cell] += 1
-        for d in range(sample.shape[1]):
-            sums[cell, d] += sample[i, d]
-            squares[i] += (sample[i, d] - centroids[cell, d]) ** 2
-    means = np.empty_like(centroids)
-    for cell in range(counts.size):
-        for d in range(sums.shape[1]):
-            means[cell, d] = sums[cell, d] / max(counts[cell], 1)
-    return means, counts, squares
 
 
 def locality_order(centroids: np.ndarray) -> np.ndarray:

@@ -4,8 +4,9 @@ import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.cell_groups import group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
-from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
+from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.records.points import StoredPartition, StoredWorkPoints
@@ -55,4 +56,5 @@ def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:
     """Return the cells among which the `n_wanted` nearest to a point of each cell are looked for."""
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     tuning = task.params.neighbors
-    return nearest_cells(centroids, centroids, max(tuning.nearby_cells, tuning.nearby_per_probe * n_wanted))
+    count = min(len(centroids), max(tuning.nearby_cells, tuning.nearby_per_probe * n_wanted))
+    return nearest_cells_in_groups(centroids, group_cells(centroids), count)

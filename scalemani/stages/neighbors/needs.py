@@ -60,7 +60,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
     n_points, row_bytes = dimensions.n_points, dimensions.row_bytes
     rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
     n_queries = min(params.neighbors.sampled_queries, n_points)
-    n_cells = n_points // params.partition.cell_points + 1
+    n_cells = sizes.n_cells
     pools = n_candidates(params, 0) + SPARE_CANDIDATES
     gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(params, 1) * row_bytes)
     everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)

@@ -6,7 +6,8 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.neighbors.cell_scan import search_cells, search_enough_cells
-from scalemani.kernels.neighbors.cells import nearest_cells, train_cells
+from scalemani.kernels.neighbors.cell_training import train_cells
+from scalemani.kernels.neighbors.cells import nearest_cells
 
 
 def partitioned(n_points, n_dims, n_cells, n_probes, seed=0):

@@ -8,7 +8,6 @@ from scalemani.kernels.neighbors.cells import (
     locality_order,
     nearest_cells,
     nearest_nearby_cells,
-    train_cells,
 )
 
 
@@ -52,27 +51,6 @@ def test_nearby_cells_are_the_nearest_of_those_near_the_own_cell():
     for start, stop in ((0, 1), (1, 700), (700, 1500)):
         part = nearest_nearby_cells(sketches, start, stop, offsets, centroids, nearby, 5)
         np.testing.assert_array_equal(part, whole[start:stop])
-
-
-def test_training_lowers_the_cost_and_separates_clusters():
-    generator = np.random.default_rng(2)
-    centers = generator.normal(size=(20, 5)) * 50
-    sample = (centers[generator.integers(0, 20, 4000)] + generator.normal(size=(4000, 5))).astype(np.float32)
-    costs = []
-    for n_iterations in (0, 1, 10):
-        centroids = train_cells(sample, 40, np.random.default_rng(0), n_iterations)
-        costs.append(cdist(sample, centroids).min(axis=1).sum())
-    assert costs[0] > costs[1] > costs[2]
-    cells = nearest_cells(sample, centroids, 1)[:, 0]
-    assert len(np.unique(cells)) == 40
-    np.testing.assert_array_equal(centroids, train_cells(sample, 40, np.random.default_rng(0), 10))
-
-
-@pytest.mark.parametrize("n_rows", [1, 2, 7])
-def test_equal_rows_and_more_cells_than_rows(n_rows):
-    centroids = train_cells(np.ones((n_rows, 3), dtype=np.float32), 5, np.random.default_rng(0))
-    assert centroids.shape == (min(n_rows, 5), 3)
-    np.testing.assert_array_equal(centroids, 1.0)
 
 
 def test_locality_order_is_a_permutation_with_short_steps():

@@ -1,0 +1,58 @@
+"""Training cells: k-means of a sample of sketches."""
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.neighbors.cell_groups import group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cells import locality_order
+
+
+def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator, n_iterations: int = 10) -> np.ndarray:
+    """Return the centroids of a k-means of sketches, in locality order.
+
+    Lloyd's iterations from distinct random rows of the sample; a cell that runs empty starts again at the row
+    farthest from its centroid. Cells only have to be small and compact, so float32 distances and few iterations do;
+    `landmarks.kmeans` is for clusters that are a result, `landmarks.minibatch` for more points than memory holds.
+
+    Parameters
+    ----------
+    sample : (n, s) float32
+    n_cells : C, cut to n
+    generator : of the first centroids
+    n_iterations : default 10
+
+    Returns
+    -------
+    (min(C, n), s) float32
+    """
+    n_cells = min(n_cells, sample.shape[0])
+    centroids = sample[np.sort(generator.choice(sample.shape[0], n_cells, replace=False))]
+    for _ in range(n_iterations):
+        cells = nearest_cells_in_groups(sample, group_cells(centroids), 1)[:, 0]
+        centroids, counts, squares = _cell_means(sample, cells, centroids)
+        empty = np.flatnonzero(counts == 0)
+        if empty.size > 0:
+            farthest = np.argsort(-squares, kind="stable")[: empty.size]
+            centroids[empty] = sample[farthest]
+    return centroids[locality_order(centroids)]
+
+
+@compiled
+def _cell_means(
+    sample: np.ndarray, cells: np.ndarray, centroids: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the mean (float32, summed in float64) and number of rows of each cell, and each row's squared distance."""
+    sums = np.zeros(centroids.shape)
+    counts = np.zeros(centroids.shape[0], dtype=np.int64)
+    squares = np.zeros(sample.shape[0], dtype=np.float32)
+    for i in range(sample.shape[0]):
+        cell = cells[i]
+        counts[cell] += 1
+        for d in range(sample.shape[1]):
+            sums[cell, d] += sample[i, d]
+            squares[i] += (sample[i, d] - centroids[cell, d]) ** 2
+    means = np.empty_like(centroids)
+    for cell in range(counts.size):
+        for d in range(sums.shape[1]):
+            means[cell, d] = sums[cell, d] / max(counts[cell], 1)
+    return means, counts, squares
