@@ -49,7 +49,7 @@ class Counting(Silent):
     def __init__(self):
         self.stage, self.steps = "", []
 
-    def start(self, stage, total):
+    def start(self, stage, total, unit="block"):
         self.stage = stage
 
     def advance(self, done=1):

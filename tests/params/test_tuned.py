@@ -8,7 +8,7 @@ from scalemani.routes import ROUTES
 # The version of a stage, and the defaults of its tuned numbers at that version. Whoever changes a default raises the
 # version in `scalemani.routes`, then writes both here.
 HELD = {
-    "partition": (1, {"most_basis_rows": 10_000}),
+    "partition": (2, {"most_basis_rows": 10_000}),
     "neighbors": (
         7,
         {

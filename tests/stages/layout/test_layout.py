@@ -43,7 +43,7 @@ class InterruptingProgress(Silent):
     def __init__(self, iterations):
         self.left, self.stage = iterations, ""
 
-    def start(self, stage, total):
+    def start(self, stage, total, unit="block"):
         self.stage = stage
 
     def advance(self, done=1):
