@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from scalemani.functions.nonlinear import objective, repulsion
     from scalemani.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
+    from scalemani.functions.variational import variational_nystrom
     from scalemani.report.opened import open_run
     from scalemani.runs.aligning import Alignment, align
     from scalemani.runs.opened import Run
@@ -50,6 +51,7 @@ PUBLIC_NAMES = {
     "functions.nonlinear": ("objective", "repulsion"),
     "functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
+    "functions.variational": ("variational_nystrom",),
     "report.opened": ("open_run",),
     "runs.aligning": ("Alignment", "align"),
     "runs.opened": ("Run",),

@@ -12,7 +12,9 @@ GIVEN_START = "given"  # the start that comes with the points, as coordinates of
 PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
 GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
 WINDOW = "window"  # the method that takes the pixels around a pixel for its neighbours
-LANDMARK_SOLVERS = ("lll", "lll+refine")  # solve the eigenproblem that is reduced to the landmarks
+LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks
+VARIATIONAL = "variational-nystrom"  # makes points of the landmarks among their neighbours, by affinities
+REDUCING_SOLVERS = (*LANDMARK_SOLVERS, VARIATIONAL)  # solve the eigenproblem that is reduced to the landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
 
 
@@ -49,10 +51,18 @@ SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities",
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities",))
 LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True)
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
-REDUCED = Stage(
-    "reduced", ("symmetric_affinities", "normalized_affinities", "landmark_weights"), solvers=LANDMARK_SOLVERS
+AFFINITY_WEIGHTS = Stage(
+    "affinity_weights",
+    ("work_points", "landmarks", "symmetric_affinities", "normalized_affinities"),
+    by_block=False,
+    solvers=(VARIATIONAL,),
 )
-LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=LANDMARK_SOLVERS)
+REDUCED = Stage(
+    "reduced",
+    ("symmetric_affinities", "normalized_affinities", "landmark_weights", "affinity_weights"),
+    solvers=REDUCING_SOLVERS,
+)
+LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS)
 COARSE_GRAPHS = Stage(
     "coarse_graphs",
     ("symmetric_affinities", "normalized_affinities"),
@@ -76,6 +86,7 @@ EMBEDDING = Stage(
         "symmetric_affinities",
         "normalized_affinities",
         "landmark_weights",
+        "affinity_weights",
         "landmark_embedding",
         "coarse_graphs",
         "coarse_embedding",
@@ -122,6 +133,7 @@ AFFINITY_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
 EIGENVECTOR_STAGES = (
     LANDMARKS,
     LANDMARK_WEIGHTS,
+    AFFINITY_WEIGHTS,
     REDUCED,
     LANDMARK_EMBEDDING,
     COARSE_GRAPHS,
@@ -191,7 +203,7 @@ def route(
 
 def stages_without_points(method: str, solver: str, stages: Sequence[Stage]) -> list[Stage]:
     """Return the stages of a route from given neighbours on; raise ConfigError for methods that need points."""
-    if method not in WITHOUT_POINTS or solver in LANDMARK_SOLVERS:
+    if method not in WITHOUT_POINTS or solver in REDUCING_SOLVERS:
         raise ConfigError(
             f"{method} with embedding.solver={solver} needs points, and metric=precomputed gives neighbours alone: "
             f"take {', '.join(WITHOUT_POINTS)} with embedding.solver refine or exact, or give points"

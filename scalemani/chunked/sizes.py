@@ -14,6 +14,7 @@ from scalemani.chunked.work import Dimensions
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
 from scalemani.kernels.spectral.coarsening import DENSE_NODES
+from scalemani.kernels.spectral.variational import MOST_LANDMARKS
 from scalemani.params import Parameters
 
 # Of all edges, D / (D + 6) go one way, up to a limit. Of points by Student's t with two degrees of freedom the share is
@@ -101,6 +102,19 @@ class Sizes:
     def first_coarse_nodes(self) -> int:
         """The nodes of the first coarse graph, the largest."""
         return int(FIRST_NODES_PER_POINT * self.dimensions.n_points)
+
+    @property
+    def weight_entries(self) -> int:
+        """The nonzeros of Z by affinities, at most: columns of W, and a row of few landmarks for every other point."""
+        n_points, n_landmarks = self.dimensions.n_points, self.params.n_landmarks
+        return n_landmarks + 2 * n_landmarks * self.params.affinity_neighbors + MOST_LANDMARKS * n_points
+
+    @property
+    def landmarks_a_point(self) -> float:
+        """The nonzeros of a row of Z."""
+        if self.params.embedding.by_affinities:
+            return min(self.params.n_landmarks, self.weight_entries / self.dimensions.n_points)
+        return self.params.landmark_neighbors
 
     @property
     def sketch_width(self) -> int:

@@ -58,9 +58,10 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     n_probes, sketch_dimensions, cell_points, cell_sample : int or None, int, int, int
         Of the partition: cells a point visits (None: by the number of points), principal components in which candidates
         are looked for, mean number of points a cell, and points that both are made of.
-    solver : {"refine", "lll", "lll+refine", "exact"}
+    solver : {"refine", "lll", "lll+refine", "variational-nystrom", "exact"}
         From coarse graphs, by passes over the graph to |S u - theta u| <= `residual`; by the landmarks alone; from
-        both; by an eigensolver in memory.
+        both; by the landmarks alone, points made of those among their neighbours by affinity; by an eigensolver in
+        memory.
     residual, max_passes : float or None, int
         None: 1e-3. At most so many passes are made.
     disconnected : {"connect", "largest", "error"}

@@ -4,10 +4,12 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.new_points.account import Account, Placement
+from scalemani.new_points.by_affinities import read_affinity_placement
 from scalemani.new_points.by_axes import read_axes_placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_landmarks import read_landmark_placement
 from scalemani.records.classes import StoredDiscriminants
+from scalemani.records.landmarks import StoredAffinityWeights
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource, map_points
@@ -31,6 +33,8 @@ def read_placement(run: Run, in_memory: bool = False) -> Placement:
         return read_descent_placement(run, in_memory)
     if run.last_stage == StoredDiscriminants.STAGE:
         return read_axes_placement(run)
+    if StoredAffinityWeights.STAGE in run.keys:
+        return read_affinity_placement(run, in_memory)
     return read_landmark_placement(run)
 
 

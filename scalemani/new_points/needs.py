@@ -6,6 +6,7 @@ from scalemani.chunked.work import Dimensions
 from scalemani.new_points.by_landmarks import ROWS_AT_ONCE
 from scalemani.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR
 from scalemani.records.embeddings import StoredLayout
+from scalemani.records.landmarks import StoredAffinityWeights
 from scalemani.runs.opened import Run
 
 COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
@@ -22,6 +23,8 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
         Held("new points of a block", EACH_TASK, rows, features, points.dtype, COPIES_OF_POINTS),
         Held("coordinates of a block and what is known of them", EACH_TASK, rows, width + 5),
     ]
+    if StoredAffinityWeights.STAGE in run.keys:
+        return held + neighbors_held(run, points, rows)
     if StoredLayout.STAGE not in run.keys:
         n_neighbors = run.params.landmark_neighbors
         return [
@@ -30,17 +33,25 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
             Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
             Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, features),
         ]
-    trained, k, sketch = run.dimensions, run.params.affinity_neighbors, Sizes(run.dimensions, run.params).sketch_width
-    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
     return [
         *held,
+        *neighbors_held(run, points, rows),
+        Held("mesh", EACH_PROCESS, MESH_VALUES),
+        Held("positions of a block", EACH_TASK, rows, width, "float64", COPIES_OF_POSITIONS),
+    ]
+
+
+def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what the search for the neighbours of a block takes, and what is known of these."""
+    trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
+    sketch = Sizes(run.dimensions, run.params).sketch_width
+    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
+    return [
         Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
         Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
-        Held("mesh", EACH_PROCESS, MESH_VALUES),
         Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
         Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
-        Held("training points that are candidates", EACH_TASK, looked_at, features, trained.dtype),
+        Held("training points that are candidates", EACH_TASK, looked_at, points.n_features, trained.dtype),
         Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
-        Held("positions of a block", EACH_TASK, rows, width, "float64", COPIES_OF_POSITIONS),
         Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
     ]

@@ -31,8 +31,10 @@ from scalemani.new_points.by_descent import farthest_neighbor, read_descent_plac
 from scalemani.new_points.by_landmarks import farthest_landmark
 from scalemani.new_points.clusters import centers_of, nearest_clusters
 from scalemani.new_points.needs import needs_of
+from scalemani.new_points.neighbors import neighbor_index
 from scalemani.records.classes import StoredDiscriminants
 from scalemani.records.embeddings import StoredClustering, StoredLayout
+from scalemani.records.landmarks import StoredAffinityWeights
 from scalemani.records.placement import StoredPlacement
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
@@ -117,7 +119,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             account = account_of(run, StoredPlacement(group), dimensions)
             account.remark = getattr(source, "remark", "")
             certificates = account.certificates
-            if StoredLayout.STAGE in run.keys:
+            if by_neighbors(run):
                 certificates["recall"] = sampled_recall(run, source)
             write(StoredPlacement(group).coordinates.zarr(), target, labels, centers)
     return Transformed(certificates, labels, account.warnings)
@@ -301,9 +303,14 @@ def placement_of_job(task: StageTask, root: str, plan: str, threads: int) -> Pla
     return read_placement(run)
 
 
+def by_neighbors(run: Run) -> bool:
+    """Return whether new points are placed among their neighbours, not among landmarks or along axes."""
+    return StoredLayout.STAGE in run.keys or StoredAffinityWeights.STAGE in run.keys
+
+
 def spacing_of(run: Run) -> float:
     """Return the distance of the nearest landmark or training point beyond which a point is isolated."""
-    if StoredLayout.STAGE in run.keys:
+    if by_neighbors(run):
         return farthest_neighbor(run)
     if StoredDiscriminants.STAGE in run.keys:
         return np.inf
@@ -325,6 +332,8 @@ def described_arrays(run: Run) -> tuple[ArrayDescription, ...]:
     """Return what is stored of new points in a run."""
     if StoredLayout.STAGE in run.keys:
         return StoredPlacement.BY_DESCENT
+    if by_neighbors(run):
+        return StoredPlacement.BY_AFFINITIES
     return StoredPlacement.BY_AXES if StoredDiscriminants.STAGE in run.keys else StoredPlacement.BY_LANDMARKS
 
 
@@ -332,4 +341,4 @@ def sampled_recall(run: Run, source: PointsSource) -> float:
     """Return the share of true neighbours of a sample of the new points that were found among the training points."""
     rows = sample_rows(run.params.seed, StoredPlacement.STAGE, source.shape[0], SAMPLED_POINTS)
     points = np.concatenate([source.read(int(row), int(row) + 1) for row in rows])
-    return read_descent_placement(run, in_memory=False).index.recall(points, run.params.affinity_neighbors)
+    return neighbor_index(run, in_memory=False).recall(points, run.params.affinity_neighbors)

@@ -29,7 +29,7 @@ from scalemani.params.tuned import (
     NeighborsTuning,
     PartitionTuning,
 )
-from scalemani.routes import GIVEN_LANDMARKS, LANDMARK_SOLVERS, REFINING_SOLVERS, WINDOW
+from scalemani.routes import GIVEN_LANDMARKS, LANDMARK_SOLVERS, REDUCING_SOLVERS, REFINING_SOLVERS, VARIATIONAL, WINDOW
 
 if TYPE_CHECKING:
     NonlinearMethod = str
@@ -234,19 +234,30 @@ class EmbeddingParams(EmbeddingTuning):
     """The embedding: solver, and the residual |S u - theta u| to which it is refined.
 
     `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
-    passes; `lll` is Z times the landmark eigenvectors, without a pass; `lll+refine` starts from both; `exact` runs an
+    passes; `lll` is Z times the landmark eigenvectors, without a pass; `variational-nystrom` the same with another Z,
+    the affinities of points to the landmarks among their neighbours; `lll+refine` starts from both; `exact` runs an
     in-memory sparse eigensolver to machine precision. `residual` None means 1e-4, and 1e-2 where the embedding is the
     start of a descent, which goes no further from a better one.
     """
 
-    solver: Literal["refine", "lll", "lll+refine", "exact"] = "refine"
+    solver: Literal["refine", "lll", "lll+refine", "variational-nystrom", "exact"] = "refine"
     residual: Part | None = None
     max_passes: CountOrZero = 200
 
     @property
     def by_landmarks(self) -> bool:
-        """Whether the landmarks' own eigenproblem is solved."""
+        """Whether points are made of their nearest landmarks."""
         return self.solver in LANDMARK_SOLVERS
+
+    @property
+    def by_affinities(self) -> bool:
+        """Whether points are made of the landmarks among their neighbours."""
+        return self.solver == VARIATIONAL
+
+    @property
+    def reduces(self) -> bool:
+        """Whether the landmarks' own eigenproblem is solved."""
+        return self.solver in REDUCING_SOLVERS
 
     @property
     def by_passes(self) -> bool:

@@ -13,7 +13,13 @@ from scalemani.records.classes import (
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarks, StoredLandmarkWeights, StoredReduced
+from scalemani.records.landmarks import (
+    StoredAffinityWeights,
+    StoredLandmarkEmbedding,
+    StoredLandmarks,
+    StoredLandmarkWeights,
+    StoredReduced,
+)
 from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.records.reading import StoredStage
 from scalemani.store.schema import ArrayDescription, numberless
@@ -30,6 +36,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredNormalizedAffinities,
     StoredLandmarks,
     StoredLandmarkWeights,
+    StoredAffinityWeights,
     StoredReduced,
     StoredLandmarkEmbedding,
     StoredCoarseGraphs,
@@ -47,6 +54,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
 
 DIMENSIONS: dict[str, str] = {
     "point": "the points, N",
+    "point_bound": "the points, and one",
     "feature": "the columns of the points, D",
     "axis": "the axes of a sketch: partition.sketch_dimensions, at most D",
     "cell": "the cells of the partition",

@@ -130,6 +130,38 @@ class StoredLandmarkWeights(StoredStage):
         return sparse_weights(self.indices.read_block(block), self.values.read_block(block), n_landmarks)
 
 
+class StoredAffinityWeights(StoredStage):
+    """Z in work order, by affinities: one sparse matrix in CSR form."""
+
+    STAGE: ClassVar = "affinity_weights"
+    INDPTR: ClassVar = ArrayDescription(
+        STAGE, "indptr", "whole", ("point_bound",), "int64", "nonzero", "where each row of Z begins and ends"
+    )
+    INDICES: ClassVar = ArrayDescription(
+        STAGE, "indices", "whole", ("nonzero",), "int32", "landmark", "the landmarks of each point, ascending"
+    )
+    VALUES: ClassVar = ArrayDescription(
+        STAGE,
+        "values",
+        "whole",
+        ("nonzero",),
+        "float64",
+        "1",
+        "affinities to these landmarks over their sum; those of a landmark are its own",
+    )
+    ARRAYS: ClassVar = (INDPTR, INDICES, VALUES)
+
+    def shared_matrix(self, n_landmarks: int) -> sp.csr_matrix:
+        """Return Z (N, L), on arrays that the tasks of a process share."""
+        indptr, indices, values = (self.reader(array).read_once() for array in self.ARRAYS)
+        return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_landmarks), copy=False)
+
+    def read_matrix(self, block: int, n_landmarks: int) -> sp.csr_matrix:
+        """Return one block's rows of Z (n, L)."""
+        start = block * self.group.block_rows
+        return self.shared_matrix(n_landmarks)[start : start + self.group.block_rows]
+
+
 def sparse_weights(indices: np.ndarray, values: np.ndarray, n_landmarks: int) -> sp.csr_matrix:
     """Return rows of Z in CSR form on the arrays given: (n, L) from (n, K_Z) each."""
     indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)

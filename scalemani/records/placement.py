@@ -28,6 +28,7 @@ class StoredPlacement(StoredStage):
     ARRIVED: ClassVar = described_quality("arrived", "uint8", "1", "1 where the descent of a point came to its end")
     FALLS: ClassVar = described_quality("falls", "float64", "1", "by how much the objective of a point fell")
     BY_LANDMARKS: ClassVar = (COORDINATES, FAR, NEAREST, ERRORS)
+    BY_AFFINITIES: ClassVar = (COORDINATES, FAR, NEAREST)
     BY_AXES: ClassVar = (COORDINATES, FAR)
     BY_DESCENT: ClassVar = (COORDINATES, FAR, NEAREST, DESCENDED, ARRIVED, FALLS)
     ARRAYS: ClassVar = (COORDINATES, NEAREST, ERRORS, DESCENDED, ARRIVED, FALLS, FAR)

@@ -94,6 +94,11 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "largest_reconstruction_error": Meaning("the same of the worst point"),
         "unused_landmarks": Meaning("landmarks that are near to no point", UNUSED),
     },
+    "affinity_weights": {
+        "landmarks_a_point": Meaning("landmarks that a point is a mean of, on average"),
+        "points_without_landmark": Meaning("points with no landmark among their neighbours, which take these for it"),
+        "further_steps": Meaning("steps from neighbour to neighbour until every point had landmarks"),
+    },
     "reduced": {
         "nonzeros": Meaning("nonzeros of Z^T L Z, on the landmarks"),
         "density": Meaning("share of its entries that are not zero"),

@@ -9,7 +9,7 @@ from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
-from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
+from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, VARIATIONAL
 from scalemani.survey import Survey
 
 MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
@@ -29,7 +29,7 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
         params=params,
         n_points=n_points,
         stages=stages,
-        placed_by_landmarks="landmarks" in stages and "layout" not in stages,
+        placed_by_landmarks="landmarks" in stages and not {"layout", "affinity_weights"} & stages,
         neighbors=PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points),
         repulsion=repulsion,
     )
@@ -196,11 +196,16 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
             f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
             f"got {params.landmark_neighbors}"
         )
+    if params.embedding.by_affinities and (params.landmarks.off_data or params.neighbors.by_window):
+        raise ConfigError(
+            f"embedding.solver={VARIATIONAL} takes landmarks that are points, and neighbours that are stored: take "
+            "another landmarks.method or landmarks.snap=true, another neighbors.method than window, or solver lll"
+        )
     if params.landmarks.method == "dpp-exact":
         refuse_large(n_points)
     if params.landmarks.method == "gp":
         batch_size(n_points, n_landmarks, params.landmarks.batch_points)
-    if params.embedding.by_landmarks and params.n_components >= n_landmarks:
+    if params.embedding.reduces and params.n_components >= n_landmarks:
         raise ConfigError(
             f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "
             f"{params.n_components}; landmarks.n_landmarks must be at least {params.n_components + 1}"

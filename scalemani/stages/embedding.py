@@ -45,6 +45,7 @@ from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding
+from scalemani.routes import VARIATIONAL
 
 CHECKPOINT_SECONDS = 10.0
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
@@ -136,7 +137,8 @@ def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy) -> None:
     if accuracy.angle_bound <= MOST_ANGLE or params.layout.objective is not None:
         return
     count, remedy = params.n_components, f"ask for embedding.residual={params.residual / 10:.0e} or less, or for "
-    by_solver = {"exact": "ask for ", "lll": "refine the embedding (embedding.solver=refine), or ask for "}
+    refine = "refine the embedding (embedding.solver=refine), or ask for "
+    by_solver = {"exact": "ask for ", "lll": refine, VARIATIONAL: refine}
     work.warn(
         f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
         f"the embedding is only known to be within {accuracy.angle_bound:.2g} rad of the exact one; "
@@ -195,7 +197,7 @@ def landmark_vectors(task: StageTask, empty: Empty) -> np.ndarray:
 
 
 def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
-    """Return plain LLL: no pass, and one for the certificate.
+    """Return Z times the landmarks' coordinates: no pass, and one for the certificate.
 
     The coordinates of the next vector are not stored: its residual is taken to be the largest of those before it.
     """
@@ -305,4 +307,10 @@ def whole_matrix(task: StageTask) -> sp.csr_matrix:
     return sp.csr_matrix(sp.vstack(blocks, format="csr"))
 
 
-SOLVERS = {"refine": by_refinement, "lll": by_landmarks, "lll+refine": by_refinement, "exact": by_exact_solver}
+SOLVERS = {
+    "refine": by_refinement,
+    "lll": by_landmarks,
+    VARIATIONAL: by_landmarks,
+    "lll+refine": by_refinement,
+    "exact": by_exact_solver,
+}

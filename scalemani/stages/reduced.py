@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes, pixels_held
+from scalemani.chunked.weights import stored_weights, weights_at
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
@@ -21,7 +22,7 @@ from scalemani.kernels.spectral.reduced import (
 )
 from scalemani.memory.process import PROCESS
 from scalemani.records.affinity_graph import affinity_graph
-from scalemani.records.landmarks import StoredLandmarkWeights, StoredReduced, sparse_weights
+from scalemani.records.landmarks import StoredReduced
 from scalemani.records.reading import MatrixDescription
 from scalemani.workers.budget import MemoryNeed
 
@@ -42,7 +43,7 @@ ROWS_REACHED = 8  # rows of Z that the neighbours of a block are, for each row o
 
 def memory(sizes: Sizes) -> list[Held]:
     """List Z, the products of a block, and then the sums of all blocks."""
-    dimensions, params, width = sizes.dimensions, sizes.params, sizes.params.landmark_neighbors
+    dimensions, params, width = sizes.dimensions, sizes.params, sizes.landmarks_a_point
     rows, reached = dimensions.block_rows, min(dimensions.n_points, ROWS_REACHED * dimensions.block_rows)
     spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.affinity_neighbors * width))
     part = min(most_entries(sizes), rows * width * spread)
@@ -67,7 +68,7 @@ def entries(name: str, span: Span, count: float, copies: float = 1, step: str = 
 
 def most_entries(sizes: Sizes) -> int:
     """Return how many entries A~ has, at most."""
-    n_landmarks, width = sizes.params.n_landmarks, sizes.params.landmark_neighbors
+    n_landmarks, width = sizes.params.n_landmarks, sizes.landmarks_a_point
     met = LANDMARKS_MET_A_FEATURE ** min(sizes.dimensions.n_features, MOST_FEATURES_THAT_BOUND)
     return min(n_landmarks * min(n_landmarks, met), 2 * sizes.n_affinities * width**2)
 
@@ -78,7 +79,7 @@ def disk(sizes: Sizes) -> list[Written]:
     How many of the products of two rows of Z fall on the same entry, and in how many blocks an entry is met, goes by
     what was seen of 20,000 to 1,020,000 digits and of points without any structure.
     """
-    width, n_points = sizes.params.landmark_neighbors, sizes.dimensions.n_points
+    width, n_points = sizes.landmarks_a_point, sizes.dimensions.n_points
     uses = n_points * width / sizes.params.n_landmarks
     distinct = min(1.0, DISTINCT / math.sqrt(uses))
     met = REPEATED * math.sqrt(sizes.dimensions.n_blocks) * most_entries(sizes)
@@ -140,12 +141,10 @@ def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:
 
 def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
-    n_landmarks, weights = task.params.n_landmarks, StoredLandmarkWeights(task.inputs["landmark_weights"])
     graph = affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.read_block_degrees(block)
     reached, places = np.unique(affinities.indices, return_inverse=True)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))
-    own = weights.read_matrix(block, n_landmarks)
-    indices, values = task.read_table(weights.indices)[reached], task.read_table(weights.values)[reached]
-    affinity = weighted_product(own, renumbered, sparse_weights(indices, values, n_landmarks))
+    own = stored_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
+    affinity = weighted_product(own, renumbered, weights_at(task, reached))
     return part_arrays(affinity, diagonal_product(own, degrees))

@@ -7,6 +7,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.stages import (
     affinities,
+    affinity_weights,
     classes,
     clustering,
     coarse_embedding,
@@ -58,6 +59,7 @@ STAGES: dict[str, StageCode] = {
     "normalized_affinities": normalized_affinities,
     "landmarks": landmarks,
     "landmark_weights": landmark_weights,
+    "affinity_weights": affinity_weights,
     "reduced": reduced,
     "landmark_embedding": landmark_embedding,
     "coarse_graphs": coarse_graphs,

@@ -59,6 +59,7 @@ FUNCTIONS = {
     sm.landmark_covariances: {},
     sm.nystrom_eigenmaps: {"n_components": "landmark_embedding.n_components"},
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
+    sm.variational_nystrom: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},
     sm.repulsion_bound: {"tolerance": "layout.tolerance"},
     sm.minimize: {"n_components": "landmark_embedding.n_components", "direction": "layout.direction"},

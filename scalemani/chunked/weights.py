@@ -1,0 +1,26 @@
+"""Z, by whichever stage has computed it: from the points, or from their affinities."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.chunked.work import StageTask
+from scalemani.records.landmarks import StoredAffinityWeights, StoredLandmarkWeights, sparse_weights
+from scalemani.store.groups import StageGroup
+
+
+def stored_weights(inputs: Mapping[str, StageGroup]) -> StoredLandmarkWeights | StoredAffinityWeights:
+    """Return the Z that a stage works on, from its inputs."""
+    if StoredAffinityWeights.STAGE in inputs:
+        return StoredAffinityWeights(inputs[StoredAffinityWeights.STAGE])
+    return StoredLandmarkWeights(inputs[StoredLandmarkWeights.STAGE])
+
+
+def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
+    """Return rows (m, L) of Z at work rows (m,), from what a process shares of it."""
+    stored, n_landmarks = stored_weights(task.inputs), task.params.n_landmarks
+    if isinstance(stored, StoredAffinityWeights):
+        return sp.csr_matrix(stored.shared_matrix(n_landmarks)[rows])
+    indices, values = task.read_table(stored.indices)[rows], task.read_table(stored.values)[rows]
+    return sparse_weights(indices, values, n_landmarks)

@@ -1,0 +1,87 @@
+"""New points in an embedding of the variational Nystrom method: the mean of landmarks by affinities to neighbours."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scalemani.new_points.account import Placed
+from scalemani.new_points.by_descent import farthest_neighbor, query_affinities
+from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
+from scalemani.new_points.reach import Reach, reach_of
+from scalemani.params import Parameters
+from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.records.landmarks import StoredLandmarks
+from scalemani.records.points import StoredWorkPoints
+from scalemani.runs.opened import Run
+from scalemani.stages.affinities import sigma_of
+
+
+@dataclass(frozen=True)
+class AffinityPlacement:
+    """All that placing a point takes; rows are in work order.
+
+    `positions` (N, d) of the training points; `landmarks` (N,) says which of these are landmarks; `densities` (N,) is
+    what affinities are divided by, ones where they are not normalised by density; `sigma` is that of Gaussian
+    affinities, None for others.
+    """
+
+    index: NeighborIndex = field(repr=False)
+    positions: np.ndarray = field(repr=False)
+    landmarks: np.ndarray = field(repr=False)
+    densities: np.ndarray = field(repr=False)
+    params: Parameters
+    reach: Reach
+    sigma: float | None
+    spacing: float
+
+    @property
+    def metric(self) -> str:
+        """The metric of the training points."""
+        return self.params.points.metric
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+        return len(self.index.basis.mean), self.positions.shape[1]
+
+    def place(self, points: np.ndarray) -> Placed:
+        """Return points (n, D) placed: each at the mean of the landmarks among its neighbours, by affinity.
+
+        A point without any takes the mean of all its neighbours, and one that equals a training point its place.
+        """
+        placed = np.zeros((len(points), self.positions.shape[1]))
+        if len(points) == 0:
+            return Placed(placed, np.empty(0))
+        found = self.index.neighbors(points, self.params.affinity_neighbors)
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
+        affinities /= self.densities[found.indices]
+        direct = affinities * self.landmarks[found.indices]
+        weights = np.where(direct.any(axis=1, keepdims=True), direct, affinities)
+        weights /= weights.sum(axis=1, keepdims=True)
+        # Neighbour by neighbour, so that the order of the sum does not depend on the number of rows.
+        for neighbor, weight in zip(found.indices.T, weights.T, strict=True):
+            placed += weight[:, np.newaxis] * self.positions[neighbor]
+        known = found.distances[:, 0] == 0
+        placed[known] = self.positions[found.indices[known, 0]]
+        return Placed(placed, found.distances[:, 0].astype(np.float64))
+
+
+def read_affinity_placement(run: Run, in_memory: bool) -> AffinityPlacement:
+    """Return the placement of a finished run; `in_memory` reads its points, so that its store may go."""
+    order = StoredWorkPoints(run.group("work_points")).input_rows.read()
+    chosen = np.zeros(len(order), np.bool_)
+    chosen[StoredLandmarks(run.group("landmarks")).rows.read()] = True
+    densities, asked = np.ones(len(order)), run.params.affinities
+    if StoredNormalizedAffinities.STAGE in run.keys:
+        degrees = StoredSymmetricAffinities(run.group("symmetric_affinities")).read_degrees(len(order))
+        densities = degrees**run.params.normalized_affinities.alpha
+    return AffinityPlacement(
+        neighbor_index(run, in_memory),
+        np.ascontiguousarray(run.stored_embedding.read()[order]),
+        chosen[order],
+        densities,
+        run.params,
+        reach_of(run),
+        sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None,
+        farthest_neighbor(run),
+    )
