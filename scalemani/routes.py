@@ -25,8 +25,9 @@ class Stage:
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
     labels of the points are in its key, `reads_start` that the start is where coordinates are given, `reads_landmarks`
-    that landmarks are which were given. Raise `version` whenever the same inputs and parameters give another result:
-    stored results of the older version are then computed anew.
+    that landmarks are which were given, `reads_weights` that weights are, without which such a stage is left out. Raise
+    `version` whenever the same inputs and parameters give another result: stored results of the older version are then
+    computed anew.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Stage:
     reads_labels: bool = False
     reads_start: bool = False
     reads_landmarks: bool = False
+    reads_weights: bool = False
     version: int = 1
 
 
@@ -45,10 +47,11 @@ POINTS = Stage("points", ())
 PARTITION = Stage("partition", ("points",), seeded=True, version=2)
 WORK_POINTS = Stage("work_points", ("points", "partition"))
 NEIGHBORS = Stage("neighbors", ("partition", "work_points"), seeded=True, version=7)
-AFFINITIES = Stage("affinities", ("neighbors",), seeded=True)
-COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities"), by_block=False)
-SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))
-NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities",))
+WEIGHTS = Stage("weights", ("work_points",), reads_weights=True)
+AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
+COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False)
+SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights"))
+NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True)
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 AFFINITY_WEIGHTS = Stage(
@@ -90,6 +93,7 @@ EMBEDDING = Stage(
         "landmark_embedding",
         "coarse_graphs",
         "coarse_embedding",
+        "weights",
     ),
     seeded=True,
     by_block=False,
@@ -101,7 +105,7 @@ CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, versio
 
 LAYOUT = Stage(
     "layout",
-    ("work_points", "symmetric_affinities", "embedding"),
+    ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
@@ -129,7 +133,9 @@ KERNEL_DISCRIMINANTS = Stage(
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
-AFFINITY_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
+AFFINITY_STAGES = (AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
+AFFINITY_ROUTE = (*GRAPH_ROUTE, *AFFINITY_STAGES)
+WEIGHTED_ROUTE = (*GRAPH_ROUTE, WEIGHTS, *AFFINITY_STAGES)
 EIGENVECTOR_STAGES = (
     LANDMARKS,
     LANDMARK_WEIGHTS,
@@ -140,18 +146,18 @@ EIGENVECTOR_STAGES = (
     COARSE_EMBEDDING,
     EMBEDDING,
 )
-SPECTRAL_ROUTE = (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES)
-DIFFUSION_ROUTE = (*AFFINITY_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES)
+SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
+DIFFUSION_ROUTE = (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES)
 
 NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
 WORK_ROUTE = (POINTS, PARTITION, WORK_POINTS)
-WEIGHTS_ROUTE = (*WORK_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
+LANDMARK_WEIGHTS_ROUTE = (*WORK_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": SPECTRAL_ROUTE,
-    "spectral-clustering": (*SPECTRAL_ROUTE, CLUSTERING),
+    "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, CLUSTERING),
     "diffusion-maps": DIFFUSION_ROUTE,
-    "pca": (*WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
+    "pca": (*LANDMARK_WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
     "kernel-pca": (
         *AFFINITY_ROUTE,
         LANDMARKS,
@@ -166,7 +172,7 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         CLASSES,
         KERNEL_DISCRIMINANTS,
     ),
-    "lda": (*WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
+    "lda": (*LANDMARK_WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
@@ -179,18 +185,27 @@ WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images a
 
 
 def route(
-    method: str, solver: str, metric: str = "euclidean", start: str = SPECTRAL_START, neighbors: str = ""
+    method: str,
+    solver: str,
+    metric: str = "euclidean",
+    start: str = SPECTRAL_START,
+    neighbors: str = "",
+    weighted: bool = False,
 ) -> tuple[Stage, ...]:
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
 
     Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
     Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
     A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
-    they tell which new points lie far out.
+    they tell which new points lie far out. Raises ConfigError for weights that the method does not take.
     """
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
+    if weighted:
+        check_takes_weights(method, neighbors)
+    else:
+        needed = [stage for stage in needed if not stage.reads_weights]
     if LAYOUT in needed and start != SPECTRAL_START:
         needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
     if metric == PRECOMPUTED:
@@ -237,6 +252,17 @@ def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
         else stage
         for stage in kept
     ]
+
+
+def check_takes_weights(method: str, neighbors: str) -> None:
+    """Raise ConfigError for a method that knows no weights of points, and for pixels."""
+    taking = [name for name, stages in ROUTES.items() if WEIGHTS in stages]
+    if method not in taking:
+        raise ConfigError(
+            f"{method} takes no weights: leave them out, give the points repeated, or take {', '.join(taking)}"
+        )
+    if neighbors == WINDOW:
+        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, which have no weights: leave out one of the two")
 
 
 def takes_labels(method: str) -> bool:

@@ -17,6 +17,7 @@ from scalemani.sources.beside import found_beside, without_beside
 from scalemani.sources.beside.labelled import Classes, LabelledPoints
 from scalemani.sources.beside.landmarked import GivenLandmarks, LandmarkedPoints
 from scalemani.sources.beside.started import GivenStart, StartedPoints
+from scalemani.sources.beside.weighted import WeightedPoints, Weights
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
@@ -52,8 +53,8 @@ class Survey:
 
     `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
-    `classes` are those of labelled points, `start` is that of points with coordinates to start from, and `landmarks`
-    tell of those that came with the points.
+    `classes` are those of labelled points, `start` is that of points with coordinates to start from, `landmarks` tell
+    of those that came with the points, and `weights` are those of weighted points.
     """
 
     dimensions: Dimensions
@@ -65,6 +66,7 @@ class Survey:
     classes: Classes | None = None
     start: GivenStart | None = None
     landmarks: GivenLandmarks | None = None
+    weights: Weights | None = None
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -131,7 +133,9 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     classes = None if labelled is None else labelled.classes
     start = None if started is None else started.start
     landmarks = None if landmarked is None else landmarked.given
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, classes, start, landmarks)
+    weighted = found_beside(source, WeightedPoints)
+    beside = (classes, start, landmarks, None if weighted is None else weighted.weights)
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, *beside)
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:

@@ -52,16 +52,23 @@ PARAMS: dict[str, dict[str, Any]] = {
         "pattern": FILE,
         "description": "file of labels, for methods that learn from them",
     },
+    "weights": {
+        "type": ["null", "string"],
+        "pattern": FILE,
+        "description": "file of weights: how many equal points each stands for",
+    },
     "block_rows": {"type": ["null", "integer"], "minimum": 1024, "multipleOf": 1024, "description": "rows a block"},
 }
 DEFAULTS: dict[str, Any] = {"config": None, "set": [], "scheduler": "threads", "workers": None, "memory": None}
-DEFAULTS |= {"wait": 3600, "block_rows": None, "labels": None}
+DEFAULTS |= {"wait": 3600, "block_rows": None, "labels": None, "weights": None}
 
 
 def stage_command(stage: str, method: str, params: Mapping[str, Any]) -> list[str]:
     """Return the arguments that run one stage; a value is one argument, whatever it holds, and no shell reads it."""
     options = [f"--method={method}", f"--scheduler={params['scheduler']}", f"--wait={params['wait']}"]
-    given = [name for name in ("config", "workers", "memory", "block_rows", "labels") if params[name] is not None]
+    given = [
+        name for name in ("config", "workers", "memory", "block_rows", "labels", "weights") if params[name] is not None
+    ]
     options += [f"--{name.replace('_', '-')}={params[name]}" for name in given]
     options += [f"--set={assignment}" for assignment in params["set"]]
     command = os.environ.get("SCALEMANI_COMMAND", "scalemani")

@@ -32,11 +32,12 @@ DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
 
 @dataclass(frozen=True)
 class Sizes:
-    """The shape of the points, the parameters, and the nonzeros of W once they were counted."""
+    """The shape of the points, the parameters, the nonzeros of W once they were counted, and whether points weigh."""
 
     dimensions: Dimensions
     params: Parameters
     counted_nonzeros: int | None = None
+    weighted: bool = False
 
     @property
     def n_cells(self) -> int:
@@ -62,7 +63,8 @@ class Sizes:
     @property
     def most_nonzeros(self) -> int:
         """What W cannot exceed, whatever the points."""
-        return 2 * self.n_affinities + 2 * (self.dimensions.n_points // (self.params.affinity_neighbors + 1))
+        loops = self.dimensions.n_points if self.weighted else 0
+        return 2 * self.n_affinities + 2 * (self.dimensions.n_points // (self.params.affinity_neighbors + 1)) + loops
 
     @property
     def one_way_share(self) -> float:

@@ -61,17 +61,19 @@ def embed(options: Options) -> None:
 @taking_options
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    from scalemani.routes import ROUTES, route
+    from scalemani.routes import ROUTES, WEIGHTS, route
 
     params = options.parameters()
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
-    if name not in [known.name for known in params.route(options.method)]:
+    weighted = options.weights is not None
+    if name not in [known.name for known in params.route(options.method, weighted)]:
         solver, metric = params.embedding.solver, params.points.metric
-        by_solver = name not in [known.name for known in route(options.method, solver, metric)]
+        by_solver = name not in [known.name for known in route(options.method, solver, metric, weighted=weighted)]
         other = "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
         reason = f"embedding.solver {solver!r}" if by_solver else other
+        reason = "a run without --weights" if name == WEIGHTS.name and not weighted else reason
         typer.echo(f"{name}: nothing to do, {reason} does not need it")
         return
     compute(options, name)

@@ -65,6 +65,13 @@ GivenLandmarks = Annotated[
         help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
     ),
 ]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help="how many equal points each point stands for, a number of at least one a point: .npy, .npz::member or "
+        "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
+    ),
+]
 What = Annotated[
     str | None,
     typer.Option(
@@ -133,6 +140,7 @@ class Options:
     workers: Workers = None
     memory: Memory = None
     labels: Labels = None
+    weights: Weights = None
     init: Init = None
     ids: Ids = None
     landmarks: GivenLandmarks = None
@@ -157,7 +165,7 @@ class Options:
         for name, value in self.implied.items():
             stage, _, parameter = name.partition(".")
             params = params.with_values({stage: {parameter: value}})
-        params.route(self.method)  # refuses an unknown method before anything is read
+        params.route(self.method, self.weights is not None)  # refuses a method before anything is read
         return params
 
     def executor(self, progress: Any) -> Any:
@@ -190,6 +198,7 @@ class Options:
         from scalemani.sources import open_labels, open_lists, open_pixels, open_points
         from scalemani.sources.beside.labelled import LabelledPoints
         from scalemani.sources.beside.landmarked import LandmarkedPoints
+        from scalemani.sources.beside.weighted import WeightedPoints
 
         refuse_output_in_input(self.run, self.points)
         given = open_pixels if params.neighbors.takes_image else open_points
@@ -199,6 +208,8 @@ class Options:
             source = with_start(source, self.init, self.ids)
         if self.landmarks is not None:
             source = LandmarkedPoints(source, self.landmarks, params.points.metric)
+        if self.weights is not None:
+            source = WeightedPoints(source, self.weights)
         if self.labels is None:
             return source
         if self.learns_from_labels:

@@ -120,6 +120,18 @@ class Momentum:
 
 
 @dataclass(frozen=True)
+class OfCopies:
+    """The direction of one of the copies that a point stands for: it sees their gradient over their number (N,)."""
+
+    direction: Direction
+    masses: np.ndarray = field(repr=False)
+
+    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
+        """Return what the direction chooses by the gradient of a copy."""
+        return self.direction.choose(positions, gradient / self.masses[:, np.newaxis], memory)
+
+
+@dataclass(frozen=True)
 class HessianDiagonal:
     """B is the diagonal of 4 L + 8 L^xx, and where that is small or negative, of its positive parts 4 L+ + 8 L^xx.
 

@@ -12,6 +12,7 @@ from scalemani.embeddings.directions import (
     HessianDiagonal,
     LimitedMemory,
     Momentum,
+    OfCopies,
     Preconditioned,
     SpectralMinus,
 )
@@ -20,8 +21,11 @@ from scalemani.embeddings.problem import Problem
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError
 from scalemani.kernels.descent.curvature import PairCurvature
+from scalemani.kernels.graph.strongest import without_loops
 from scalemani.kernels.repulsion.pair_sums import PairSums
 from scalemani.params.defaults import PAIRS
+
+OF_PAIRS = ("diagonal-hessian", "spectral-minus")  # directions that sum second derivatives over pairs of points
 
 
 @dataclass(frozen=True)
@@ -67,22 +71,28 @@ def line_search_of(phase: Phase) -> LineSearch:
 
 
 def direction_of(phase: Phase, problem: Problem) -> Direction:
-    """Return the direction of a phase, with what it prepares once."""
+    """Return the direction of a phase, with what it prepares once.
+
+    Gradients are divided by masses where no curvature does that: copies then move as they would one by one.
+    """
     name, over, factor = phase.direction, problem.over, problem.scale * problem.exaggeration
+    if problem.masses is not None and name in OF_PAIRS:
+        raise ConfigError(f"direction {name!r} knows no weights: take another")
     if name == "momentum":
         if phase.length is None:
             raise ConfigError("direction 'momentum' takes a learning rate, got none: it does not search along a line")
-        return Momentum(phase.length, phase.momentum, over=over)
+        return of_copies(Momentum(phase.length, phase.momentum, over=over), problem)
     if name == "gradient-descent":
-        return Preconditioned(np.copy)
+        return of_copies(Preconditioned(np.copy), problem)
     if name == "conjugate-gradients":
         return ConjugateGradients()
+    rows = problem.rows if problem.masses is None else without_loops(problem.rows)
     if name == "spectral":
-        return Preconditioned(spectral_operator(problem.rows, phase.kappa, factor, over))
+        return Preconditioned(spectral_operator(rows, phase.kappa, factor, over))
     if name == "spectral+l-bfgs":
-        return LimitedMemory(phase.pairs, spectral_operator(problem.rows, phase.kappa, factor, over))
+        return LimitedMemory(phase.pairs, spectral_operator(rows, phase.kappa, factor, over))
     kappa = phase.kappa if name == "spectral-minus" else problem.rows.n_points
-    laplacian = shifted_laplacian(problem.rows, kappa, factor, over)
+    laplacian = shifted_laplacian(rows, kappa, factor, over)
     if name == "l-bfgs":
         return LimitedMemory(phase.pairs, scale=1 / float(laplacian.diagonal.mean()))
     if name == "fixed-point":
@@ -91,6 +101,11 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
     if name == "diagonal-hessian":
         return HessianDiagonal(curvature, laplacian.diagonal)
     return SpectralMinus(laplacian, curvature)
+
+
+def of_copies(direction: Direction, problem: Problem) -> Direction:
+    """Return a direction as one of the copies of each point sees it."""
+    return direction if problem.masses is None else OfCopies(direction, problem.masses)
 
 
 def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State) -> Iterator[State]:

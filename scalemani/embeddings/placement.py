@@ -25,9 +25,9 @@ MARGIN = 8.0  # about the training points, in units of the kernels, within which
 class FixedSources:
     """Sums over sources that stay where they are; exact for the few targets beyond the reach of what was made once."""
 
-    def __init__(self, sums: PairSums, sources: np.ndarray) -> None:
-        self._sources, self._exact = sources, ExactSums(sums.kernel)
-        self._potential = sums.potential(sources, MARGIN)
+    def __init__(self, sums: PairSums, sources: np.ndarray, charges: np.ndarray | None = None) -> None:
+        self._sources, self._charges, self._exact = sources, charges, ExactSums(sums.kernel)
+        self._potential = sums.potential(sources, MARGIN, charges)
 
     def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return S (M,) and its gradient (M, d) at targets (M, d)."""
@@ -36,7 +36,7 @@ class FixedSources:
             return self._potential.field(targets)
         values, gradients = np.empty(len(targets)), np.empty(targets.shape)
         values[inside], gradients[inside] = self._potential.field(targets[inside])
-        values[~inside], gradients[~inside] = self._exact.field(self._sources, targets[~inside])
+        values[~inside], gradients[~inside] = self._exact.field(self._sources, targets[~inside], self._charges)
         return values, gradients
 
 

@@ -45,6 +45,11 @@ class Problem:
     over: Mapper = map
     masses: np.ndarray | None = None
 
+    @property
+    def n_copies(self) -> float:
+        """How many points there are with all copies."""
+        return self.rows.n_points if self.masses is None else float(self.masses.sum())
+
     def value(self, positions: np.ndarray, sums: PairSums) -> float:
         """Return E at positions (N, d) float64."""
         pull = attraction_energy(self.rows, positions, self.objective.attraction, self.over)

@@ -9,7 +9,7 @@ from scalemani.params import LayoutParams
 from scalemani.params.defaults import PAIRS
 
 
-def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
+def phases_of(asked: LayoutParams, n_points: float) -> list[Phase]:
     """Return the phases of a descent: exaggerated, then plain; or one for each strength of a homotopy."""
     plain = Phase(
         asked.direction,
@@ -43,7 +43,7 @@ def phases_of(asked: LayoutParams, n_points: int) -> list[Phase]:
     return [early, replace(plain, most_iterations=left, scheduled=iterations)] if left > 0 else [early]
 
 
-def step_length(asked: LayoutParams, exaggeration: float, n_points: int) -> float | None:
+def step_length(asked: LayoutParams, exaggeration: float, n_points: float) -> float | None:
     """Return the fixed step, None for a line search; for momentum the learning rate, N / exaggeration where open.
 
     Source: Belkina et al., Automated optimized parameters for t-SNE, 2019.

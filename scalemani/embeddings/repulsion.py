@@ -58,10 +58,17 @@ def make_repulsion(method: str, kernel: str, tolerance: float, over: Mapper = ma
     return ParticleMesh(kernel, tolerance, over)
 
 
-def measured_error(sums: PairSums, kernel: str, positions: np.ndarray, seed: int = 0, over: Mapper = map) -> float:
+def measured_error(
+    sums: PairSums,
+    kernel: str,
+    positions: np.ndarray,
+    seed: int = 0,
+    over: Mapper = map,
+    charges: np.ndarray | None = None,
+) -> float:
     """Return the relative error of the gradient of the sums over 1,000 points drawn by the seed, against exact sums."""
     rows = sample_rows(seed, "repulsion", len(positions), SAMPLED_TARGETS)
-    _, exact = ExactSums(kernel, over).field(positions, positions[rows])  # self pairs have no gradient
-    _, found = sums.field(positions)
+    _, exact = ExactSums(kernel, over).field(positions, positions[rows], charges)  # self pairs have no gradient
+    _, found = sums.field(positions, charges=charges)
     length = float(np.sqrt((exact**2).sum()))
     return float(np.sqrt(((found[rows] - exact) ** 2).sum())) / length if length > 0 else 0.0

@@ -26,6 +26,7 @@ from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_lists, open_pixels, open_points, take_representation
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.landmarked import LandmarkedPoints
+from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.validation import check_points
 
 # What is read through a source; everything else is an array, or becomes one.
@@ -66,12 +67,14 @@ class Embedder(BaseEstimator):
 
 
 @contextlib.contextmanager
-def fit_run(estimator: Embedder, points: Any, labels: Any = None) -> Iterator[Run]:
+def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
     asked = estimator.get_params(deep=False)
     lists, points = asked.get("metric") == PRECOMPUTED, pixels_of(points, asked)
     source = open_lists(points) if lists else open_training_points(points)
     given = source if labels is None else LabelledPoints(source, labels)
+    if weights is not None:
+        given = WeightedPoints(given, weights)
     given, asked = with_arrays(given, asked)
     executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
     with store_or_temporary(asked["store"]) as folder:
@@ -108,6 +111,23 @@ def with_arrays(source: PointsSource, asked: dict[str, Any]) -> tuple[PointsSour
 def is_computed(init: Any) -> bool:
     """Return whether a start is one that a run computes, by its name, and not coordinates."""
     return isinstance(init, str) and init in COMPUTED_STARTS
+
+
+def given_weights(beside: Mapping[str, Any]) -> Any:
+    """Return the `sample_weight` that `fit` was given by name; None where it was not.
+
+    It does not stand in the signature of `fit`: of estimators that have it there scikit-learn's checks ask that weights
+    may be zero, which are refused here, and that random draws do not depend on how often a point is repeated.
+
+    Raises
+    ------
+    TypeError
+        For other names, as Python has it.
+    """
+    unknown = sorted(set(beside) - {"sample_weight"})
+    if unknown:
+        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; by name it takes sample_weight")
+    return beside.get("sample_weight")
 
 
 def open_training_points(points: Any) -> PointsSource:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from scalemani.estimators.fitting import Embedder, fit_run, transform_points
+from scalemani.estimators.fitting import Embedder, fit_run, given_weights, transform_points
 from scalemani.estimators.parameters import keep_parameters
 from scalemani.objectives import OBJECTIVES
 from scalemani.runs.opened import Curve
@@ -133,17 +133,22 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     ) -> None:
         keep_parameters(self, locals())
 
-    def fit(self, X: Any, y: Any = None) -> "NonlinearEmbedding":
-        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fit_run(self, X) as finished:
+    def fit(self, X: Any, y: Any = None, **beside: Any) -> "NonlinearEmbedding":
+        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used.
+
+        `sample_weight` (N,), real numbers of at least one or a file of them, says how many equal points each stands
+        for: the embedding is that of the set in which each is repeated. `perplexity` then counts copies, and
+        `n_neighbors` distinct points.
+        """
+        with fit_run(self, X, weights=given_weights(beside)) as finished:
             self.curve_ = finished.curve
         self.objective_ = self.certificates_["layout"]["objective"]
         self.n_iter_ = self.certificates_["layout"]["iterations"]
         return self
 
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Embed points and return their embedding (N, d)."""
-        return self.fit(X).embedding_
+    def fit_transform(self, X: Any, y: Any = None, **beside: Any) -> np.ndarray:
+        """Embed points, which may have a `sample_weight`, and return their embedding (N, d)."""
+        return self.fit(X, **beside).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the positions (n, d) float64 of new points (n, D), of any kind that `fit` takes.

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError
-from scalemani.functions.affinities import checked_distances, power_of_two_scale
+from scalemani.functions.affinities import power_of_two_scale
+from scalemani.functions.affinity_inputs import checked_distances
 from scalemani.kernels.affinities import bandwidths
 from scalemani.validation import check_count, check_seed
 

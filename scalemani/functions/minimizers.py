@@ -9,7 +9,7 @@ import numpy as np
 from dask.system import cpu_count
 
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.phases import Phase, descend, has_converged
+from scalemani.embeddings.phases import OF_PAIRS, Phase, descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
@@ -22,6 +22,7 @@ from scalemani.objectives import objective_of
 from scalemani.params import LayoutParams, Parameters, Situation, acting, names_of_parameters, set_value
 from scalemani.params.defaults import COMPONENTS
 from scalemani.runs.opened import Curve
+from scalemani.sources.beside.weighted import check_weights
 from scalemani.validation import check_count, check_points, check_seed
 
 # Arguments, what prepares the start of a run, and what a run stores on its way.
@@ -52,7 +53,7 @@ class Minimum:
     force_error: float
 
 
-def minimize(
+def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities in memory
     W: Any,
     method: str = "elastic-embedding",
     init: Any = None,
@@ -61,6 +62,7 @@ def minimize(
     direction: str = "auto",
     tuning: Mapping[str, Any] | None = None,
     random_state: Any = 0,
+    sample_weight: Any = None,
 ) -> Minimum:
     """Minimize the objective of a nonlinear embedding over given affinities, by the descent of a run, in memory.
 
@@ -75,6 +77,8 @@ def minimize(
     tuning : other numbers of the descent by the names that they have on the command line: {"layout.strength": 100.0},
         {"layout.max_iterations": 200, "layout.converged": 1e-6, "layout.repulsion": "exact"}
     random_state : seed of the random start, and of the points by which the error of the forces is measured
+    sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one. W is then that
+        of `symmetric_affinities` with the same weights, and the minimum is that of the repeated points
 
     Returns
     -------
@@ -123,7 +127,10 @@ def minimize(
     if given is not None and "layout.start_deviation" in (tuning or {}):
         raise ConfigError("layout.start_deviation is that of a random start: leave it out, or scale init")
     start = random_start(seed, rows.n_points, n_dims, asked.start_deviation or 1.0) if given is None else given
-    return minimum(rows, asked, start, seed)
+    masses = None if sample_weight is None else check_weights(sample_weight, rows.n_points)
+    if masses is not None and asked.direction in OF_PAIRS:
+        raise ConfigError(f"direction={asked.direction!r} knows no weights: take another")
+    return minimum(rows, asked, start, seed, masses)
 
 
 def checked_start(init: Any, n_points: int, n_components: int | None) -> np.ndarray:
@@ -165,17 +172,19 @@ def descent_of(
     return kept.resolved(method, n_points).layout
 
 
-def minimum(rows: AffinityRows, asked: LayoutParams, start: np.ndarray, seed: int) -> Minimum:
-    """Return where a descent from `start` (N, d) ends; warn of what falls short."""
+def minimum(
+    rows: AffinityRows, asked: LayoutParams, start: np.ndarray, seed: int, masses: np.ndarray | None = None
+) -> Minimum:
+    """Return where a descent from `start` (N, d) ends, of points of masses (N,); warn of what falls short."""
     objective = objective_of(str(asked.objective))
     n_points, n_dims = start.shape
     method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
-    phases = phases_of(asked, n_points)
+    phases = phases_of(asked, n_points if masses is None else float(masses.sum()))
     with ThreadPoolExecutor(cpu_count()) as pool:
-        problem = problem_of(rows, objective, asked.strength or objective.strength, pool.map)
+        problem = problem_of(rows, objective, asked.strength or objective.strength, pool.map, masses)
         state, curve = last_state(problem, phases, method, State(start))
         sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
-        error = measured_error(sums, objective.kernel, state.positions, seed, pool.map)
+        error = measured_error(sums, objective.kernel, state.positions, seed, pool.map, masses)
         value = problem.value(state.positions, sums)
     converged = has_converged(state, phases)
     if not converged and asked.converged != 0:

@@ -15,7 +15,7 @@ from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.pair_sums import PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 from scalemani.objectives import objective_of, table_of_objectives
-from scalemani.sources.weights import check_weights
+from scalemani.sources.beside.weighted import check_weights
 from scalemani.validation import check_points
 
 

@@ -17,7 +17,7 @@ from scalemani.kernels.spectral.reduced import (
     symmetric_part,
     weighted_product,
 )
-from scalemani.sources.weights import check_weights
+from scalemani.sources.beside.weighted import check_weights
 from scalemani.validation import check_count
 
 SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from dask.system import cpu_count
@@ -17,7 +18,7 @@ from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.records.embeddings import StoredLayout
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredWorkPoints
+from scalemani.records.points import StoredWeights, StoredWorkPoints
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
 
@@ -28,7 +29,8 @@ SAMPLED_BLOCKS = 4  # of the graph, spread over it
 class DescentPlacement:
     """All that placing a point in a nonlinear embedding takes; `positions` (N, d) are in work order.
 
-    `sigma` is that of Gaussian affinities, None for others; `threads` are those of one call.
+    `sigma` is that of Gaussian affinities, None for others; `threads` are those of one call; `weights` (N,) say how
+    many equal points each training point stands for, None for one.
     """
 
     index: NeighborIndex = field(repr=False)
@@ -38,6 +40,7 @@ class DescentPlacement:
     sigma: float | None
     spacing: float
     threads: int
+    weights: np.ndarray | None = field(default=None, repr=False)
 
     @property
     def metric(self) -> str:
@@ -55,12 +58,13 @@ class DescentPlacement:
             return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
         found = self.index.neighbors(points, self.params.affinity_neighbors)
-        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
+        of_neighbors = None if self.weights is None else self.weights[found.indices]
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors)
         n_points, n_dims = self.positions.shape
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
         with ThreadPoolExecutor(self.threads) as pool:
             sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
-            fixed = FixedSources(sums, self.positions)
+            fixed = FixedSources(sums, self.positions, self.weights)
             placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
             )
@@ -70,8 +74,18 @@ class DescentPlacement:
         return Placed(placed, nearest, descended=~known, arrived=arrived | known, falls=np.where(known, 0.0, falls))
 
 
-def query_affinities(squares: np.ndarray, params: Parameters, sigma: float | None) -> np.ndarray:
-    """Return affinities (n, k) of new points to their neighbours at squared distances (n, k); rows sum to one."""
+def query_affinities(
+    squares: np.ndarray, params: Parameters, sigma: float | None, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return affinities (n, k) of new points to their neighbours at squared distances (n, k); rows sum to one.
+
+    Parameters
+    ----------
+    squares : (n, k) float64, ascending in each row
+    params : of the run
+    sigma : of Gaussian affinities, None for others
+    weights : (n, k) of the neighbours: affinities are those to all copies of each. None: one
+    """
     asked = params.affinities
     if sigma is not None:
         values = gaussian_affinities(squares, sigma)
@@ -79,7 +93,10 @@ def query_affinities(squares: np.ndarray, params: Parameters, sigma: float | Non
         values = self_tuning_affinities(squares, asked.bandwidth_neighbor)
     else:
         # Each row from its own bracket: a row's bits then do not depend on what else is placed.
-        values = entropic_affinities(squares, params.perplexity, solver=asked.solver, order="bounds").values
+        search: Any = {"solver": asked.solver, "order": "bounds", "masses": weights}
+        values = entropic_affinities(squares, params.perplexity, **search).values
+        if weights is not None:
+            values *= weights
     return values / values.sum(axis=1, keepdims=True)
 
 
@@ -94,7 +111,8 @@ def read_descent_placement(run: Run, in_memory: bool, threads: int | None = None
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
     index = neighbor_index(run, in_memory)
     at_once, spacing = threads or cpu_count(), farthest_neighbor(run)
-    return DescentPlacement(index, positions, run.params, reach_of(run), sigma, spacing, at_once)
+    weights = StoredWeights(run.group(StoredWeights.STAGE)).weights.read() if StoredWeights.STAGE in run.keys else None
+    return DescentPlacement(index, positions, run.params, reach_of(run), sigma, spacing, at_once, weights)
 
 
 def farthest_neighbor(run: Run) -> float:

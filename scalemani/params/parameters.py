@@ -110,9 +110,14 @@ class Parameters:
         """The weight of the repulsion: as asked, or that of the objective."""
         return self.layout.strength or objective_of(str(self.layout.objective)).strength
 
-    def route(self, method: str) -> tuple[Stage, ...]:
-        """Return the stages of a method that these parameters need; raise ConfigError for an unknown method."""
-        return route(method, self.embedding.solver, self.points.metric, self.layout.init, self.neighbors.method)
+    def route(self, method: str, weighted: bool = False) -> tuple[Stage, ...]:
+        """Return the stages of a method that these parameters need, of points with weights or without.
+
+        Raises ConfigError for an unknown method, and for one that takes no weights where there are some.
+        """
+        return route(
+            method, self.embedding.solver, self.points.metric, self.layout.init, self.neighbors.method, weighted
+        )
 
     def resolved(
         self,

@@ -17,7 +17,8 @@ class StoredAffinities(StoredStage):
         ("point", "neighbor"),
         "float32",
         "1",
-        "the affinity of each edge of `neighbors`; with entropic affinities, those of a point sum to one",
+        "the affinity of each edge of `neighbors`; with entropic affinities, those of a point sum to one; of points "
+        "with weights, that of one copy to one copy, and those to all copies sum to one",
     )
     BETA: ClassVar = ArrayDescription(
         STAGE, "beta", "rows", ("point",), "float64", "1 / as given^2", "1 / (2 sigma^2), sigma the point's bandwidth"
@@ -43,8 +44,17 @@ class StoredAffinities(StoredStage):
         "as given",
         "the sigma of Gaussian affinities; stored where it is chosen from the points",
     )
+    TWINS: ClassVar = ArrayDescription(
+        STAGE,
+        "twins",
+        "rows",
+        ("point",),
+        "float64",
+        "1",
+        "the affinity of a copy of each point to each of its others; stored for points with weights",
+    )
     ENTROPIC: ClassVar = (BETA, ITERATIONS, SATURATED, DUPLICATED, RESIDUALS)  # stored for entropic affinities alone
-    ARRAYS: ClassVar = (VALUES, *ENTROPIC, SIGMA)
+    ARRAYS: ClassVar = (VALUES, *ENTROPIC, TWINS, SIGMA)
     SIGMA_UNIT: ClassVar = "sigma"
 
     @property
@@ -71,6 +81,11 @@ class StoredAffinities(StoredStage):
     def residuals(self) -> ArrayReader:
         """Entropy less log perplexity (N,) float64, in nats."""
         return self.reader(self.RESIDUALS)
+
+    @property
+    def twins(self) -> ArrayReader:
+        """The affinity (N,) float64 of a copy of each point to each of its others, where points have weights."""
+        return self.reader(self.TWINS)
 
     @property
     def sigma(self) -> ArrayReader:

@@ -43,7 +43,14 @@ class StoredSymmetricAffinities(StoredStage):
         BLOCK_FOLDERS,
     )
     VALUES: ClassVar = ArrayDescription(
-        STAGE, "values", "part", ("nonzero",), "float32", "1", "the nonzeros of (P + P^T) / 2", BLOCK_FOLDERS
+        STAGE,
+        "values",
+        "part",
+        ("nonzero",),
+        "float32",
+        "1",
+        "the nonzeros of (P + P^T) / 2; of points with weights, their sums over the copies at both ends",
+        BLOCK_FOLDERS,
     )
     DEGREES: ClassVar = ArrayDescription(
         STAGE, "degrees", "part", ("row",), "float64", "1", "the sum of each row of the block", BLOCK_FOLDERS

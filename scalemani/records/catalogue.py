@@ -20,7 +20,7 @@ from scalemani.records.landmarks import (
     StoredLandmarkWeights,
     StoredReduced,
 )
-from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.records.points import StoredPartition, StoredPoints, StoredWeights, StoredWorkPoints
 from scalemani.records.reading import StoredStage
 from scalemani.store.schema import ArrayDescription, numberless
 
@@ -28,6 +28,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredPoints,
     StoredPartition,
     StoredWorkPoints,
+    StoredWeights,
     StoredNeighbors,
     StoredGraph,
     StoredAffinities,

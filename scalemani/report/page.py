@@ -54,7 +54,7 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
             root=without_credentials(str(run.store.root)),
             name=OBJECTIVES[run.method].name if run.method in OBJECTIVES else "",
             stages=stages,
-            unfinished=[stage.name for stage in run.params.route(run.method) if not run.group(stage.name).complete],
+            unfinished=[stage.name for stage in run.route if not run.group(stage.name).complete],
             seconds=sum(row.seconds for row in stages),
             disk=format_bytes(sum(run.group(row.name).committed_bytes for row in stages)),
             certificates=certificates,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from scalemani.params import TUNED, Parameters
-from scalemani.routes import takes_labels
+from scalemani.routes import WEIGHTS, takes_labels
 from scalemani.runs.opened import Run
 
 
@@ -28,7 +28,7 @@ def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
     default = Parameters().resolved(run.method, run.dimensions.n_points).as_dict()
     values = run.params.as_dict()
     yield Parameter("seed", values["seed"], default["seed"], False)
-    for stage in [known.name for known in run.params.route(run.method)]:
+    for stage in [known.name for known in run.route]:
         for name, value in values.get(stage, {}).items():
             yield Parameter(f"{stage}.{name}", value, default[stage][name], name in TUNED.get(stage, ()))
 
@@ -43,6 +43,8 @@ def commands(run: Run) -> tuple[str, ...]:
             asked += ["--set", f"{parameter.name}={written(parameter.value)}"]
     if takes_labels(run.method):
         asked += ["--labels", "LABELS"]
+    if WEIGHTS.name in run.keys:
+        asked += ["--weights", "WEIGHTS"]
     return shlex.join(asked), "scalemani info RUN", "scalemani measure RUN", "scalemani report RUN"
 
 

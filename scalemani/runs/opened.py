@@ -23,6 +23,7 @@ from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.records.reading import ArrayReader
+from scalemani.routes import WEIGHTS, Stage
 from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_in_input_order, stored_graph
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.sources.lazy import LazyRows
@@ -101,9 +102,14 @@ class Run:
 
         Stages come in the order in which they run.
         """
-        names = [stage.name for stage in self.params.route(self.method) if stage.name in self.keys]
+        names = [stage.name for stage in self.route if stage.name in self.keys]
         groups = {stage: self.group(stage) for stage in names}
         return {stage: checked_record(group) for stage, group in groups.items() if group.complete}
+
+    @property
+    def route(self) -> tuple[Stage, ...]:
+        """The stages of the run, in the order in which they run."""
+        return self.params.route(self.method, WEIGHTS.name in self.keys)
 
     @property
     def certificates(self) -> dict[str, dict[str, Any]]:

@@ -18,9 +18,10 @@ MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
 def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, and notes on those that were set and have no effect."""
     n_points, asked = found.dimensions.n_points, follow_landmarks(asked, method, found)
-    most = most_components(found, {stage.name for stage in asked.route(method)})
+    weighted = found.weights is not None
+    most = most_components(found, {stage.name for stage in asked.route(method, weighted)})
     params = asked.resolved(method, n_points, found.distinct_points, most)
-    run = params.route(method)
+    run = params.route(method, weighted)
     stages = frozenset(name for stage in run for name in (stage.name, *stage.also_reads))
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     here = Situation(
@@ -109,7 +110,7 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
             "neighbors.n_neighbors or affinities.perplexity"
         )
     if "affinities" in stages:
-        check_affinities(params)
+        check_affinities(params, "weights" in stages)
     if "landmarks" in stages:
         check_landmarks(params, n_points)
     if "embedding" in stages and params.n_components >= n_points:
@@ -166,15 +167,15 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
         )
 
 
-def check_affinities(params: Parameters) -> None:
-    """Refuse a perplexity or bandwidth that the neighbours cannot serve."""
+def check_affinities(params: Parameters, weighted: bool) -> None:
+    """Refuse a perplexity or bandwidth that the neighbours cannot serve; weights have a perplexity of their own."""
     k, perplexity = params.affinity_neighbors, params.perplexity
     if k > params.n_neighbors:
         raise ConfigError(
             f"affinities.n_neighbors must be at most neighbors.n_neighbors={params.n_neighbors}, got {k}: affinities "
             "are those of the nearest neighbours that the graph holds"
         )
-    if params.affinities.kind == "entropic" and perplexity >= k:
+    if params.affinities.kind == "entropic" and perplexity >= k and not weighted:
         raise ConfigError(
             f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "
             "perplexity are usual"

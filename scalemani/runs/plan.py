@@ -143,7 +143,8 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     keys, surveyed = outline.keys, outline.survey
     dimensions = with_stored_blocks(store, keys["points"], surveyed.dimensions)
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
-    sizes, processes = Sizes(dimensions, outline.params, counted_nonzeros(groups)), tuple(executor.processes)
+    weighted, processes = surveyed.weights is not None, tuple(executor.processes)
+    sizes = Sizes(dimensions, outline.params, counted_nonzeros(groups), weighted)
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
         for stage in outline.stages

@@ -12,7 +12,7 @@ from scalemani.sources.numpy_files import chosen_member, read_npy_header
 ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {columns.ALLOWED}"
 
 
-def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
+def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -> np.ndarray:
     """Return labels as a 1-D array of integers, floats or strings; missing ones are NaN or empty strings.
 
     Parameters
@@ -21,6 +21,7 @@ def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
         named), a text file with one label a line, or one column of a table (`file.parquet::y`, `file.csv::y`,
         `file.h5ad::obs/y`)
     n_points : the number of labels there must be, if known
+    noun : what messages call one of them
 
     Raises
     ------
@@ -28,35 +29,44 @@ def open_labels(labels: Any, n_points: int | None = None) -> np.ndarray:
         For a file of another kind, no file, and content that is not one label a point.
     """
     if not isinstance(labels, str | Path):
-        return checked_labels(labels, "labels", n_points)
-    named = open_columns(labels, n_points)
+        return checked_labels(labels, f"{noun}s", n_points, noun)
+    named = open_columns(labels, n_points, noun)
     if len(named) > 1:
         raise ConfigError(f"{labels} has {len(named)} columns: say which, as in {labels}::{next(iter(named))}")
     return next(iter(named.values()))
 
 
-def open_columns(location: str | Path, n_points: int | None = None) -> dict[str, np.ndarray]:
+def open_columns(location: str | Path, n_points: int | None = None, noun: str = "label") -> dict[str, np.ndarray]:
     """Return all labels in a file by their names, each as `open_labels` gives them; one without a name has the file's.
 
     Parameters
     ----------
     location : the path of a file that `open_labels` takes; tables may have several columns
     n_points : the number of labels there must be in each, if known
+    noun : what messages call one of them
     """
     name, _, member = str(location).partition("::")
     if not columns.is_table(Path(name), member or None):
-        return {Path(location).name: checked_labels(read_labels(str(location)), str(location), n_points)}
+        return {Path(location).name: checked_labels(read_labels(str(location), noun), str(location), n_points, noun)}
     found = columns.read_columns(Path(name), member or None)
-    return {key: checked_labels(values, f"{location}, column {key}", n_points) for key, values in found.items()}
+    return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in found.items()}
 
 
-def checked_labels(labels: Any, where: str, n_points: int | None) -> np.ndarray:
-    """Return labels (N,) of one kind, or raise DataError."""
+def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> np.ndarray:
+    """Return labels (N,) of one kind, or raise DataError.
+
+    Parameters
+    ----------
+    labels : array-like
+    where : what messages call all of them
+    n_points : the number of labels there must be, if known
+    noun : what messages call one of them
+    """
     found = np.asarray(labels)
     if found.ndim == 2 and 1 in found.shape:
         found = found.ravel()
     if found.ndim != 1:
-        raise DataError(f"{where} must have one label a point, got an array of shape {found.shape}")
+        raise DataError(f"{where} must have one {noun} a point, got an array of shape {found.shape}")
     if found.dtype == object:
         found = np.array(["" if value is None or value != value else str(value) for value in found], dtype=str)
     if found.dtype.kind not in "biufUS":
@@ -65,23 +75,23 @@ def checked_labels(labels: Any, where: str, n_points: int | None) -> np.ndarray:
         found = np.char.decode(found, "utf-8", "replace")
     if n_points is not None and len(found) != n_points:
         raise DataError(
-            f"{where} has {len(found)} labels for {n_points} points: give one a point, in the points' order"
+            f"{where} has {len(found)} {noun}s for {n_points} points: give one a point, in the points' order"
             + ("; is the first a header?" if len(found) == n_points + 1 and found.dtype.kind == "U" else "")
         )
     return found
 
 
-def read_labels(location: str) -> np.ndarray:
-    """Read the labels in a file."""
+def read_labels(location: str, noun: str) -> np.ndarray:
+    """Read the labels in a file, or what else there is one of a point."""
     name, _, member = location.partition("::")
     path = Path(name)
     suffix = path.suffix.lower()
     if suffix not in (".npy", ".npz", ".txt", ".csv"):
-        raise ConfigError(f"labels in {name} cannot be read; allowed: {ALLOWED}")
+        raise ConfigError(f"{noun}s in {name} cannot be read; allowed: {ALLOWED}")
     if not path.is_file():
-        raise StoreError(f"no file of labels {name}" + (": it is a directory" if path.is_dir() else ""))
+        raise StoreError(f"no file of {noun}s {name}" + (": it is a directory" if path.is_dir() else ""))
     if suffix in (".txt", ".csv"):
-        return text_labels(path)
+        return text_labels(path, noun)
     if suffix == ".npz":
         chosen = chosen_member(path, member or None, dimensions=(1,))
         with np.load(path, allow_pickle=False) as archive:
@@ -94,7 +104,7 @@ def read_labels(location: str) -> np.ndarray:
         raise DataError(f"{name} is truncated or damaged: {error}") from error
 
 
-def text_labels(path: Path) -> np.ndarray:
+def text_labels(path: Path, noun: str) -> np.ndarray:
     """Read one label a line: integers if all of them are, else numbers, else text."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -103,7 +113,7 @@ def text_labels(path: Path) -> np.ndarray:
     stripped = [line.strip() for line in lines]
     for number, line in enumerate(stripped, start=1):
         if not line or "," in line or "\t" in line:
-            raise DataError(f"{path}, line {number}: one label a line expected, got {line[:60]!r}")
+            raise DataError(f"{path}, line {number}: one {noun} a line expected, got {line[:60]!r}")
     for kind in (int, float):
         try:
             return np.array([kind(line) for line in stripped])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
@@ -17,10 +17,12 @@ from scalemani.kernels.affinities.bandwidths import (
     typical_bandwidth,
 )
 from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
+from scalemani.kernels.affinities.multiplicities import Multiplicities, repeated_affinities, repeated_entropies
 from scalemani.kernels.affinities.shares import row_entropies
 from scalemani.params import AffinitiesParams, Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.records.graph import StoredNeighbors
+from scalemani.records.points import stored_weights
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 
@@ -40,6 +42,11 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("affinities of a block", EACH_TASK, rows, k, "float32", COPIES_OF_STORED),
         Held("bandwidths, steps and residuals", EACH_TASK, rows, COLUMNS_BESIDE_EDGES),
     ]
+    if sizes.weighted:
+        held += [
+            Held("weights of the points", GROWING, sizes.dimensions.n_points),
+            Held("weights of the neighbours of a block, and with the point itself", EACH_TASK, rows, 2 * (k + 1)),
+        ]
     if sizes.params.affinities.chooses_sigma:
         held += [
             Held("order in which points are drawn", EACH_PROCESS, sizes.dimensions.n_points, 3),
@@ -53,16 +60,17 @@ def disk(sizes: Sizes) -> list[Written]:
     n_points = sizes.dimensions.n_points
     return [
         Written(array.description.meaning, STORED, n_points, math.prod(array.columns), array.dtype)
-        for array in arrays(sizes.params)
+        for array in arrays(sizes.params, sizes.weighted)
     ]
 
 
-def arrays(params: Parameters) -> list[RowArray]:
-    """Describe what is stored."""
+def arrays(params: Parameters, weighted: bool) -> list[RowArray]:
+    """Describe what is stored, of points with weights or without."""
     values = [StoredAffinities.VALUES.sized(params.affinity_neighbors)]
     if params.affinities.kind != "entropic":
         return values
-    return values + [described.sized() for described in StoredAffinities.ENTROPIC]
+    described = (*StoredAffinities.ENTROPIC, StoredAffinities.TWINS) if weighted else StoredAffinities.ENTROPIC
+    return values + [array.sized() for array in described]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -71,7 +79,8 @@ def run(work: StageWork) -> dict[str, Any]:
     if task.params.affinities.chooses_sigma and not task.output.committed(StoredAffinities.SIGMA_UNIT):
         sigma = sampled_bandwidth(task, task.params.affinities.bandwidth_neighbor)
         task.output.write_whole({StoredAffinities.SIGMA: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
-    task.output.create(task.dimensions.n_points, arrays(task.params))
+    weighted = stored_weights(task.inputs) is not None
+    task.output.create(task.dimensions.n_points, arrays(task.params, weighted))
     work.map_blocks(affinities_block)
     return entropic_certificates(work) if task.params.affinities.kind == "entropic" else weight_certificates(work)
 
@@ -107,7 +116,8 @@ def entropic_certificates(work: StageWork) -> dict[str, Any]:
         work.warn(
             f"{found.saturated} of {n_points} points have at least as many equally near neighbours "
             f"(duplicates, say) as the perplexity {perplexity:g}, which is out of their reach: "
-            "their affinities are uniform over those; merge duplicated points or raise affinities.perplexity"
+            "their affinities are uniform over those; merge duplicated points, or raise affinities.perplexity, which "
+            "counts copies where points have weights"
         )
     return {
         "largest_entropy_residual": found.stored,
@@ -122,12 +132,31 @@ def block_of_entropic(task: StageTask, block: int) -> EntropicCertificates:
     """Return the certificates of a block."""
     output = StoredAffinities(task.output)
     saturated = output.saturated.read_block(block).astype(bool)
-    missed = np.abs(row_entropies(output.values.read_block(block)) - math.log(task.params.perplexity))
+    missed = np.abs(stored_entropies(task, output, block) - math.log(task.params.perplexity))
     left = np.abs(output.residuals.read_block(block))
     stored, solved = (float(values[~saturated].max(initial=0.0)) for values in (missed, left))
     iterations, duplicated = output.iterations.read_block(block), output.duplicated.read_block(block)
     counts = (values.sum(dtype=np.int64) for values in (iterations, saturated, duplicated))
     return EntropicCertificates(stored, solved, *map(int, counts))
+
+
+def stored_entropies(task: StageTask, output: StoredAffinities, block: int) -> np.ndarray:
+    """Return the entropy (n,) of the affinities of each point of a block as they are stored, with all copies."""
+    values = output.values.read_block(block)
+    if (counts := multiplicities(task, block)) is None:
+        return row_entropies(values)
+    return repeated_entropies(values, output.twins.read_block(block), counts)
+
+
+def multiplicities(task: StageTask, block: int) -> Multiplicities | None:
+    """Return how many points those of a block and their neighbours stand for; None where points have no weights."""
+    weights = stored_weights(task.inputs)
+    if weights is None:
+        return None
+    graph = StoredNeighbors(task.inputs["neighbors"])
+    indices, _ = graph.read_graph_block(block, task.params.affinity_neighbors)
+    table = task.read_table(weights)
+    return Multiplicities(weights.read_block(block), np.asarray(table[indices.ravel()]).reshape(indices.shape))
 
 
 def added_entropic(one: EntropicCertificates, other: EntropicCertificates) -> EntropicCertificates:
@@ -171,15 +200,16 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
     if asked.kind == "self-tuning":
         values = self_tuning_affinities(squared, asked.bandwidth_neighbor)
         return {StoredAffinities.VALUES: values.astype(np.float32)}
-    found = entropic_affinities(
-        squared,
-        task.params.perplexity,
-        solver=asked.solver,
-        order=asked.order,
-        tol=asked.tolerance,
-        rows=RowsOfData(indices, start, task.params.seed),
-    )
+    search: Any = {"solver": asked.solver, "order": asked.order, "tol": asked.tolerance}
+    search["rows"] = RowsOfData(indices, start, task.params.seed)
+    counts, twins = multiplicities(task, block), {}
+    if counts is None:
+        found = entropic_affinities(squared, task.params.perplexity, **search)
+    else:
+        found, of_copies = repeated_affinities(squared, task.params.perplexity, counts, **search)
+        twins = {StoredAffinities.TWINS: of_copies}
     return {
+        **twins,
         StoredAffinities.VALUES: found.values.astype(np.float32),
         StoredAffinities.BETA: found.beta,
         StoredAffinities.ITERATIONS: found.iterations,

@@ -27,7 +27,7 @@ from scalemani.kernels.graph.bridges import (
 from scalemani.kernels.graph.components import Components, components, join_neighbors
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.records.points import StoredPartition, StoredWorkPoints, stored_weights
 from scalemani.routes import PRECOMPUTED
 
 COPIES_OF_LABELS = 4  # parents, the same with a block's edges, labels, and those of what bridges have joined
@@ -203,6 +203,10 @@ def bridge_weights(task: StageTask, rows: np.ndarray) -> np.ndarray:
     ends, inverse = np.unique(rows, return_inverse=True)
     if len(ends) == 0:
         return np.empty(0)
-    values = StoredAffinities(task.inputs["affinities"]).values.gather(ends).astype(np.float64)
-    weights = np.maximum(values.min(axis=1), task.params.components.least_bridge_weight * values.mean(axis=1))
+    affinities = StoredAffinities(task.inputs["affinities"])
+    values = affinities.values.gather(ends).astype(np.float64)
+    means = values.mean(axis=1)
+    if stored_weights(task.inputs) is not None:  # a point with many copies may have no other affinity than to these
+        means = np.maximum(means, affinities.twins.gather(ends) / values.shape[1])
+    weights = np.maximum(values.min(axis=1), task.params.components.least_bridge_weight * means)
     return weights[inverse.reshape(rows.shape)].mean(axis=1)

@@ -29,7 +29,7 @@ from scalemani.kernels.spectral.accuracy import (
     subspace_accuracy,
 )
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
+from scalemani.kernels.spectral.multilevel import DAMPING, LEAST_DIAGONAL, Multilevel, Transfer
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
     RefinementState,
@@ -45,6 +45,7 @@ from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding
+from scalemani.records.points import StoredWeights
 from scalemani.routes import VARIATIONAL
 
 CHECKPOINT_SECONDS = 10.0
@@ -166,6 +167,16 @@ class StreamedGraph:
         self._work.executor.progress.advance()
         return out
 
+    def loops(self) -> np.ndarray:
+        """Return the diagonal (N,) of S: zero, as no point is its own neighbour, but where copies of it are."""
+        found, dimensions = np.zeros(len(self.degrees)), self._work.task.dimensions
+        if StoredWeights.STAGE in self._work.task.inputs:
+            for block in range(dimensions.n_blocks):
+                start, stop = dimensions.rows(block)
+                found[start:stop] = self._stored.read_matrix(block, dimensions.n_points).diagonal(start)
+            found /= self.degrees
+        return found
+
     def _block_product(self, vectors: np.ndarray, out: np.ndarray, block: int) -> None:
         start, stop = self._work.task.dimensions.rows(block)
         normalized_product(self._rows(block), self._inverse_roots, start, vectors, out[start:stop])
@@ -235,8 +246,7 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     coarse = Multilevel(levels, workspace)
     labels = stored.labels.read(workspace.empty)
     transfer = Transfer(labels, graph.degrees, levels[0].degrees, workspace)
-    # The diagonal of S is zero: no point is its own neighbour.
-    smoothing = workspace.as_large(np.full(len(graph.degrees), DAMPING))
+    smoothing = workspace.as_large(DAMPING / np.maximum(1 - graph.loops(), LEAST_DIAGONAL))
 
     def correct(residuals: np.ndarray) -> None:
         coarse.correct_below(transfer, 0, smoothing, residuals)

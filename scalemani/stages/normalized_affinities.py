@@ -10,6 +10,7 @@ from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.density import density_normalized, density_scales
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.records.points import stored_weights
 
 COPIES_OF_SCALES = 2  # the degrees, and their powers
 COPIES_OF_BLOCK = 3  # as read, decoded, and encoded
@@ -17,9 +18,9 @@ COPIES_OF_BLOCK = 3  # as read, decoded, and encoded
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the scale of every point, and a block of W before and after."""
-    nonzeros = sizes.block_nonzeros
+    nonzeros, copies = sizes.block_nonzeros, COPIES_OF_SCALES + 2 * sizes.weighted  # weights, and degrees over these
     return [
-        Held("scales of the points", EACH_PROCESS, sizes.dimensions.n_points, 1, "float64", COPIES_OF_SCALES),
+        Held("scales of the points", EACH_PROCESS, sizes.dimensions.n_points, 1, "float64", copies),
         Held("columns of a block of W", EACH_TASK, nonzeros, 1, "int32", COPIES_OF_BLOCK),
         Held("values of a block of W, before and after", EACH_TASK, nonzeros, 1, "float32", 2 * COPIES_OF_BLOCK),
     ]
@@ -64,4 +65,7 @@ def normalized_block(task: StageTask, block: int) -> Arrays:
 def scales(task: StageTask) -> np.ndarray:
     """Return the scale (N,) of every point."""
     degrees = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_degrees(task.dimensions.n_points)
+    weights = stored_weights(task.inputs)
+    if weights is not None:  # the crowd at a point is the degree of one of its copies
+        degrees = degrees / weights.read()
     return density_scales(degrees, task.params.normalized_affinities.alpha)

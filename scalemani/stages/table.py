@@ -30,6 +30,7 @@ from scalemani.stages import (
     principal_components,
     reduced,
     symmetric_affinities,
+    weights,
     work_points,
 )
 
@@ -51,6 +52,7 @@ STAGES: dict[str, StageCode] = {
     "points": points,
     "partition": partition,
     "work_points": work_points,
+    "weights": weights,
     "neighbors": neighbors,
     "graph": graph,
     "affinities": affinities,

@@ -60,3 +60,11 @@ def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
     kept = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
     _kept(tuple(rows), thresholds, indptr, kept)
     return AffinityRows(indptr, *kept)
+
+
+def without_loops(rows: AffinityRows) -> AffinityRows:
+    """Return the edges between different points, in the dtypes of `rows`."""
+    sources = np.repeat(np.arange(rows.n_points, dtype=rows.indices.dtype), np.diff(rows.indptr))
+    between = rows.indices != sources
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(between)])[rows.indptr]
+    return AffinityRows(indptr, rows.indices[between], rows.values[between])

@@ -64,9 +64,12 @@ class PairSums(Protocol):
         """
         ...
 
-    def potential(self, sources: np.ndarray, margin: float) -> Potential:
-        """Return the field of sources (N, d) of charge one, for targets within `margin` of their bounding box."""
-        return SummedPotential(self, sources)
+    def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> Potential:
+        """Return the field of sources (N, d) and their charges (N,), for targets within `margin` of their box.
+
+        Charges of None are all one.
+        """
+        return SummedPotential(self, sources, charges)
 
 
 class SummedPotential(NamedTuple):
@@ -74,10 +77,11 @@ class SummedPotential(NamedTuple):
 
     sums: PairSums
     sources: np.ndarray
+    charges: np.ndarray | None = None
 
     def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return S (M,) and its gradient (M, d) at targets (M, d)."""
-        return self.sums.field(self.sources, targets)
+        return self.sums.field(self.sources, targets, self.charges)
 
     def inside(self, targets: np.ndarray) -> np.ndarray:
         """Return True for each of the targets: (M,) bool."""

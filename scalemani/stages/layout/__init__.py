@@ -26,11 +26,13 @@ from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredLayout
+from scalemani.records.points import stored_weights
 from scalemani.routes import GIVEN_START
 from scalemani.stages.layout.starts import given_held, given_start, moved_share, start_positions
 
 COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
+COPIES_OF_WEIGHTS = 4  # in work and input order, as charges, and with the sums that they meet
 MESH_VALUES = 37_500_000  # of 8 bytes: charges, their transforms and the fields of all threads
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
 
@@ -48,6 +50,7 @@ def memory(sizes: Sizes) -> list[Held]:
         ),
         Held("steps that the direction remembers", EACH_PROCESS, n_points, width, "float64", 2 * pairs),
         Held("mesh of a map of the largest extent that is met", EACH_PROCESS, MESH_VALUES),
+        *([Held("weights of the points", EACH_PROCESS, n_points, copies=COPIES_OF_WEIGHTS)] if sizes.weighted else []),
         *given_held(sizes),
     ]
 
@@ -76,12 +79,14 @@ def run(work: StageWork) -> dict[str, Any]:
     with ThreadPoolExecutor(work.executor.workers) as pool:
         graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
         rows = graph.read_all_rows(task.dimensions.n_blocks)
-        problem = problem_of(rows, objective, task.params.strength, pool.map)
+        weights = stored_weights(task.inputs)
+        masses = None if weights is None else weights.read()
+        problem = problem_of(rows, objective, task.params.strength, pool.map, masses)
         shape = rows.n_points, task.params.n_components
         method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
         state, curve, stopped = run_descent(work, problem, method)
         sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
-        error = measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map)
+        error = measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map, masses)
         if error > asked.tolerance:
             work.warn(f"{task.stage}: {coarse_forces(error, asked.tolerance)}", ShortfallWarning)
         certificates = {
@@ -103,9 +108,9 @@ def run(work: StageWork) -> dict[str, Any]:
 def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
     """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended."""
     task = work.task
-    phases = phases_of(task.params.layout, problem.rows.n_points)
+    phases = phases_of(task.params.layout, problem.n_copies)
     log = DescentLog(work, sum(phase.most_iterations for phase in phases))
-    state = log.state or State(start_positions(work, problem.rows))
+    state = log.state or State(start_positions(work, problem.rows, problem.masses))
     for following in descend(problem, phases, method, state):
         state = following
         log.add(state)

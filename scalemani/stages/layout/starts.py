@@ -27,8 +27,8 @@ def given_held(sizes: Sizes) -> list[Held]:
     return [Held("coordinates that are given", EACH_PROCESS, *shape, "float64", COPIES_OF_GIVEN)]
 
 
-def start_positions(work: StageWork, rows: AffinityRows) -> np.ndarray:
-    """Return the start (N, d) in work order; `rows` are those of W.
+def start_positions(work: StageWork, rows: AffinityRows, masses: np.ndarray | None = None) -> np.ndarray:
+    """Return the start (N, d) in work order; `rows` are those of W, `masses` (N,) what points weigh, None for one.
 
     Points that start where others do are parted by a little noise, drawn by input row.
     """
@@ -37,8 +37,14 @@ def start_positions(work: StageWork, rows: AffinityRows) -> np.ndarray:
         return continued_start(work, rows)
     order = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
     positions = STARTS[asked.init](task, order)
-    positions -= positions.mean(axis=0)
-    deviations = positions.std(axis=0)
+    if masses is None:
+        positions -= positions.mean(axis=0)
+        deviations = positions.std(axis=0)
+    else:
+        by_input = np.empty_like(masses)
+        by_input[order] = masses
+        positions -= np.average(positions, axis=0, weights=by_input)
+        deviations = np.sqrt(np.average(positions**2, axis=0, weights=by_input))
     positions /= np.where(deviations > 0, deviations, 1.0)
     positions += asked.jitter * noise(task)
     positions *= asked.start_deviation or 1.0

@@ -10,16 +10,26 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import CACHE, EACH_TASK, STORED, Held, Span, Written
+from scalemani.chunked.needs import CACHE, EACH_TASK, GROWING, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
-from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
+from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.graph.symmetric import (
+    DirectedEdges,
+    incoming_edges,
+    join_edges,
+    loop_edges,
+    row_sums,
+    symmetric_rows,
+)
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
+from scalemani.records.points import stored_weights
 from scalemani.stages.symmetric_affinities import window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
+COPIES_OF_WEIGHTS = 3  # of the neighbours, times those of the points, and times the affinities
 COPIES_OF_ROWS = 2  # before and after they are cut to size
 
 
@@ -29,7 +39,12 @@ def memory(sizes: Sizes) -> list[Held]:
         return window.memory(sizes)
     dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
     rows = dimensions.block_rows
+    weighted = [
+        Held("weights of the points", GROWING, dimensions.n_points),
+        Held("weights of the neighbours of a block, and products", EACH_TASK, rows, COPIES_OF_WEIGHTS * k),
+    ]
     return [
+        *(weighted if sizes.weighted else []),
         *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(dimensions.block_rows, k, EACH_TASK)),
         Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
         Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
@@ -89,12 +104,12 @@ def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the rows of W of each block of a run."""
-    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
+    neighbors = StoredNeighbors(task.inputs["neighbors"])
     width = task.params.affinity_neighbors
     parts: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
         indices, _ = neighbors.read_graph_block(source, width)
-        values = affinities.values.read_block(source)
+        values = affinities_between(task, indices, source)
         for block in blocks:
             parts[block].append(
                 incoming_edges(indices, values, task.dimensions.rows(source)[0], *task.dimensions.rows(block))
@@ -102,9 +117,9 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
     bridges = bridge_edges(task)
     for block in blocks:
         indices, _ = neighbors.read_graph_block(block, width)
-        values = affinities.values.read_block(block)
+        values = affinities_between(task, indices, block)
         start, _ = task.dimensions.rows(block)
-        rows = symmetric_rows(indices, values, start, join_edges(parts.pop(block)), bridges)
+        rows = symmetric_rows(indices, values, start, join_edges(parts.pop(block)), with_loops(task, bridges, block))
         degrees = row_sums(rows.values, rows.indptr)
         yield (
             block,
@@ -117,10 +132,32 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
         )
 
 
+def affinities_between(task: StageTask, indices: np.ndarray, block: int) -> np.ndarray:
+    """Return the affinities (n, k) of a block, between all copies at both ends where points have weights."""
+    values = StoredAffinities(task.inputs["affinities"]).values.read_block(block)
+    weights = stored_weights(task.inputs)
+    if weights is None:
+        return values
+    of_neighbors = np.asarray(task.read_table(weights)[indices.ravel()]).reshape(indices.shape)
+    return summed_over_copies(values, Multiplicities(weights.read_block(block), of_neighbors))
+
+
+def with_loops(task: StageTask, bridges: DirectedEdges, block: int) -> DirectedEdges:
+    """Return the bridges, and where points have weights the affinities between the copies of each of a block."""
+    weights = stored_weights(task.inputs)
+    if weights is None:
+        return bridges
+    twins = StoredAffinities(task.inputs["affinities"]).twins.read_block(block)
+    return join_edges([bridges, loop_edges(loops(twins, weights.read_block(block)), task.dimensions.rows(block)[0])])
+
+
 def bridge_edges(task: StageTask) -> DirectedEdges:
     """Return the bridges between components in both directions."""
     components = StoredComponents(task.inputs["components"])
-    rows, weights = components.bridge_rows.read(), components.bridge_weights.read()
+    rows, values = components.bridge_rows.read(), components.bridge_weights.read()
+    weights = stored_weights(task.inputs)
+    if weights is not None:
+        values = values * task.read_table(weights)[rows.ravel()].reshape(rows.shape).prod(axis=1)
     targets = np.concatenate([rows[:, 0], rows[:, 1]]).astype(np.int32)
     sources = np.concatenate([rows[:, 1], rows[:, 0]]).astype(np.int32)
-    return DirectedEdges(targets, sources, np.concatenate([weights, weights]).astype(np.float32))
+    return DirectedEdges(targets, sources, np.concatenate([values, values]).astype(np.float32))

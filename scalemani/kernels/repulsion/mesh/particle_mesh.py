@@ -117,14 +117,16 @@ class ParticleMesh(PairSums):
             values -= amounts
         return values, gradients
 
-    def potential(self, sources: np.ndarray, margin: float) -> "MeshPotential":
-        """Return the field of sources (N, d) of charge one within `margin` of their bounding box, made once.
+    def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> "MeshPotential":
+        """Return the field of sources (N, d) and their charges (N,) within `margin` of their bounding box, made once.
 
         Targets may then be asked for in any number and order: a target's values are its own, to the last bit.
         """
         sources = _points(sources, "sources")
         low, high = self._box(sources, sources)
-        spline = self._spline(sources, (np.ones(1), 1.0), (low - margin, high + margin), float(len(sources)), 0.0)
+        amounts, unit = _charges(charges, len(sources))
+        total = float(amounts.sum()) * (len(sources) // len(amounts))
+        spline = self._spline(sources, (amounts, unit), (low - margin, high + margin), total, 0.0)
         kept = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
         return MeshPotential(self, kept, low - margin, high + margin)
 
