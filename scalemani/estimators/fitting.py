@@ -17,13 +17,14 @@ from scalemani.errors import ConfigError
 from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
+from scalemani.figures import drawn_embedding
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.opened import ReportedRun
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START, WINDOW
 from scalemani.runs.opened import Run
 from scalemani.runs.starts import with_start
 from scalemani.runs.walk import run
-from scalemani.sources import PointsSource, open_lists, open_pixels, open_points, take_representation
+from scalemani.sources import PointsSource, open_labels, open_lists, open_pixels, open_points, take_representation
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.landmarked import LandmarkedPoints
 from scalemani.sources.beside.weighted import WeightedPoints
@@ -59,6 +60,13 @@ class Embedder(BaseEstimator):
     def report(self, path: str | Path | None = None, labels: Any = ()) -> Path:
         """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
         return self.run_.report(path, labels)
+
+    def plot(self, labels: Any = None, size: int = 900, title: str = "") -> Any:
+        """Return a picture of `embedding_` (Pillow's, which notebooks show), coloured by labels or values (N,)."""
+        check_is_fitted(self)
+        embedded = np.isfinite(self.embedding_).all(axis=1)  # rows of other components than the largest have none
+        values = None if labels is None else open_labels(labels, len(embedded))[embedded]
+        return drawn_embedding(self.embedding_[embedded], values, size, title)[0]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

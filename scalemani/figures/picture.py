@@ -26,6 +26,30 @@ def embedding_picture(
 ) -> int:
     """Draw an embedding as a .png and return the number of points that lie outside the view.
 
+    Parameters
+    ----------
+    embedding, labels, size, title, names : those of `drawn_embedding`
+    path : ends in .png
+
+    Raises
+    ------
+    ConfigError
+        For another suffix, a size under 200, or where Pillow is not installed (extra `figures`).
+    DataError
+        For labels that do not fit, or an embedding without a finite row.
+    """
+    if Path(path).suffix.lower() != ".png":
+        raise ConfigError(f"a picture is written as .png, got {path}")
+    picture, n_outside = drawn_embedding(embedding, labels, size, title, names)
+    save(picture, Path(path))
+    return n_outside
+
+
+def drawn_embedding(
+    embedding: Any, labels: Any = None, size: int = 1200, title: str = "", names: Any = None
+) -> tuple[Any, int]:
+    """Return an embedding as a picture of Pillow, and the number of points that lie outside the view.
+
     Two dimensions give one panel, three or more the three pairs of the first three, one a strip in which height means
     nothing but the class. Pixels are shaded by the logarithm of how many points they hold. Axes have one unit unless
     their extents differ more than fourfold. Far outliers are left outside the view, and counted below it.
@@ -33,7 +57,6 @@ def embedding_picture(
     Parameters
     ----------
     embedding : (N, d) array or whatever `open_points` takes; read by blocks of rows, twice
-    path : ends in .png
     labels : one for each point, as `open_labels` takes them: up to 256 classes are mixed by colour in every pixel,
         other numbers follow a colour ramp; None colours by density
     size : height in pixels, and width of one panel
@@ -43,13 +66,11 @@ def embedding_picture(
     Raises
     ------
     ConfigError
-        For another suffix, a size under 200, or where Pillow is not installed (extra `figures`).
+        For a size under 200, or where Pillow is not installed (extra `figures`).
     DataError
         For labels that do not fit, or an embedding without a finite row.
     """
     optional_module("PIL.Image", "figures")
-    if Path(path).suffix.lower() != ".png":
-        raise ConfigError(f"a picture is written as .png, got {path}")
     if size < SMALLEST_SIZE:
         raise ConfigError(f"size must be at least {SMALLEST_SIZE} pixels, got {size}")
     source = open_points(embedding)
@@ -61,8 +82,7 @@ def embedding_picture(
     if n_outside:
         note += f", {n_outside:,} of them outside the view"
     shown = legend_names(colours, names) if colours else ()
-    save(compose(panels, title, note, colours, shown), Path(path))
-    return n_outside
+    return compose(panels, title, note, colours, shown), n_outside
 
 
 def draw_panels(source: PointsSource, colours: LabelColours | None, size: int) -> list[Canvas]:

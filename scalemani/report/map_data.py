@@ -2,15 +2,14 @@
 
 import base64
 import gzip
-import tempfile
+import io
 from collections.abc import Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.figures import embedding_picture
+from scalemani.figures import drawn_embedding
 from scalemani.figures.palette import VIRIDIS, colours_of_labels, ramp
 from scalemani.figures.picture import GOLDEN_RATIO, blocks, column_limits
 from scalemani.kernels.arrays.draws import sample_rows
@@ -79,7 +78,7 @@ def map_data(run: Run, columns: Mapping[str, np.ndarray]) -> MapData | None:
         "columns": [column for column, _ in described],
         "density": DENSITY_CELLS if density is not None else 0,
     }
-    return MapData(description, arrays, picture(run, next(iter(given.values()), None)))
+    return MapData(description, arrays, picture(run.embedding, next(iter(given.values()), None)))
 
 
 def axis_names(width: int, limits: np.ndarray) -> list[dict[str, Any]]:
@@ -153,11 +152,10 @@ def packed(values: np.ndarray) -> str:
     return base64.b64encode(gzip.compress(np.ascontiguousarray(planes).tobytes(), 6, mtime=0)).decode()
 
 
-def picture(run: Run, labels: np.ndarray | None) -> str | None:
-    """Return a picture of the embedding as PNG in base64, None where Pillow is not installed."""
+def picture(embedding: Any, labels: np.ndarray | None, size: int = PICTURE_PIXELS) -> str | None:
+    """Return a picture of an embedding as PNG in base64, None where Pillow is not installed."""
     if find_spec("PIL") is None:
         return None
-    with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
-        path = Path(folder) / "map.png"
-        embedding_picture(run.embedding, path, labels=labels, size=PICTURE_PIXELS)
-        return base64.b64encode(path.read_bytes()).decode()
+    file = io.BytesIO()
+    drawn_embedding(embedding, labels, size)[0].save(file, format="PNG")
+    return base64.b64encode(file.getvalue()).decode()

@@ -3,11 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+from scalemani.figures import drawn_embedding
 from scalemani.runs.opened import Run
+from scalemani.sources import open_labels
 
 
 class ReportedRun(Run):
-    """A run as it stands in its store, with a report."""
+    """A run as it stands in its store, with a report, and a picture where there is an embedding."""
 
     def report(
         self,
@@ -30,6 +32,23 @@ class ReportedRun(Run):
         from scalemani.report.writing import write_report
 
         return write_report(self, path, labels, n_sampled=n_sampled, random_state=random_state)
+
+    def plot(self, labels: Any = None, size: int = 900, title: str = "") -> Any:
+        """Return a picture of the embedding, one of Pillow, which notebooks show and `save` writes.
+
+        Parameters
+        ----------
+        labels : labels or values of the points in input order, as `scalemani plot --labels` takes them; None: density
+        size : height in pixels
+        title : above the picture
+        """
+        values = None if labels is None else self.of_results(open_labels(labels, self.n_input_points))
+        return drawn_embedding(self.embedding, values, size, title)[0]
+
+    def _repr_html_(self) -> str:
+        from scalemani.report.page import summary
+
+        return summary(self)
 
 
 def open_run(root: str | Path) -> ReportedRun:

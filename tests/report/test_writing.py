@@ -1,5 +1,7 @@
 """The report of a run: one file, complete, without a word that could run or lead elsewhere."""
 
+import base64
+import io
 import json
 import shlex
 import shutil
@@ -7,9 +9,11 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError
+from scalemani.figures import drawn_embedding
 from scalemani.functions.run_measures import measure_run
 from scalemani.params import Parameters, parse_assignments
 from scalemani.report.certificates import MEANINGS, judged_certificates
@@ -216,3 +220,22 @@ def test_the_command_writes_into_the_run(runs, scalemani):
     assert (status, output.strip()) == (0, f"{root}/report.html")
     assert "knn-graph of 1,500 points" in (root / "report.html").read_text()
     (root / "report.html").unlink()
+
+
+def test_a_run_shows_itself_in_a_notebook(runs):
+    shown = Page(runs["t-sne"]._repr_html_())
+    assert "t-sne of 1,500 points of 3 features" in shown.text
+    assert "layout, stopped max_iterations: falls short (converged, and not max_iterations)" in shown.text
+    picture = next(attributes["src"] for tag, attributes in shown.elements if tag == "img")
+    assert Image.open(io.BytesIO(base64.b64decode(picture.partition(",")[2]))).size[0] >= 400
+    assert "img" not in {tag for tag, _ in Page(runs["knn-graph"]._repr_html_()).elements}
+
+
+def test_models_and_runs_are_drawn_alike(runs, classes, roll):
+    model = sm.LandmarkPCA(n_landmarks=20).fit(np.asarray(roll[:500]))
+    picture = np.asarray(model.plot(classes[:500], size=300, title="roll"))
+    assert picture.shape[2] == 3
+    blue, orange = (np.array(list(bytes.fromhex(colour))) for colour in ("3f90da", "ffa90e"))
+    assert all((np.abs(picture.astype(int) - colour).max(axis=2) < 12).any() for colour in (blue, orange))
+    embedding = np.asarray(runs["pca"].embedding[...])
+    np.testing.assert_array_equal(runs["pca"].plot(classes, 300), drawn_embedding(embedding, classes, 300)[0])
