@@ -98,6 +98,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
+        verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())
 

@@ -87,5 +87,6 @@ class DiffusionMaps(LaplacianEigenmaps):
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
+        verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())

@@ -84,9 +84,10 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     if weights is not None:
         given = WeightedPoints(given, weights)
     given, asked = with_arrays(given, asked)
-    executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
+    resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
     with store_or_temporary(asked["store"]) as folder:
-        finished = run(given, folder, estimator._method, parameters_of(asked), executor)
+        with executor_for(*resources) as executor:
+            finished = run(given, folder, estimator._method, parameters_of(asked), executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
         estimator._kept = asked["store"], finished.plan

@@ -102,6 +102,7 @@ def knn_graph(
     store: str | Path | None = None,
     workers: int | None = None,
     memory: str | int | None = None,
+    verbose: bool = False,
 ) -> KnnGraph:
     """Return the k-nearest-neighbour graph of points, built out of core with certified recall.
 
@@ -129,6 +130,8 @@ def knn_graph(
         Folder of the run, kept and resumed from. None for a temporary one, which lives as long as one of the arrays.
     workers, memory : int or None, str or int or None
         Tasks at the same moment, and a budget such as "4GB".
+    verbose : bool, default False
+        Whether progress is shown on standard error.
 
     Raises
     ------
@@ -137,10 +140,10 @@ def knn_graph(
     """
     asked = {name: value for name, value in locals().items() if name not in ("points", "method")}
     params = parameters_of({**asked, "neighbors_method": method})
-    executor = executor_for(scheduler, workers, memory)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(store_or_temporary(store))
-        finished = run(open_points(points), folder, "knn-graph", params, executor)
+        with executor_for(scheduler, workers, memory, verbose) as executor:
+            finished = run(open_points(points), folder, "knn-graph", params, executor)
         stored = StoredGraph(finished.group(StoredGraph.STAGE))
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
         if not isinstance(points, zarr.Array | DaskArray | PointsSource | str | Path):

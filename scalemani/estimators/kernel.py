@@ -79,5 +79,6 @@ class LandmarkKernelPCA(LinearEmbedder):
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
+        verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())

@@ -81,5 +81,6 @@ class LandmarkKernelLDA(LandmarkLDA):
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
+        verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())

@@ -27,7 +27,7 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
         The landmarks and Z, as in `LaplacianEigenmaps`.
     sketch_dimensions, cell_points, cell_sample : int
         The order in which points are stored, as in `LaplacianEigenmaps`.
-    tuning, random_state, scheduler, store, workers, memory
+    tuning, random_state, scheduler, store, workers, memory, verbose
         As in `LaplacianEigenmaps`.
     """
 
@@ -52,6 +52,7 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
+        verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())
 

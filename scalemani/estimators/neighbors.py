@@ -40,7 +40,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         As in `knn_graph`.
     neighbors_method, recall, n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
         How the graph is built, as in `LaplacianEigenmaps`.
-    random_state, scheduler, store, workers, memory
+    random_state, scheduler, store, workers, memory, verbose
         As in `LaplacianEigenmaps`.
 
     Attributes
@@ -83,6 +83,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
+        verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())
 
@@ -91,9 +92,10 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         check_mode(self.mode)
         source = open_training_points(X)
         asked = {name: value for name, value in self.get_params(deep=False).items() if name != "mode"}
-        executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
+        resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
         with store_or_temporary(asked["store"]) as folder:
-            finished = run(source, folder, "knn-graph", parameters_of(asked), executor)
+            with executor_for(*resources) as executor:
+                finished = run(source, folder, "knn-graph", parameters_of(asked), executor)
             stored = StoredGraph(finished.group(StoredGraph.STAGE))
             self._graph = Neighbors(stored.indices.read(), stored.distances.read())
             self._search = read_input_neighbors(finished, in_memory=asked["store"] is None)

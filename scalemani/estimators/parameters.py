@@ -68,7 +68,7 @@ PARAMETERS = {
     "snapshots": "layout.snapshots",
     "random_state": "seed",
 }
-RESOURCES = ("scheduler", "store", "workers", "memory")  # change the cost and never the answer
+RESOURCES = ("scheduler", "store", "workers", "memory", "verbose")  # change the cost and never the answer
 TUNING = "tuning"
 
 

@@ -1,13 +1,15 @@
 """What estimators share: a store to run in, and resources."""
 
 import contextlib
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from scalemani.estimators.telling import LoggedProgress
+from scalemani.estimators.telling import LoggedProgress, ShownProgress
+from scalemani.progress import progress_for
 from scalemani.workers.executor import Executor
 
 # The temporary store that estimators without one share while several of them run.
@@ -36,6 +38,12 @@ def sharing_temporary(store: str | Path | None) -> Iterator[str | Path]:
             SHARED.reset(before)
 
 
-def executor_for(scheduler: Any, workers: int | None, memory: str | int | None) -> Executor:
-    """Return where an estimator's tasks run."""
-    return Executor.asked_for(scheduler, workers, memory, LoggedProgress())
+@contextlib.contextmanager
+def executor_for(
+    scheduler: Any, workers: int | None, memory: str | int | None, verbose: bool = False
+) -> Iterator[Executor]:
+    """Yield where an estimator's tasks run; `verbose` tells of their progress on standard error as it goes on."""
+    with progress_for(sys.stderr) if verbose else contextlib.nullcontext() as shown:
+        yield Executor.asked_for(
+            scheduler, workers, memory, LoggedProgress() if shown is None else ShownProgress(shown)
+        )

@@ -77,6 +77,8 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Folder of the run, kept and resumed from. None for a temporary one. Workers on other machines need to see it.
     workers, memory : int or None, str or int or None
         Tasks at the same moment, and a budget such as "4GB".
+    verbose : bool, default False
+        Whether progress is shown on standard error: bars on a terminal, lines elsewhere.
 
     A value that was given and does not fit the points is an error; only what was left open follows them. One that has
     no effect beside the others, as `sigma` beside entropic affinities, is told of in the log.
@@ -148,6 +150,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         store: str | Path | None = None,
         workers: int | None = None,
         memory: str | int | None = None,
+        verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())
 

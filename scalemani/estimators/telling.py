@@ -5,6 +5,7 @@ import logging
 import sklearn.exceptions
 
 from scalemani.errors import ScalemaniWarning, ShortfallWarning, warn
+from scalemani.progress import Progress
 from scalemani.progress.lines import plural
 
 logger = logging.getLogger("scalemani")
@@ -36,3 +37,22 @@ class LoggedProgress:
     def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
         """Give one warning."""
         give(message, kind)
+
+
+class ShownProgress(LoggedProgress):
+    """Shows what is going on as the command line does, and gives warnings to Python."""
+
+    def __init__(self, shown: Progress) -> None:
+        self._shown = shown
+
+    def start(self, stage: str, total: int, unit: str = "block") -> None:
+        """Show that a stage starts."""
+        self._shown.start(stage, total, unit)
+
+    def advance(self, done: int = 1) -> None:
+        """Show that units were finished."""
+        self._shown.advance(done)
+
+    def note(self, message: str) -> None:
+        """Show one line."""
+        self._shown.note(message)

@@ -17,6 +17,7 @@ def transform(
     scheduler: Any = None,
     workers: int | None = None,
     memory: str | int | None = None,
+    verbose: bool = False,
 ) -> Transformed:
     """Place new points in a finished run and write their coordinates, by blocks; called again it goes on.
 
@@ -28,7 +29,8 @@ def transform(
     points : (n, D), the new points: whatever `fit` of an estimator takes
     out : where the coordinates (n, d) float64 go: .npy, .parquet or .zarr. Clusters (n,) int32 of a run of spectral
         clustering go beside them: OUT.labels.npy
-    scheduler, workers, memory : as in `LaplacianEigenmaps`; workers place points that are given by a path or URL
+    scheduler, workers, memory, verbose : as in `LaplacianEigenmaps`; workers place points that are given by a path or
+        URL
 
     Returns
     -------
@@ -44,7 +46,8 @@ def transform(
     """
     opened = run if isinstance(run, Run) else open_run(run)
     given = str(points) if isinstance(points, Path) else points
-    found = transform_points(opened, given, out, executor_for(scheduler, workers, memory))
+    with executor_for(scheduler, workers, memory, verbose) as executor:
+        found = transform_points(opened, given, out, executor)
     for message, kind in found.warnings:
         give(message, kind)
     return found

@@ -93,14 +93,15 @@ def tune(
     judge = make_judge(source.shape[0], y, reference, n_neighbors)
     names = (scoring,) if isinstance(scoring, str) else tuple(scoring or ())
     scores = chosen_scores(names, judge, [one._method for one in estimators])
-    executor = executor_for(asked["scheduler"], asked["workers"], asked["memory"])
+    resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
     several = len(estimators) > 1
     candidates = [
         candidate_of(one._method, one.get_params(deep=False) if several else fixed, values, several)
         for one, values in tried
     ]
     with sharing_temporary(asked["store"]) as folder:
-        found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
+        with executor_for(*resources) as executor:
+            found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
         if found.best_index_ is not None:
             found.best_estimator_ = best_of(tried, found).set_params(store=asked["store"])
             found.best_estimator_.fit(X, y)

@@ -84,3 +84,12 @@ def test_new_points_that_are_still_on_their_way_are_told_of(descended, points, m
     with pytest.warns(sklearn.exceptions.ConvergenceWarning, match="of 100 new points were still moving") as given:
         model.transform(points[500:600])
     assert given[0].filename == __file__
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_verbose_fit_shows_its_progress_and_another_one_nothing(capsys, verbose):
+    points = np.random.default_rng(0).normal(size=(300, 4))
+    sm.LaplacianEigenmaps(n_neighbors=8, verbose=verbose).fit(points)
+    shown = capsys.readouterr().err
+    assert ("neighbors: 1 block to do" in shown) == verbose
+    assert bool(shown) == verbose

@@ -77,6 +77,7 @@ OTHERS = {
     "diagonal": False,
     TUNING: None,
     **dict.fromkeys(RESOURCES),
+    "verbose": False,
 }
 
 
