@@ -73,26 +73,21 @@ def search(
             raise refused[0]
         cells: list[Cell] = []
         with locked_run(root, executor) as target:
-            plans: dict[int, dict[str, Any]] = {}
-            for number, (candidate, found) in enumerate(zip(candidates, prepared, strict=True)):
-                told.note(f"cell {number + 1} of {len(candidates)}: {shown(candidate.values)}")
-                cell, run = run_cell(target, candidate, found, scores, judge)
+            found: list[Run | Exception] = []
+            for number, (candidate, ready) in enumerate(zip(candidates, prepared, strict=True), 1):
+                shown = ", ".join(f"{name}={value}" for name, value in candidate.values.items())
+                told.note(f"cell {number} of {len(candidates)}: {shown}")
+                cell, outcome = run_cell(target, candidate, ready, scores, judge)
                 if cell.failure is not None:
-                    told.warn(
-                        f"cell {number + 1} of {len(candidates)} failed: {shown(candidate.values)}: {cell.failure}"
-                    )
-                if run is not None:
-                    plans[number] = run.plan
+                    told.warn(f"cell {number} of {len(candidates)} failed: {shown}: {cell.failure}")
                 cells.append(cell)
+                found.append(outcome)
+            if isinstance(first_failure := found[0], Exception) and all(isinstance(one, Exception) for one in found):
+                raise first_failure
             tuning = Tuning(str(root), tuple(cells), tuple(scores))
-            if tuning.best_index_ is not None:
-                target.store.save_plan(plans[tuning.best_index_])
+            if tuning.best_index_ is not None and isinstance(best := found[tuning.best_index_], Run):
+                target.store.save_plan(best.plan)
     return tuning
-
-
-def shown(values: Mapping[str, Any]) -> str:
-    """Return the values of a cell on one line."""
-    return ", ".join(f"{name}={value}" for name, value in values.items())
 
 
 def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> Prepared | ScalemaniError:
@@ -143,15 +138,15 @@ def run_cell(
     found: Prepared | ScalemaniError,
     scores: Sequence[str],
     judge: Judge,
-) -> tuple[Cell, Run | None]:
-    """Run and score one candidate; return the cell, and the run where it has its scores."""
+) -> tuple[Cell, Run | Exception]:
+    """Run and score one candidate; return the cell, and the run, or why there is none or no score of it."""
     if isinstance(found, ScalemaniError):
-        return Cell(dict(candidate.values), candidate.method, failure=str(found)), None
+        return Cell(dict(candidate.values), candidate.method, failure=str(found)), found
     try:
         run = run_outlined(target, found.outline, found.source)
         measured = {name: SCORES[name].of_run(run, judge) for name in scores}
     except OF_ONE_CELL as error:
-        return Cell(dict(candidate.values), candidate.method, failure=str(error)), None
+        return Cell(dict(candidate.values), candidate.method, failure=str(error)), error
     stages = {name: Stage(run.keys[name], record["seconds"]) for name, record in run.records().items()}
     computed_as = dict(found.candidate.computed_as or {})
     return Cell(dict(candidate.values), candidate.method, measured, stages, computed_as), run

@@ -149,3 +149,11 @@ def test_descents_start_from_coordinates_that_are_given(points):
     assert found.cells[0].scores["procrustes-error"].value == pytest.approx(
         sm.measures.procrustes_error(own.embedding_, start)
     )
+
+
+def test_where_every_cell_fails_on_its_way_the_first_failure_is_raised(points):
+    """Not one by one at the end of the table: nothing was found."""
+    apart = np.concatenate([points[0][:200], 1e3 + points[0][:200]])
+    maps = clone(MAPS).set_params(disconnected="error")
+    with pytest.warns(UserWarning, match="cell 1 of 2 failed"), pytest.raises(DataError, match="2 components"):
+        tune(maps, {"perplexity": [3.0, 4.0]}, apart)
