@@ -79,6 +79,8 @@ class Sizes:
     @property
     def nonzeros(self) -> int:
         """The nonzeros of W, as counted or expected."""
+        if self.counted_nonzeros is not None and self.params.affinities.by_trees:
+            return self.counted_nonzeros  # trees have a few of the edges
         return int((1 + self.one_way_share) * self.n_affinities)
 
     @property
@@ -126,7 +128,7 @@ class Sizes:
 
 def pixels_held(sizes: Sizes) -> list[Held]:
     """Return what rows of W are made of as they are read, where it is not stored: the pixels of an image."""
-    if not sizes.params.neighbors.by_window:
+    if not sizes.params.neighbors.by_window or sizes.params.affinities.by_trees:
         return []
     dimensions = sizes.dimensions
     return [

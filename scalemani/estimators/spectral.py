@@ -32,9 +32,9 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     landmark_neighbors, regularization : int or None, float or None
         Landmarks a point is a combination of, K_Z (None: 5, or L where there are fewer), and the share of the mean
         diagonal added to their Gram matrix (None: 1e-3 where K_Z is above the number of features, else 1e-10).
-    affinity : {"entropic", "gaussian", "self-tuning"}
+    affinity : {"entropic", "gaussian", "self-tuning", "ensemble"}
         Weights of the edges: of the `perplexity`, of one `sigma`, or of the distance to the `bandwidth_neighbor`-th
-        neighbour as each point's sigma.
+        neighbour as each point's sigma. "ensemble", of images: the shares of minimum spanning trees of jittered pixels.
     affinity_neighbors : int or None
         Nearest of the `n_neighbors` that have an affinity, K_W, so that one graph serves several. None: all.
     affinity_solver, affinity_order, affinity_tolerance : str, str, float
@@ -46,7 +46,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         `KnnGraph`, a pair (indices, distances), or a path; new points cannot be placed then.
     neighbors_method : {"auto", "exact", "pynndescent", "partition", "window"}
         How the graph is built. "window": X is an image (rows, columns) or (rows, columns, colours), or a video of such
-        frames; the neighbours of a pixel are those in a window around it, and affinity="gaussian" goes with it. A
+        frames; the neighbours of a pixel are those in a window around it, affinity="gaussian" or "ensemble". A
         point is a pixel: its row, column, in a video its frame, and its grey or colours.
     neighbors_window, neighbors_frames : int, int
         Of "window": the side of the square in pixels, odd, and the frames before and after, of which it holds the same

@@ -21,6 +21,7 @@ from scalemani.params.fields import (
     parameters,
 )
 from scalemani.params.tuned import (
+    AffinitiesTuning,
     ClusteringTuning,
     ComponentsTuning,
     EmbeddingTuning,
@@ -93,6 +94,11 @@ class NeighborsParams(NeighborsTuning):
         return self.method == WINDOW
 
     @property
+    def reach(self) -> tuple[int, int]:
+        """How far a window goes: pixels to each side, and frames before and after."""
+        return self.window // 2, self.frames
+
+    @property
     def takes_image(self) -> bool:
         """Whether points are an image or a video, and no table of its pixels."""
         return self.by_window and self.image_rows is None
@@ -114,17 +120,18 @@ class NeighborsParams(NeighborsTuning):
 
 
 @parameters()
-class AffinitiesParams:
-    """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, or self-tuning.
+class AffinitiesParams(AffinitiesTuning):
+    """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, self-tuning, or an ensemble.
 
     The nearest `n_neighbors` of a point's neighbours have one (None: all), so that one graph serves several numbers of
     them. `kind` None is entropic, and Gaussian where affinities are a kernel. `perplexity` None means 30, or a third of
     the neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those
     of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
-    `sigma` None is the median of these over a sample of the points.
+    `sigma` None is the median of these over a sample of the points. An `ensemble` of minimum spanning trees is for
+    images: an edge weighs the share of the trees that it is in.
     """
 
-    kind: Literal["entropic", "gaussian", "self-tuning"] | None = None
+    kind: Literal["entropic", "gaussian", "self-tuning", "ensemble"] | None = None
     perplexity: Annotated[float, Field(gt=1)] | None = None
     solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
     order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"
@@ -132,6 +139,11 @@ class AffinitiesParams:
     sigma: Positive | None = None
     bandwidth_neighbor: Count = 7
     n_neighbors: Count | None = None
+
+    @property
+    def by_trees(self) -> bool:
+        """Whether weights are those of an ensemble of trees."""
+        return self.kind == "ensemble"
 
     @property
     def chooses_sigma(self) -> bool:

@@ -125,7 +125,7 @@ CONDITIONS = (
         WINDOW, names=of_stage("neighbors", "window", "frames", "image_rows", "image_columns"), on="neighbors.method"
     ),
     Condition(
-        ("neighbors.n_neighbors",),
+        ("neighbors.n_neighbors", "affinities.n_neighbors"),
         "neighbors.method",
         "other than window",
         lambda here: here.neighbors != WINDOW,
@@ -144,6 +144,7 @@ CONDITIONS = (
     ),
     one_of("entropic", names=ENTROPIC, on="affinities.kind"),
     one_of("gaussian", names=("affinities.sigma",), on="affinities.kind"),
+    one_of("ensemble", names=of_stage("affinities", "trees", "jitter"), on="affinities.kind"),
     Condition(
         ("affinities.bandwidth_neighbor",),
         "affinities.kind",

@@ -61,6 +61,18 @@ class NeighborsTuning:
 
 
 @parameters()
+class AffinitiesTuning:
+    """An ensemble has `trees` minimum spanning trees, each of pixels that are jittered.
+
+    The standard deviation of the jitter is the share `jitter` of the mean distance of a pixel to those of its window.
+    Both are those of [LLL] 4.8.4.
+    """
+
+    trees: Count = 10
+    jitter: Positive = 0.4
+
+
+@parameters()
 class ComponentsTuning:
     """Bridges between components are looked for from points of each.
 

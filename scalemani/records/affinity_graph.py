@@ -88,6 +88,11 @@ class StoredSymmetricAffinities(StoredStage):
         indptr, indices, values = self.read_rows(block)
         return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_points))
 
+    def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return work rows, ascending, that hold all columns (m,) of nonzeros, and the place of each among them."""
+        rows, places = np.unique(columns, return_inverse=True)
+        return rows, places
+
     def read_degrees(self, n_points: int, empty: Empty = np.empty) -> np.ndarray:
         """Return the degrees (N,) float64 of W in an array made by `empty`."""
         degrees, first, block = empty((n_points,), np.float64), 0, 0
@@ -134,6 +139,11 @@ class WindowAffinities(StoredSymmetricAffinities):
         """Return (indptr, indices, values) of one block's rows of W."""
         start = block * self.group.block_rows
         return self.rows_of(start, start + len(self.read_row_bounds(block)) - 1)
+
+    def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return work rows, ascending, that hold all columns: those between, which windows leave few of."""
+        first = columns.min()
+        return np.arange(first, columns.max() + 1), columns - first
 
     def rows_of(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (indptr, indices, values) of rows [start, stop) of W."""

@@ -6,7 +6,7 @@ from scalemani.params import Parameters
 from scalemani.sources import NeighborLists, PixelRows, PointsSource
 from scalemani.sources.beside import PointsBeside
 
-OF_PIXELS = ("gaussian",)  # affinities that are made of the pixels themselves
+OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
 
 
 def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:

@@ -169,6 +169,11 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
 
 def check_affinities(params: Parameters, weighted: bool) -> None:
     """Refuse a perplexity or bandwidth that the neighbours cannot serve; weights have a perplexity of their own."""
+    if params.affinities.by_trees and not params.neighbors.by_window:
+        raise ConfigError(
+            "affinities.kind=ensemble is of the pixels of images: give an image with neighbors.method=window, or take "
+            "another kind"
+        )
     k, perplexity = params.affinity_neighbors, params.perplexity
     if k > params.n_neighbors:
         raise ConfigError(

@@ -5,7 +5,6 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Span, Written
@@ -143,7 +142,7 @@ def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
     graph = affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.read_block_degrees(block)
-    reached, places = np.unique(affinities.indices, return_inverse=True)
+    reached, places = graph.reached(affinities.indices)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))
     own = stored_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
     affinity = weighted_product(own, renumbered, weights_at(task, reached))

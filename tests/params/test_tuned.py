@@ -18,6 +18,7 @@ HELD = {
             "rounding_share": 0.08, "close_share": 0.1,
         },
     ),
+    "affinities": (1, {"trees": 10, "jitter": 0.4}),
     "components": (1, {"queries_per_component": 64, "most_queries": 8192, "least_bridge_weight": 1e-3}),
     "landmarks": (
         1, {"snap": True, "sigma": None, "update": "gaussian", "neighborhood": None, "geodesic": False,

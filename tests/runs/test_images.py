@@ -110,6 +110,21 @@ def test_the_command_line_takes_pictures(image, exact, tmp_path, scalemani):
     )
 
 
+def test_an_ensemble_of_trees_is_the_same_for_a_seed_and_finds_the_halves(image, exact):
+    asked = {"neighbors_method": "window", "neighbors_window": 5, "affinity": "ensemble", "solver": "exact"}
+    asked["n_landmarks"] = 200
+    one, same, other = (sm.SpectralClustering(2, **asked, random_state=seed).fit(image) for seed in (3, 3, 4))
+    np.testing.assert_array_equal(one.embedding_, same.embedding_)
+    assert np.abs(one.embedding_ - other.embedding_).max() > 1e-3
+    certified = one.certificates_["symmetric_affinities"]
+    assert certified["trees"] == 10
+    assert 2 * (image.size - 1) < certified["nonzeros"] < 20 * (image.size - 1)
+    twice = sm.LaplacianEigenmaps(2, **asked, tuning={"affinities.trees": 2}).fit(image)
+    assert twice.certificates_["symmetric_affinities"]["nonzeros"] <= 4 * (image.size - 1)
+    with pytest.raises(ConfigError, match=r"affinities\.kind=ensemble is of the pixels of images"):
+        sm.LaplacianEigenmaps(affinity="ensemble").fit(np.random.default_rng(0).normal(size=(200, 3)))
+
+
 @pytest.mark.parametrize(
     ("pixels", "settings", "words"),
     [
@@ -117,7 +132,11 @@ def test_the_command_line_takes_pictures(image, exact, tmp_path, scalemani):
         (np.zeros((3, 30, 30)), {"neighbors_frames": 3}, "must be below the 3 frames of the video, got 3"),
         (np.zeros((30, 30)), {"neighbors_window": 8}, "neighbors.window must be odd"),
         (np.zeros((30, 30)), {"neighbors_window": 1}, "neighbors.window must be >= 3, got 1"),
-        (np.zeros((30, 30)), {"affinity": "entropic"}, "affinities.kind=gaussian, got euclidean and entropic"),
+        (
+            np.zeros((30, 30)),
+            {"affinity": "entropic"},
+            "affinities.kind=gaussian or ensemble, got euclidean and entropic",
+        ),
         (np.zeros((30, 30)), {"metric": "cosine"}, "points.metric=euclidean"),
         (np.full((30, 30), np.nan), {}, "900 pixels of ndarray in memory are NaN"),
     ],

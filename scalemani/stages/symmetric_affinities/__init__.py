@@ -26,7 +26,7 @@ from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import stored_weights
-from scalemani.stages.symmetric_affinities import window
+from scalemani.stages.symmetric_affinities import ensemble, window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
 COPIES_OF_WEIGHTS = 3  # of the neighbours, times those of the points, and times the affinities
@@ -36,7 +36,7 @@ COPIES_OF_ROWS = 2  # before and after they are cut to size
 def memory(sizes: Sizes) -> list[Held]:
     """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
     if sizes.params.neighbors.by_window:
-        return window.memory(sizes)
+        return (ensemble if sizes.params.affinities.by_trees else window).memory(sizes)
     dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
     rows = dimensions.block_rows
     weighted = [
@@ -67,7 +67,7 @@ def incoming(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored of W where no edge goes both ways."""
     if sizes.params.neighbors.by_window:
-        return window.disk(sizes)
+        return (ensemble if sizes.params.affinities.by_trees else window).disk(sizes)
     n_points = sizes.dimensions.n_points
     return [
         Written("columns of W", STORED, sizes.most_nonzeros, 1, "int32"),
@@ -81,7 +81,8 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
     if task.params.neighbors.by_window:
-        return {**window.write_window(work), **certificates(work)}
+        write = ensemble.write_ensemble if task.params.affinities.by_trees else window.write_window
+        return {**write(work), **certificates(work)}
     of_block = incoming(task.dimensions.block_rows, task.params.affinity_neighbors, CACHE)
     work.map_run_parts(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     return certificates(work)

@@ -44,7 +44,7 @@ def write_window(work: StageWork) -> dict[str, Any]:
     task, asked = work.task, work.task.params.neighbors
     stored = StoredSymmetricAffinities(task.output)
     if not task.output.committed(stored.WINDOW_UNIT):
-        image, reach = asked.image(task.dimensions.n_points), (asked.window // 2, asked.frames)
+        image, reach = asked.image(task.dimensions.n_points), asked.reach
         sigma = task.params.affinities.sigma or typical_bandwidth(task, image, reach)
         arrays = {stored.IMAGE: np.array(image), stored.REACH: np.array(reach), stored.SIGMA: np.array(sigma)}
         task.output.write_whole(arrays, stored.WINDOW_UNIT)
