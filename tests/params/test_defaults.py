@@ -218,7 +218,7 @@ def test_tuned_numbers_are_taken_by_name():
     points = np.random.default_rng(0).normal(size=(40, 3))
     asked = parameters_of({"tuning": {"neighbors.nearby_cells": 512, "layout.jitter": 1e-3}})
     assert (asked.neighbors.nearby_cells, asked.layout.jitter) == (512, 1e-3)
-    with pytest.raises(ConfigError, match=r"tuning has no 'neighbors.recall': it takes clustering.most_passes"):
+    with pytest.raises(ConfigError, match=r"tuning has no 'neighbors.recall': it takes affinities.jitter"):
         sm.TSNE(tuning={"neighbors.recall": 0.9}).fit(points)
     with pytest.raises(ConfigError, match=r"neighbors.nearby_cells must be >= 1, got 0"):
         sm.knn_graph(points, tuning={"neighbors.nearby_cells": 0})

@@ -1,0 +1,235 @@
+"""Figures 4.12, 4.13, 4.15 and 4.16 of the thesis: images and a video segmented by spectral clustering with landmarks.
+
+`cameraman`: projection and clustering error over landmarks, of LLL and of Nystrom's formula, against the exact
+spectral clustering of 128 x 128 pixels (the mean of every 2 x 2 of the picture), sigma 20, windows of 41 x 41 pixels
+(the 1681 of the paper, with the pixel itself), K_Z = K + 1, random landmarks. `house`: Gaussian affinities beside an
+ensemble of minimum spanning trees. `video`: 41 frames of a walking figure, generated, 963 neighbours a pixel.
+
+    python pipelines/reproductions/segmentation.py cameraman FOLDER
+    python pipelines/reproductions/segmentation.py house FOLDER
+    python pipelines/reproductions/segmentation.py video FOLDER --memory 8GB
+
+Pictures are those of SCALEMANI_DATA/images.npz. `--size`, `--window`, `--landmarks`, `--runs` and `--frames` make runs
+smaller.
+
+M. Vladymyrov, Large-Scale Methods for Nonlinear Manifold Learning, thesis 2014, section 4.8.4.
+"""
+
+import argparse
+import os
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+
+import scalemani as sm
+from scalemani.datasets import generator
+from scalemani.datasets.video import COLUMNS, ROWS
+from scalemani.figures import label_picture, line_figure
+from scalemani.kernels.arrays.draws import sample_rows
+
+RESTARTS = 20
+REACHED = (0.10, 0.01)  # clustering errors, to which the fewest landmarks are looked for
+LANDMARKS = (20, 50, 100, 200, 400, 800, 1600, 3200)
+
+
+class Found(NamedTuple):
+    """An embedding (N, K), its clusters (N,), and how many pixels it has no coordinates for."""
+
+    embedding: np.ndarray
+    labels: np.ndarray
+    missing: int = 0
+
+
+def picture(name: str, size: int) -> np.ndarray:
+    """Return a picture of 256 x 256 pixels, averaged and cut to `size` x `size`."""
+    with np.load(Path(os.environ["SCALEMANI_DATA"]) / "images.npz", allow_pickle=False) as file:
+        pixels = file[name].astype(np.float64)
+    step = max(1, len(pixels) // size)
+    rows = pixels[: size * step, : size * step].reshape(size, step, size, step)
+    return rows.mean(axis=(1, 3)).astype(np.float32)
+
+
+def clustered(embedding: np.ndarray, landmarks: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the clusters (N,) of unit rows: k-means with restarts on the landmarks, then once from their centres."""
+    rows = embedding / np.maximum(np.linalg.norm(embedding, axis=1, keepdims=True), 1e-300)
+    centers = KMeans(n_clusters, n_init=RESTARTS, random_state=0).fit(rows[landmarks]).cluster_centers_
+    return KMeans(n_clusters, init=centers, n_init=1).fit_predict(rows)
+
+
+def by_nystrom(affinities: sp.csr_matrix, landmarks: np.ndarray, n_clusters: int) -> Found:
+    """Return the eigenvectors of the landmarks' own affinities, carried to all pixels by Nystrom's formula.
+
+    A pixel within no landmark's window has no coordinates: it stays at zero.
+    """
+    columns = affinities[:, landmarks]
+    own = columns[landmarks].toarray()
+    roots = 1 / np.sqrt(own.sum(axis=1))
+    values, vectors = np.linalg.eigh(own * roots[:, np.newaxis] * roots)
+    leading = slice(len(values) - n_clusters - 1, len(values) - 1)
+    degrees = np.asarray(columns.sum(axis=1)).ravel()
+    scales = 1 / np.sqrt(np.where(degrees > 0, degrees, np.inf))
+    projected = columns @ (roots[:, np.newaxis] * vectors[:, leading] / np.maximum(values[leading], 1e-12))
+    # As Laplacian eigenmaps have them: eigenvectors of the random walk, the slowest first.
+    embedding = (projected * scales[:, np.newaxis] ** 2)[:, ::-1]
+    return Found(embedding, clustered(embedding, landmarks, n_clusters), int(np.count_nonzero(degrees == 0)))
+
+
+def by_landmarks(image: np.ndarray, asked: dict[str, Any], n_landmarks: int, seed: int, n_clusters: int) -> Found:
+    """Return the spectral clustering of an image by locally linear landmarks."""
+    model = sm.SpectralClustering(
+        n_clusters,
+        **asked,
+        solver="lll",
+        n_landmarks=n_landmarks,
+        landmark_neighbors=min(n_clusters + 1, n_landmarks),
+        random_state=seed,
+    ).fit(image)
+    landmarks = sample_rows(seed, "reproduction", image.size, n_landmarks)
+    return Found(model.embedding_, clustered(model.embedding_, landmarks, n_clusters))
+
+
+def cameraman(arguments: argparse.Namespace) -> None:
+    """Print the errors over landmarks, and draw them and the clusters."""
+    image, n_clusters = picture("cameraman256", arguments.size), arguments.clusters
+    asked = {"neighbors_method": "window", "neighbors_window": arguments.window, "affinity": "gaussian"}
+    asked["sigma"] = arguments.sigma
+    with tempfile.TemporaryDirectory() as store:
+        started = time.perf_counter()
+        exact = sm.SpectralClustering(n_clusters, **asked, solver="exact", n_landmarks=400, store=store).fit(image)
+        print(f"exact: {time.perf_counter() - started:.1f} s")
+        affinities = sp.csr_matrix(exact.run_.affinities.tocsr() + sp.eye_array(image.size, format="csr"))
+    every = np.arange(image.size)
+    reference = Found(exact.embedding_, clustered(exact.embedding_, every[:: max(1, len(every) // 4000)], n_clusters))
+    draw(reference, image, arguments.folder / "cameraman-exact.png")
+    rows = {"LLL": [], "Nystrom": []}
+    for n_landmarks in arguments.landmarks:
+        for method, kept in rows.items():
+            found = []
+            for seed in range(arguments.runs):
+                started = time.perf_counter()
+                if method == "LLL":
+                    one = by_landmarks(image, asked, n_landmarks, seed, n_clusters)
+                else:
+                    one = by_nystrom(affinities, sample_rows(seed, "nystrom", image.size, n_landmarks), n_clusters)
+                seconds = time.perf_counter() - started
+                projection = sm.measures.procrustes_error(one.embedding, reference.embedding)
+                error = sm.measures.clustering_error(one.labels, reference.labels)
+                found.append((projection, error, one.missing, seconds))
+            kept.append(np.array(found))
+            if n_landmarks == max(arguments.landmarks):
+                draw(one, image, arguments.folder / f"cameraman-{method.lower()}.png")
+    write_errors(arguments, rows)
+
+
+def write_errors(arguments: argparse.Namespace, rows: dict[str, list[np.ndarray]]) -> None:
+    """Print the errors of both methods, how few landmarks reach 10 and 1 %, and draw the curves."""
+    print("| landmarks | method | projection error | clustering error | pixels missing | seconds |")
+    print("| --- | --- | --- | --- | --- | --- |")
+    for place, n_landmarks in enumerate(arguments.landmarks):
+        for method, kept in rows.items():
+            projection, error, missing, seconds = kept[place].mean(axis=0)
+            spread = kept[place].std(axis=0)
+            print(
+                f"| {n_landmarks} | {method} | {projection:.3f} ± {spread[0]:.3f} | {error:.3f} ± {spread[1]:.3f} | "
+                f"{missing:.0f} | {seconds:.1f} |"
+            )
+    for limit, paper in zip(REACHED, ("7 times fewer by LLL", "2.2 times fewer by LLL"), strict=True):
+        fewest = {
+            method: next(
+                (n for n, one in zip(arguments.landmarks, kept, strict=True) if one[:, 1].mean() <= limit), None
+            )
+            for method, kept in rows.items()
+        }
+        print(f"{limit:.0%} clustering error from: {fewest}; paper: {paper}")
+    for column, name in enumerate(("projection", "clustering")):
+        curves = {
+            method: (arguments.landmarks, [one[:, column].mean() for one in kept]) for method, kept in rows.items()
+        }
+        path = arguments.folder / f"cameraman-{name}.png"
+        line_figure(curves, path, "landmarks", f"{name} error", log_axes="x")
+
+
+def draw(found: Found, image: np.ndarray, path: Path) -> None:
+    """Draw clusters as a picture."""
+    label_picture(found.labels, (1, *image.shape), path)
+
+
+def house(arguments: argparse.Namespace) -> None:
+    """Draw the clusters of Gaussian and of ensemble affinities side by side: two files."""
+    image = picture("house256", arguments.size)
+    asked = {"neighbors_method": "window", "neighbors_window": arguments.window, "solver": "lll"}
+    asked |= {"n_landmarks": min(arguments.landmarks), "landmark_neighbors": 5}
+    labels = {}
+    for affinity, sigma in (("gaussian", arguments.sigma), ("ensemble", None)):
+        started = time.perf_counter()
+        model = sm.SpectralClustering(arguments.clusters, **asked, affinity=affinity, sigma=sigma).fit(image)
+        labels[affinity] = model.labels_
+        sizes = np.bincount(model.labels_).tolist()
+        certified = model.certificates_["symmetric_affinities"]
+        print(
+            f"{affinity}: {time.perf_counter() - started:.1f} s, clusters of {sizes}, {certified['nonzeros']} nonzeros"
+        )
+        draw(Found(model.embedding_, model.labels_), image, arguments.folder / f"house-{affinity}.png")
+    print(f"they differ in {sm.measures.clustering_error(labels['ensemble'], labels['gaussian']):.1%} of the pixels")
+
+
+def video(arguments: argparse.Namespace) -> None:
+    """Segment the generated video; print seconds and memory by stage, and how the clusters agree with what it shows."""
+    data = generator("walking-figure", arguments.frames * ROWS * COLUMNS)
+    asked = {"neighbors_method": "window", "neighbors_window": arguments.window, "affinity": "gaussian"}
+    asked |= {"image_rows": ROWS, "image_columns": COLUMNS, "sigma": arguments.sigma, "solver": "lll"}
+    started = time.perf_counter()
+    model = sm.SpectralClustering(
+        arguments.clusters,
+        **asked,
+        n_landmarks=min(arguments.landmarks),
+        landmark_neighbors=arguments.clusters + 1,
+        store=arguments.folder / "video-run",
+        memory=arguments.memory,
+    ).fit(data)
+    print(f"{data.n_points} pixels, {time.perf_counter() - started:.0f} s; paper: 6.8 min for W and 3 min for LLL")
+    print("| stage | seconds | GiB |\n| --- | --- | --- |")
+    for stage, record in model.run_.records().items():
+        print(f"| {stage} | {record['seconds']:.1f} | {record['peak_memory'] / 2**30:.2f} |")
+    truth = data.labels(0, data.n_points)
+    print(f"normalised mutual information: {sm.measures.normalized_mutual_information(model.labels_, truth):.3f}")
+    image = (arguments.frames, ROWS, COLUMNS)
+    label_picture(model.labels_, image, arguments.folder / "video-clusters.png")
+    label_picture(truth, image, arguments.folder / "video-truth.png")
+
+
+# Size, window, sigma, clusters and landmarks of each, where nothing else is asked.
+CASES = {
+    "cameraman": (cameraman, 128, 41, 20.0, 5, LANDMARKS),
+    "house": (house, 256, 21, 5.0, 4, (3000,)),
+    "video": (video, 0, 31, 15.0, 6, (5000,)),
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+    for name, (function, size, window, sigma, clusters, landmarks) in CASES.items():
+        command = commands.add_parser(name)
+        command.set_defaults(function=function)
+        command.add_argument("folder", type=Path)
+        command.add_argument("--size", type=int, default=size, help="rows and columns of the picture")
+        command.add_argument("--window", type=int, default=window)
+        command.add_argument("--sigma", type=float, default=sigma)
+        command.add_argument("--clusters", type=int, default=clusters)
+        command.add_argument("--landmarks", type=int, nargs="+", default=landmarks)
+        command.add_argument("--runs", type=int, default=5)
+        command.add_argument("--frames", type=int, default=41)
+        command.add_argument("--memory", default=None)
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    arguments.function(arguments)
+
+
+if __name__ == "__main__":
+    main()
