@@ -5,12 +5,17 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.params import Parameters
 from scalemani.sources import NeighborLists, PixelRows, PointsSource
 from scalemani.sources.beside import PointsBeside
+from scalemani.sources.beside.weighted import WeightedPoints
 
 OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
 
 
 def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
     """Return parameters that ask for what is given, and of lists as many neighbours as are asked for."""
+    if isinstance(source, WeightedPoints) and asked.neighbors.by_window:
+        raise ConfigError(
+            "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
+        )
     if isinstance(source, PointsBeside):
         params, lists = follow_source(asked, source.points)
         return params, source.with_rows_of(lists)
