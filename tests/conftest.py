@@ -60,7 +60,7 @@ def scalemani(monkeypatch, capsys):
     """Return the command line in this process: arguments in; exit status, standard output and error out."""
 
     def run(*arguments: object) -> tuple[int, str, str]:
-        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
         monkeypatch.setattr(sys, "argv", ["scalemani", *map(str, arguments)])
         capsys.readouterr()
         try:

@@ -21,7 +21,7 @@ from scalemani.routes import ROUTES
 
 RETRIES = 3  # a stage goes on at the first block that is not marked, so that trying again never repeats work
 REFUSED = 2  # exit status for arguments or input that no further attempt can change
-PLACE = "^(/|[a-z0-9]+://)[^\\x00-\\x1f]+$"
+PLACE = "^(/[^\\x00-\\x1f]+|[a-z0-9]+://[^@?\\x00-\\x1f]+)$"  # no password, no signed query: params are logged
 FILE = "^/[^\\x00-\\x1f]+$"
 ASSIGNMENT = "^[a-z_]+(\\.[a-z_]+)?=[^\\x00-\\x1f]+$"
 

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import os
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -242,6 +243,8 @@ class Placing:
 
 def read_configuration(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file."""
+    if path.exists() and not path.is_file():
+        raise ConfigError("no regular file: a pipe may never be written to, and a device may never end")
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_CONFIGURATION + 1)
@@ -269,7 +272,7 @@ def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
 
 def place(location: str | Path) -> PurePath:
     """Return a path or URL in a form in which one can be seen to lie in another."""
-    return PurePosixPath(str(location)) if "://" in str(location) else Path(location).resolve()
+    return PurePosixPath(str(location)) if "://" in str(location) else Path(os.path.realpath(location))
 
 
 def taking_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -17,20 +17,22 @@ from typing import Any
 import typer
 
 from scalemani.cli.commands import app
+from scalemani.cli.standard_error import outlasting
 from scalemani.errors import ScalemaniError, without_secrets
 from scalemani.progress.lines import json_line
 
 GRACE_SECONDS = 3.0
 STANDARD_ERROR = 2
+LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
 NAMES_THAT_CANNOT_BE = (errno.ENAMETOOLONG, errno.ELOOP)
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal goes
 # Typer brings a copy of click or uses click itself, by its version; BadParameter is public in both.
 UsageError: Any = typer.BadParameter.__base__
 
 
 def main() -> None:
     """Run the command line and end the process: status 0, 1 for a failure, 2 for arguments, input or state."""
-    with ending_in_time():
+    with contextlib.redirect_stderr(outlasting(sys.stderr)), ending_in_time():
         sys.exit(run_command())
 
 
@@ -61,7 +63,10 @@ def report(error: BaseException, text: str, status: int) -> int:
     if "--debug" in sys.argv:
         typer.echo(without_secrets("".join(traceback.format_exception(error)), sys.argv), err=True)
     line = "".join(letter if letter.isprintable() else " " for letter in without_secrets(text, sys.argv))
-    tell("error", " ".join(line.split()), before="error: ")
+    line = " ".join(line.split())
+    if len(line) > LONGEST_LINE:
+        line = f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
+    tell("error", line, before="error: ")
     return status
 
 
@@ -74,7 +79,7 @@ def tell(event: str, message: str, before: str = "") -> None:
 
 @contextlib.contextmanager
 def ending_in_time() -> Iterator[None]:
-    """End within a few seconds of SIGINT or SIGTERM with status 130 or 143, whatever compiled code is at work.
+    """End within seconds of SIGINT, SIGTERM or SIGHUP with status 130, 143 or 129, whatever compiled code is at work.
 
     Python's handlers wait for compiled code of the main thread to return, and the interpreter for its worker threads.
     The number of a signal is in the pipe at once. What was finished by then is marked, the rest is left for the next

@@ -85,6 +85,8 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
         given = WeightedPoints(given, weights)
     given, asked = with_arrays(given, asked)
     resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
+    if not lists:
+        keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
     with store_or_temporary(asked["store"]) as folder:
         with executor_for(*resources) as executor:
             finished = run(given, folder, estimator._method, parameters_of(asked), executor)
@@ -97,7 +99,6 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
             estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
         else:
             estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
-            keep_columns(estimator, points, source)
         yield finished
 
 

@@ -102,6 +102,12 @@ def optional_module(name: str, extra: str) -> Any:
         raise ConfigError(f"this needs {name.split('.')[0]}: pip install 'scalemani[{extra}]'") from error
 
 
+def check_file(path: Path) -> None:
+    """Refuse a pipe, which may never be written to, and a device, which may never end, where points are to be read."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path} is no regular file: copy what it gives into one")
+
+
 def without_credentials(location: str) -> str:
     """Return a path or URL without user, password and query string."""
     return without_user(re.sub(r"(://[^?]*)\?.*", r"\1", location))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, UnsafeStoreError
 from scalemani.sources.base import Source, as_store_errors, optional_module
-from scalemani.sources.sparse_rows import SparseRows, sparse_parts
+from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 
 
 class H5adPoints(Source):
@@ -17,6 +17,8 @@ class H5adPoints(Source):
         self.path = path
         self.member = member
         self.dataset = h5ad_node(path, member)
+        if self.dataset.shape is None:
+            raise DataError(f"{path}::{member} is an empty dataset: it has neither rows nor columns")
         super().__init__(self.dataset.shape, self.dataset.dtype, f"{path}::{member}")
         self.preferred_rows = int(self.dataset.chunks[0]) if self.dataset.chunks else None
 
@@ -49,12 +51,35 @@ def h5ad_node(path: Path, member: str) -> Any:
         file = h5py.File(path, "r")
     except OSError as error:
         raise DataError(f"{path} is no HDF5 file, or is truncated or damaged: {error}") from error
+    refuse_other_files(file, member, path)
     if member not in file:
         parent = file.get(member.rpartition("/")[0] or "/")
         names = list(parent if isinstance(parent, h5py.Group) else file)
         file.close()
         raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
     return file[member]
+
+
+def refuse_other_files(file: Any, member: str, path: Path) -> None:
+    """Refuse a member that lies in another file or takes its values from one: a file of points may name any file.
+
+    Parameters
+    ----------
+    file : open for reading.
+    member : the path of a dataset or of a group of them.
+    path : of the file, for messages.
+    """
+    h5py, parts = optional_module("h5py", "anndata"), member.strip("/").split("/")
+    names = ["/".join(parts[: length + 1]) for length in range(len(parts))]
+    for name in (*names, *(f"{names[-1]}/{part}" for part in SPARSE_PARTS)):
+        linked = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
+        found = None if linked else file.get(name)
+        outside = isinstance(found, h5py.Dataset) and (found.external or found.is_virtual)
+        if linked or outside or (found is not None and found.file.filename != file.filename):
+            file.close()
+            raise UnsafeStoreError(f"{path}::{name} takes its values from another file: copy them into this one")
+        if isinstance(found, h5py.Dataset):
+            return
 
 
 def open_h5ad(path: Path, member: str | None) -> Source:

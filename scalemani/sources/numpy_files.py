@@ -181,7 +181,9 @@ class NpzPoints(Source):
 
     def _all_rows(self) -> np.ndarray:
         if self._whole is None:
-            flat = np.frombuffer(self._open().read(), dtype=self.file_dtype)
+            self._stream = self._open()
+            content = self._exactly(self.shape[0] * self.shape[1] * self.file_dtype.itemsize)
+            flat = np.frombuffer(content, dtype=self.file_dtype)
             self._whole = np.ascontiguousarray(flat.reshape(self.shape[::-1]).T)
             self._close()
         return self._whole

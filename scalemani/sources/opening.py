@@ -10,7 +10,7 @@ from scipy import sparse
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
-from scalemani.sources.base import PointsSource
+from scalemani.sources.base import PointsSource, check_file
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
 from scalemani.sources.neighbor_lists import ALLOWED as ALLOWED_LISTS
@@ -113,6 +113,7 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
 
 def open_file(path: Path, member: str | None) -> PointsSource:
     """Return the source in a single file."""
+    check_file(path)
     suffix = path.suffix.lower()
     if suffix == ".npz":
         if member is None and {"data", "shape"} < (names := npz_members(path).keys()) and {"format", "indptr"} & names:

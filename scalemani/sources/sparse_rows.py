@@ -93,4 +93,8 @@ def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> Sp
     if attributes.get("encoding-type", "csr_matrix") != "csr_matrix":
         raise DataError(f"{description} is a {attributes['encoding-type']}: rows can be read from a csr_matrix only")
     data, indices, indptr = (group[name] for name in SPARSE_PARTS)
-    return data, indices, indptr, tuple(int(length) for length in attributes["shape"]), description
+    try:
+        shape = tuple(int(length) for length in attributes["shape"])
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{description}: its shape is {attributes['shape']!r}, two numbers are needed") from error
+    return data, indices, indptr, shape, description

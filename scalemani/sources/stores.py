@@ -9,12 +9,15 @@ from typing import Any
 import numpy as np
 import zarr
 from dask.array import Array as DaskArray
+from zarr.abc.store import ByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.sync import sync
-from zarr.storage import FsspecStore
+from zarr.storage import FsspecStore, LocalStore
 
-from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError, refuse_credentials
-from scalemani.sources.base import Source, as_store_errors, without_credentials
+from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, UnsafeStoreError, refuse_credentials
+from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
+from scalemani.store.objects import read_file
 from scalemani.store.retrying import may_pass, retried
 
 LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
@@ -23,6 +26,19 @@ NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset",
 OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array, of formats 2 and 3
 SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
+
+
+class RegularFiles(LocalStore):
+    """A local zarr store that reads regular files alone: a pipe may never be written to, a device may never end."""
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return the object under `key`, or None where there is none; refuse what is neither file nor folder."""
+        path = self.root / key
+        if not path.is_dir():
+            check_file(path)
+        return await super().get(key, prototype, byte_range)
 
 
 class ZarrPoints(Source):
@@ -98,15 +114,18 @@ def open_zarr(location: str, member: str | None) -> Source:
     description = without_credentials(location) + (f"::{member}" if member else "")
     if "://" not in location:
         check_declared_codecs(Path(location, member or ""), description)
+    place = location if "://" in location else RegularFiles(location, read_only=True)
     try:
         node = retried(
-            lambda: zarr.open(location, path=member, mode="r"),
+            lambda: zarr.open(place, path=member, mode="r"),
             may_pass if "://" in location else never,
             OPENING_SECONDS,
         )
     except ImportError as error:
         what = "s3fs: pip install 'scalemani[s3]'" if location.startswith("s3://") else f"another package: {error}"
         raise ConfigError(f"{description} needs {what}") from error
+    except ScalemaniError:
+        raise
     except FileNotFoundError as error:
         raise StoreError(f"no zarr array at {description}{zarr_names(location) if member else ''}") from error
     except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
@@ -131,7 +150,8 @@ def open_zarr(location: str, member: str | None) -> Source:
 def zarr_names(location: str) -> str:
     """Return the end of a message that lists what a zarr group holds."""
     try:
-        names = sorted(zarr.open_group(location, mode="r").keys())
+        place = location if "://" in location else RegularFiles(location, read_only=True)
+        names = sorted(zarr.open_group(place, mode="r").keys())
     except Exception:  # only a hint inside another error's message
         return ""
     return f"; found {', '.join(names) or 'nothing'}"
@@ -141,7 +161,7 @@ def check_declared_codecs(folder: Path, description: str) -> None:
     """Refuse a local array by what its metadata says, before zarr imports any codec for it."""
     for name in ("zarr.json", ".zarray"):
         try:
-            metadata = json.loads((folder / name).read_bytes())
+            metadata = json.loads(read_file(folder / name))
         except (OSError, ValueError):  # not there, or for zarr to complain about
             continue
         if isinstance(metadata, dict):
@@ -158,6 +178,9 @@ def check_codecs(metadata: dict[str, Any], description: str) -> None:
         name = str(codec.get("name") or codec.get("id")).removeprefix("numcodecs.")
         if name not in SAFE_CODECS:
             raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(SAFE_CODECS))}")
-        listed.extend((codec.get("configuration") or {}).get("codecs", ()))
+        configuration = codec.get("configuration") or {}
+        if not isinstance(configuration, dict):
+            raise UnsafeStoreError(f"{description}: the configuration of its codec {name!r} is no table")
+        listed.extend(configuration.get("codecs", ()))
     if metadata.get("dtype") == "|O":
         raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.sources.base import Source, natural_order, optional_module
+from scalemani.sources.base import Source, check_file, natural_order, optional_module
 
 BATCH_ROWS = 16_384
 
@@ -109,6 +109,8 @@ def parquet_files(folder: Path) -> list[Path]:
         for path in folder.rglob("*.parquet")
         if not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
     ]
+    for path in files:
+        check_file(path)
     if not files:
         raise ConfigError(f"{folder} holds no .parquet file")
     return sorted(files, key=natural_order)
@@ -128,6 +130,9 @@ def checked_columns(path: Path, asked: tuple[str, ...] | None) -> tuple[tuple[st
     schema = open_parquet(path).schema_arrow
     if asked is not None and (missing := [name for name in asked if name not in schema.names]):
         raise ConfigError(f"{path} has no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+    repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    if repeated:
+        raise DataError(f"{path} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
     names = asked or tuple(name for name in schema.names if not name.startswith("__index_level_"))
     types = {
         name: str(schema.field(name).type).replace("halffloat", "float16").replace("double", "float64")

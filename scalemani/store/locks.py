@@ -5,6 +5,7 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -105,13 +106,14 @@ def acquire(
 @contextlib.contextmanager
 def lock_folder(root: Path) -> Iterator[RunLock]:
     """Hold a run in a folder; the lock is the kernel's (flock): it goes with the process, however that ends."""
+    refusal = f"{root / LOCK} is not a file that this run can lock"
     try:
-        descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except OSError as error:
-        raise StoreError(
-            f"{root / LOCK} is not a file that this run can lock: {error.strerror}; remove it, or use another folder"
-        ) from error
+        raise StoreError(f"{refusal}: {error.strerror}; remove it, or use another folder") from error
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise StoreError(f"{refusal}: it is a pipe or a device; remove it, or use another folder")
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import shutil
+import stat
 import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -61,6 +62,15 @@ def checked_key(key: str) -> str:
     if not all(SAFE_NAME.fullmatch(part) for part in key.split("/")):
         raise UnsafeStoreError(f"{key!r} is not a name inside a store: letters, digits, '_', '-' and '.' between '/'")
     return key
+
+
+def read_file(path: Path) -> bytes:
+    """Return the content of a file; refuse a pipe, which may never be written to, and a device, which may never end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise UnsafeStoreError(f"{path} is no regular file: remove it")
+        return file.read()
 
 
 def checked_path(root: Path, key: str) -> Path:
@@ -190,7 +200,7 @@ class LocalObjects(Objects):
     def get(self, key: str) -> bytes | None:
         """Return the content of `key`, or None where there is none."""
         try:
-            return checked_path(self.root, key).read_bytes()
+            return read_file(checked_path(self.root, key))
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -207,13 +217,18 @@ class LocalObjects(Objects):
             os.replace(temporary, path)
         except OSError as error:
             if temporary is not None:  # on a full disk it takes what space there is
-                temporary.unlink(missing_ok=True)
+                with contextlib.suppress(OSError):  # what has failed comes first
+                    temporary.unlink(missing_ok=True)
             raise as_store_error(error, path, len(content)) from error
         return ""
 
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
-        checked_path(self.root, key).unlink(missing_ok=True)
+        path = checked_path(self.root, key)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise as_store_error(error, path) from error
 
     def delete_below(self, prefix: str) -> None:
         """Remove the folder `prefix` with all that it holds."""
@@ -259,7 +274,10 @@ class LocalObjects(Objects):
     def sweep(self) -> None:
         """Remove temporaries that were never renamed."""
         for left in self.root.rglob(f"*{PARTIAL}"):
-            left.unlink(missing_ok=True)
+            try:
+                left.unlink(missing_ok=True)
+            except OSError as error:
+                raise as_store_error(error, left) from error
 
     def lock(self) -> AbstractContextManager[RunLock]:
         """Hold the run by a lock of the kernel, or raise StoreLockedError."""

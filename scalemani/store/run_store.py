@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scalemani.errors import StoreError, StoreVersionError
+from scalemani.store.committed import intact_description
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock, acquire
 from scalemani.store.places import open_objects
@@ -15,6 +16,7 @@ from scalemani.store.schema import FORMAT, FORMAT_VERSION
 
 MARKER = "scalemani.json"
 PLAN = "plan.json"
+PLAN_FIELDS = {"method", "params", "dimensions", "keys"}
 
 
 class RunStore:
@@ -24,16 +26,11 @@ class RunStore:
         self.objects = open_objects(root)
         self.root = self.objects.root
 
-    @property
-    def is_marked(self) -> bool:
-        """Whether a run was started at this place."""
-        return self.objects.get(MARKER) is not None
-
     def check_free(self) -> None:
         """Refuse a place that holds anything but a run of this format version; nothing is written."""
         if self.is_marked:
-            self._check_version()
-        elif (isinstance(self.root, Path) and self.root.is_file()) or self.objects.names():
+            return
+        if (isinstance(self.root, Path) and self.root.is_file()) or self.objects.names():
             raise StoreError(f"{self.root} exists and is not a run of scalemani: choose an empty or a new folder")
 
     @classmethod
@@ -42,7 +39,7 @@ class RunStore:
         store = cls(root)
         store.check_free()
         store.objects.prepare()
-        if not store.is_marked:
+        if intact_description(store.objects.get(MARKER)) is None:
             store.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
         return store
 
@@ -52,23 +49,37 @@ class RunStore:
         store = cls(root)
         if not store.is_marked:
             raise StoreError(f"{store.root} is not a run of scalemani: give the folder that 'scalemani embed' wrote")
-        store._check_version()
         return store
 
-    def _check_version(self) -> None:
+    @property
+    def is_marked(self) -> bool:
+        """Whether a run of this format version was started here: its marker, or its plan where the marker is damaged.
+
+        Raises
+        ------
+        StoreVersionError
+            For a run of another version.
+        StoreError
+            Where there is a marker of something else.
+        """
+        content = self.objects.get(MARKER)
         # Another version may say by other means that it is whole: what it is comes first.
         try:
-            marker = json.loads(self.objects.get(MARKER) or b"null")
+            marker = json.loads(content or b"null")
         except (ValueError, RecursionError):
             marker = None
-        if not isinstance(marker, dict) or marker.get("format") != FORMAT:
-            raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani: choose an empty or a new folder")
-        if marker.get("version") != FORMAT_VERSION:
+        known = isinstance(marker, dict) and marker.get("format") == FORMAT
+        if known and marker.get("version") != FORMAT_VERSION:
             raise StoreVersionError(
                 f"{self.root} has format version {marker.get('version')}, this scalemani reads {FORMAT_VERSION}: "
                 "use the scalemani that wrote it, or a new folder"
             )
-        self.objects.get_json(MARKER)
+        plan = intact_description(self.objects.get(PLAN)) if intact_description(content) is None else None
+        if plan is not None and plan.keys() >= PLAN_FIELDS:  # versions before this one kept no digest in their plans
+            return True
+        if content is not None and not known:
+            raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani: choose an empty or a new folder")
+        return known and self.objects.get_json(MARKER) is not None
 
     def group(self, stage: str, key: str, block_rows: int) -> StageGroup:
         """Return the group of a stage at a key; nothing is written."""

@@ -9,6 +9,7 @@ from scalemani.errors import ConfigError
 from scalemani.workers.connections import ROUTES, SETTINGS, check_address
 from scalemani.workers.tls import certificate_paths
 
+PYTHON = [sys.executable, "-P"]  # files of the working folder are no modules
 NO_DASHBOARD = ["--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
 
 
@@ -17,7 +18,7 @@ def scheduler_command(host: str, port: int, tls: str | None) -> list[str]:
     require_encryption(host, tls)
     protocol = "tcp" if tls is None else "tls"
     place = ["--host", host, "--port", str(port), "--protocol", protocol]
-    return [sys.executable, "-m", "dask", "scheduler", *place, *NO_DASHBOARD, *certificate_options(tls)]
+    return [*PYTHON, "-m", "dask", "scheduler", *place, *NO_DASHBOARD, *certificate_options(tls)]
 
 
 def worker_command(address: str, workers: int, threads: int, memory: str, tls: str | None) -> list[str]:
@@ -29,7 +30,7 @@ def worker_command(address: str, workers: int, threads: int, memory: str, tls: s
         raise ConfigError(f"certificates (--tls) and an address at tls:// go together, got {address}")
     size = ["--nworkers", str(workers), "--nthreads", str(threads), "--memory-limit", memory]
     own = ["--host", "127.0.0.1"] if is_loopback(host) else []
-    return [sys.executable, "-m", "dask", "worker", address, *size, *own, *NO_DASHBOARD, *certificate_options(tls)]
+    return [*PYTHON, "-m", "dask", "worker", address, *size, *own, *NO_DASHBOARD, *certificate_options(tls)]
 
 
 def dask_environment(tls: str | None) -> Mapping[str, str]:

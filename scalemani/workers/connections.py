@@ -1,7 +1,11 @@
 """Ways to a Dask cluster: local processes that are kept alive, and the address of one that is there."""
 
 import contextlib
+import fcntl
 import logging
+import multiprocessing
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -31,6 +35,7 @@ SETTINGS = {
     "distributed.scheduler.worker-ttl": "60 s",
     "distributed.deploy.lost-worker-timeout": "1 hour",
     "distributed.worker.daemon": True,
+    "distributed.nanny.pre-spawn-environ.PYTHONSAFEPATH": "1",  # files of the working folder are no modules
 }
 # Metrics and health; not Dask's proxy to other hosts, nor pages that show code and data.
 ROUTES = {
@@ -38,6 +43,8 @@ ROUTES = {
     "distributed.worker.http.routes": ["distributed.http.worker.prometheus", "distributed.http.health"],
 }
 SCRATCH = "temporary-directory"  # of the workers, in Dask's words
+SCRATCH_PREFIX = "scalemani-"
+DRIVER = "driver"  # a file in a scratch folder, locked while the process lives that made it
 
 
 def check_address(address: object) -> None:
@@ -54,9 +61,21 @@ def check_address(address: object) -> None:
 @contextlib.contextmanager
 def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
     """Start worker processes of one thread on this machine; yield a client, and what brings lost ones back."""
+    if multiprocessing.current_process().daemon:
+        raise ConfigError(
+            "scheduler='processes' cannot start processes from a daemonic one, such as a worker of a multiprocessing "
+            "pool: use threads"
+        )
     # A folder of one's own: Dask's lies under a name that anybody can foresee, and make a link, where all may write.
-    scratch = tempfile.TemporaryDirectory(prefix="scalemani-", ignore_cleanup_errors=True)
-    with scratch as folder, quiet(), without_main(), dask.config.set({**SETTINGS, **ROUTES, SCRATCH: folder}):
+    sweep_scratch()
+    scratch = tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True)
+    with (
+        scratch as folder,
+        owned(Path(folder)),
+        quiet(),
+        without_main(),
+        dask.config.set({**SETTINGS, **ROUTES, SCRATCH: folder}),
+    ):
         cluster = LocalCluster(
             n_workers=0,
             threads_per_worker=1,
@@ -72,6 +91,26 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
                 yield client, lambda: restore(cluster, count)
         finally:
             cluster.close(timeout=CLOSE_SECONDS)
+
+
+@contextlib.contextmanager
+def owned(scratch: Path) -> Iterator[None]:
+    """Hold a lock in a scratch folder, which goes with this process however that ends."""
+    with (scratch / f"{DRIVER}.new").open("xb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        os.replace(file.name, scratch / DRIVER)  # seen by others once it is locked
+        yield
+
+
+def sweep_scratch() -> None:
+    """Remove the scratch of processes of this user that were killed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*/{DRIVER}"):
+        with contextlib.suppress(OSError):
+            if left.parent.is_symlink() or left.parent.stat().st_uid != os.getuid():
+                continue
+            with left.open("rb") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left.parent, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from dask.utils import format_bytes
 from scalemani.memory.process import PROCESS
 from scalemani.workers.tasks import call_on_unit
 
-PROGRAM = [sys.executable, "-c", "from scalemani.workers.own_process import serve; serve()"]
+PROGRAM = [sys.executable, "-P", "-c", "from scalemani.workers.own_process import serve; serve()"]
 POLL_SECONDS = 0.05
 MOST_OF_MEMORY = 0.95  # as Dask's nannies
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux

@@ -15,6 +15,7 @@ import pytest
 from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnsafeStoreError
 from scalemani.store.objects import LocalObjects
 from scalemani.store.run_store import MARKER, RunStore
+from scalemani.store.schema import FORMAT_VERSION
 
 
 def test_a_run_is_created_and_opened(tmp_path):
@@ -132,3 +133,20 @@ def test_a_full_disk_is_an_error_that_leaves_nothing_half_written(tmp_path):
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
         signal.signal(signal.SIGXFSZ, before)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("left", [None, b"", b"{", b'{"format": "scalemani-run", "version": 2}'])
+def test_a_marker_that_is_lost_or_damaged_is_written_anew_where_the_plan_is_there(tmp_path, left):
+    store = RunStore.create(tmp_path / "run")
+    store.save_plan({"method": "t-sne", "params": {}, "dimensions": {}, "keys": {}})
+    marker = tmp_path / "run" / MARKER
+    marker.unlink() if left is None else marker.write_bytes(left)
+    assert RunStore.open(tmp_path / "run").load_plan()["method"] == "t-sne"
+    RunStore.create(tmp_path / "run")
+    assert RunStore(tmp_path / "run").objects.get_json(MARKER)["version"] == FORMAT_VERSION
+
+
+def test_a_plan_of_something_else_marks_no_run(tmp_path):
+    (tmp_path / "plan.json").write_text('{"method": 1, "params": 1, "dimensions": 1, "keys": 1}')
+    with pytest.raises(StoreError, match="is not a run"):
+        RunStore.create(tmp_path)

@@ -80,3 +80,21 @@ def test_units_that_had_not_begun_are_left_when_one_fails():
     with pytest.raises(ValueError, match="unit 0"):
         Executor(workers=1).map_locally(fail, range(100))
     assert len(begun) < 5
+
+
+def test_processes_are_refused_where_none_can_be_started():
+    program = """
+import multiprocessing
+def start(_):
+    from scalemani.errors import ConfigError
+    from scalemani.workers.executor import Executor
+    try:
+        with Executor("processes", 1).started():
+            return "started"
+    except ConfigError as error:
+        return str(error)
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    print(pool.map(start, [0])[0])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert "cannot start processes from a daemonic one" in done.stdout

@@ -1,0 +1,52 @@
+"""Standard error that may go away, with a terminal, a pipe or a disk, without ending the command that writes to it."""
+
+import contextlib
+import io
+import os
+from typing import TextIO, cast
+
+
+class Outlasting(io.TextIOBase):
+    """A stream for people that writes on into nothing once it cannot be written any more."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text if that can be done."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._divert()
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what was written, if that can be done."""
+        try:
+            self._stream.flush()
+        except OSError:
+            self._divert()
+
+    def isatty(self) -> bool:
+        """Return whether somebody may be looking."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor, for what writes without Python."""
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream."""
+        return self._stream.encoding
+
+    def _divert(self) -> None:
+        # What the stream still holds is written at the end of the process, whose status a failure would change.
+        with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), self._stream.fileno())
+
+
+def outlasting(stream: TextIO | None) -> TextIO:
+    """Return standard error for a command; where it was closed, nothing, so that no file takes its descriptor."""
+    return cast(TextIO, Outlasting(open(os.devnull, "w") if stream is None else stream))
