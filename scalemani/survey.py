@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from dask.utils import format_bytes
 
 from scalemani.chunked.work import Dimensions
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
+from scalemani.limits import check_limit
 from scalemani.params import LANDMARKS
 from scalemani.sources import NeighborLists, PointsSource
 from scalemani.sources.beside import found_beside, without_beside
@@ -93,6 +95,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     anything is written.
     """
     check_shape(source.shape, source.description)
+    check_limit("points", source.shape[0], source.description)
     n_points, n_features = source.shape
     dtype = np.dtype(source.dtype)
     if block_rows is None:
@@ -101,6 +104,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     else:
         rows = checked_block_rows(block_rows, n_points)
     dimensions = Dimensions(n_points, n_features, dtype.name, rows)
+    check_reading(dimensions, executor, source.description)
     executor.progress.start("reading", dimensions.n_blocks)
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
     if source.remote:
@@ -136,6 +140,18 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     weighted = found_beside(source, WeightedPoints)
     beside = (classes, start, landmarks, None if weighted is None else weighted.weights)
     return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, *beside)
+
+
+def check_reading(dimensions: Dimensions, executor: Executor, description: str) -> None:
+    """Refuse rows so long that a tile of them cannot be stored, or read within the budget, before any is read."""
+    check_limit("dense row", dimensions.row_bytes, f"a row of {description}")
+    least = min((memory for _, memory in executor.processes if memory), default=None)
+    need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
+    if least is not None and need > least:
+        raise MemoryBudgetError(
+            f"reading {TILE_ROWS} rows of {dimensions.row_bytes} bytes at a time from {description} takes "
+            f"{format_bytes(need)}, a process may take {format_bytes(least)}: raise --memory, or give fewer features"
+        )
 
 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:

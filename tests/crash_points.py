@@ -131,6 +131,8 @@ def main() -> int:
     parser.add_argument("--method", default="laplacian-eigenmaps")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
+    for name in ("reference", "counted"):
+        shutil.rmtree(asked.folder / name, ignore_errors=True)
     points = np.random.default_rng(0).random((N_POINTS, 3))
     reference = embed(points, asked.folder / "reference", asked.method)
     counting, counted = Faults("none", 0, asked.seed), asked.folder / "count"

@@ -13,9 +13,8 @@ from typing import Annotated, Any
 import typer
 
 from scalemani.errors import ConfigError
+from scalemani.limits import LIMITS, check_limit
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUTES, takes_labels
-
-LARGEST_CONFIGURATION = 2**20  # bytes; a table of parameters has a few hundred
 
 Points = Annotated[
     str,
@@ -247,9 +246,8 @@ def read_configuration(path: Path) -> dict[str, Any]:
         raise ConfigError("no regular file: a pipe may never be written to, and a device may never end")
     try:
         with path.open("rb") as file:
-            content = file.read(LARGEST_CONFIGURATION + 1)
-        if len(content) > LARGEST_CONFIGURATION:
-            raise ConfigError(f"more than {LARGEST_CONFIGURATION} bytes; parameters take a few hundred")
+            content = file.read(LIMITS["configuration"].most + 1)
+        check_limit("configuration", len(content), "what was given")
         return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
     except OSError as error:
         raise ConfigError(f"cannot be read: {error.strerror or error}") from error

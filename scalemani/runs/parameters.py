@@ -12,8 +12,6 @@ from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, VARIATIONAL
 from scalemani.survey import Survey
 
-MOST_POINTS = 2**31 - 1  # neighbours are stored as 32-bit rows
-
 
 def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, and notes on those that were set and have no effect."""
@@ -102,8 +100,6 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
     n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
     if n_points < 3:
         raise DataError(f"points has {n_points} rows, at least 3 are needed: give more points")
-    if n_points > MOST_POINTS:
-        raise DataError(f"points has {n_points} rows, at most {MOST_POINTS} can be embedded at once: give fewer points")
     if k >= n_points:
         raise DataError(
             f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller "

@@ -126,7 +126,7 @@ def test_a_password_is_not_echoed(scalemani, points, tmp_path):
         (b"affinities = 30\n", ["affinities takes a table"]),
         (b"affinities = !!python/object/apply:os.system ['touch canary']\n", ["not valid TOML"]),
         (b"a = " + b"[" * 100_000, ["nested too deeply"]),
-        (b"#" * 2**21, ["more than 1048576 bytes"]),
+        (b"#" * 2**21, ["at most 1048576 are taken"]),
         ("[affinities]\nkind = 'é'\n".encode("latin-1"), ["UTF-8"]),
         (b"[affinities]\nkind = 'a\0'\n", ["not valid TOML", "line 2"]),
     ],

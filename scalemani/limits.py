@@ -1,0 +1,45 @@
+"""The most of everything that has a most: checks read this table, and `LIMITS.md` shows it."""
+
+from dataclasses import dataclass
+
+from scalemani.errors import ConfigError, DataError, ScalemaniError
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most of something, in which unit, for which reason, what to do about more, and the error of more."""
+
+    most: int
+    unit: str
+    reason: str
+    remedy: str
+    error: type[ScalemaniError] = DataError
+
+
+LIMITS = {
+    "points": Limit(2**31 - 1, "rows", "neighbours are stored as 32-bit rows", "give fewer points"),
+    "dense row": Limit(
+        2**21 - 1,
+        "bytes",
+        "1,024 rows are compressed at once, of less than 2 GiB",
+        "reduce the features first, for example by a truncated singular value decomposition",
+    ),
+    "configuration": Limit(2**20, "bytes", "parameters take a few hundred", "give a table a stage", ConfigError),
+}
+
+
+def check_limit(name: str, found: int, what: str) -> None:
+    """Refuse more of something than its limit, in words that say what came, what is allowed and what to do."""
+    limit = LIMITS[name]
+    if found > limit.most:
+        raise limit.error(
+            f"{what} has {found} {limit.unit}, at most {limit.most} are taken ({limit.reason}): {limit.remedy}"
+        )
+
+
+def limits_table() -> str:
+    """Return the table as Markdown."""
+    rows = [
+        f"| {name} | {limit.most:,} {limit.unit} | {limit.reason} | {limit.remedy} |" for name, limit in LIMITS.items()
+    ]
+    return "\n".join(["| of | at most | because | beyond |", "| --- | --- | --- | --- |", *rows])
