@@ -26,6 +26,10 @@ class DataError(ScalemaniError, ValueError):
     exit_status = 2
 
 
+class ObjectsError(DataError, TypeError):
+    """Objects among the points that are no numbers: to scikit-learn's users a TypeError."""
+
+
 class DisconnectedGraphError(DataError):
     """A neighbour graph in several components where one was asked for."""
 

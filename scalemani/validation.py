@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, ObjectsError
 
 # Kept as they are; distances between integers are then computed exactly.
 KEPT_DTYPES = ("uint8", "int8", "uint16", "int16", "float32", "float64")
@@ -227,7 +227,8 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
         try:
             table = table.astype(np.float64)
         except (ValueError, TypeError, OverflowError) as error:
-            raise DataError(f"{name} must have a numeric dtype, got objects that are no numbers ({error})") from error
+            refusal = ObjectsError if isinstance(error, TypeError) else DataError
+            raise refusal(f"{name} must have a numeric dtype, got objects that are no numbers ({error})") from error
     dtype = check_dtype(table.dtype, name)
     check_shape(table.shape, name, min_rows)
     check_exact(table, 0, name)
