@@ -40,8 +40,8 @@ def next_steps(run: Run) -> str:
     """Return what can be done with a finished run, as commands."""
     root = shlex.quote(str(run.store.root))
     if not run.embeds:
-        return f"next: scalemani export {root} graph.npz, or scalemani measure {root}"
-    return f"next: scalemani plot {root} map.png, scalemani measure {root}, or scalemani export {root} embedding.npy"
+        return f"next: scalemani report {root}, or scalemani export {root} graph.npz"
+    return f"next: scalemani report {root}, scalemani plot {root} map.png, or scalemani export {root} embedding.npy"
 
 
 def certificate_text(certificates: Mapping[str, Any]) -> str:
