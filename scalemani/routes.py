@@ -15,6 +15,7 @@ WINDOW = "window"  # the method that takes the pixels around a pixel for its nei
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks
 VARIATIONAL = "variational-nystrom"  # makes points of the landmarks among their neighbours, by affinities
 REDUCING_SOLVERS = (*LANDMARK_SOLVERS, VARIATIONAL)  # solve the eigenproblem that is reduced to the landmarks
+LANDMARK_GRAPH_SOLVERS = ("nystrom", "le-z")  # embed the landmarks by a graph of their own, and all points by them
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
 
 
@@ -53,6 +54,13 @@ COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affi
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights"))
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True)
+LANDMARK_GRAPH = Stage(
+    "landmark_graph",
+    ("points", "landmarks"),
+    by_block=False,
+    solvers=LANDMARK_GRAPH_SOLVERS,
+    also_reads=("landmark_embedding",),
+)
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 AFFINITY_WEIGHTS = Stage(
     "affinity_weights",
@@ -99,6 +107,10 @@ EMBEDDING = Stage(
     by_block=False,
     also_reads=("landmark_embedding",),
     version=3,
+)
+# The same group by a graph of the landmarks alone.
+LANDMARK_GRAPH_EMBEDDING = Stage(
+    "embedding", ("points", "landmarks", "landmark_graph"), also_reads=("landmark_weights",)
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, version=2)
@@ -154,8 +166,8 @@ WORK_ROUTE = (POINTS, PARTITION, WORK_POINTS)
 LANDMARK_WEIGHTS_ROUTE = (*WORK_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
-    "laplacian-eigenmaps": SPECTRAL_ROUTE,
-    "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, CLUSTERING),
+    "laplacian-eigenmaps": (*SPECTRAL_ROUTE, LANDMARK_GRAPH),
+    "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, LANDMARK_GRAPH, CLUSTERING),
     "diffusion-maps": DIFFUSION_ROUTE,
     "pca": (*LANDMARK_WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
     "kernel-pca": (
@@ -201,6 +213,8 @@ def route(
     """
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
+    if solver in LANDMARK_GRAPH_SOLVERS and EMBEDDING in ROUTES[method]:
+        return stages_over_landmark_graph(method, solver, metric)
     needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
     if weighted:
         check_takes_weights(method, neighbors)
@@ -214,6 +228,19 @@ def route(
         needed = stages_of_pixels(method, needed)
     names = {stage.name for stage in needed}
     return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)
+
+
+def stages_over_landmark_graph(method: str, solver: str, metric: str) -> tuple[Stage, ...]:
+    """Return the stages of a method by the landmarks' own graph; raise ConfigError where it needs one of all points."""
+    if LANDMARK_GRAPH not in ROUTES[method] or metric == PRECOMPUTED:
+        needs = "points, and metric=precomputed gives neighbours" if metric == PRECOMPUTED else "no graph of all points"
+        others = [name for name, stages in ROUTES.items() if LANDMARK_GRAPH in stages]
+        raise ConfigError(
+            f"embedding.solver={solver} takes {needs}; {method} has another route: take one of {', '.join(others)} "
+            "with points, or embedding.solver refine or exact"
+        )
+    following = [stage for stage in ROUTES[method] if stage is CLUSTERING]
+    return (POINTS, LANDMARKS, LANDMARK_GRAPH, LANDMARK_GRAPH_EMBEDDING, *following)
 
 
 def stages_without_points(method: str, solver: str, stages: Sequence[Stage]) -> list[Stage]:

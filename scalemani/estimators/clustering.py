@@ -75,6 +75,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         image_rows: int | None = None,
         image_columns: int | None = None,
         recall: float = 0.95,
+        landmark_graph: str = "euclidean",
         solver: str = "refine",
         residual: float | None = None,
         max_passes: int = 200,

@@ -39,6 +39,7 @@ PARAMETERS = {
     "landmark_sample": "landmarks.sample_points",
     "landmark_neighbors": "landmark_weights.n_neighbors",
     "regularization": "landmark_weights.regularization",
+    "landmark_graph": "landmark_graph.kind",
     "solver": "embedding.solver",
     "residual": "embedding.residual",
     "max_passes": "embedding.max_passes",

@@ -58,10 +58,15 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     n_probes, sketch_dimensions, cell_points, cell_sample : int or None, int, int, int
         Of the partition: cells a point visits (None: by the number of points), principal components in which candidates
         are looked for, mean number of points a cell, and points that both are made of.
-    solver : {"refine", "lll", "lll+refine", "variational-nystrom", "exact"}
+    landmark_graph : {"euclidean", "bhattacharyya"}
+        Neighbours of the landmarks' own graph, for the solvers "nystrom" and "le-z": the nearest, or those of the
+        nearest Gaussians around them, which tells neighbouring sheets apart. Its numbers are `tuning`:
+        {"landmark_graph.n_neighbors": 25, "landmark_graph.neighborhood": 150}.
+    solver : {"refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"}
         From coarse graphs, by passes over the graph to |S u - theta u| <= `residual`; by the landmarks alone; from
         both; by the landmarks alone, points made of those among their neighbours by affinity; by an eigensolver in
-        memory.
+        memory. Without a graph of the points, by that of the landmarks: carried to all points by Nystrom's formula or
+        by their weights over the landmarks.
     residual, max_passes : float or None, int
         None: 1e-3. At most so many passes are made.
     disconnected : {"connect", "largest", "error"}
@@ -127,6 +132,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         image_rows: int | None = None,
         image_columns: int | None = None,
         recall: float = 0.95,
+        landmark_graph: str = "euclidean",
         solver: str = "refine",
         residual: float | None = None,
         max_passes: int = 200,

@@ -4,26 +4,27 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.chunked.landmark_maps import landmark_map
+from scalemani.kernels.landmarks.combining import Combining, combined
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
+from scalemani.kernels.landmarks.weights import reconstruction_errors
 from scalemani.kernels.spectral.diffusion import diffusion_scales
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.records.classes import StoredKernelComponents, StoredPrincipalComponents
 from scalemani.records.embeddings import StoredDiffusionCoordinates
-from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarks
+from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkGraph, StoredLandmarks
 from scalemani.runs.opened import Run
 
 ROWS_AT_ONCE = 4096
 
 
 class LandmarkPlacement(NamedTuple):
-    """All that placing a point takes. `points` (L, D), `coordinates` (L, d), neighbours and regularisation of Z."""
+    """All that placing a point takes: landmarks (L, D), their `coordinates` (L, d), how points are combined of them."""
 
     prepared: PreparedLandmarks
     coordinates: np.ndarray
-    n_neighbors: int
-    regularization: float | None
+    combining: Combining
     reach: Reach
     metric: str
     spacing: float
@@ -36,18 +37,15 @@ class LandmarkPlacement(NamedTuple):
     def place(self, points: np.ndarray) -> Placed:
         """Return points (n, D) placed: each row depends on its own point only."""
         landmarks = self.prepared.landmarks
-        placed = np.zeros((len(points), self.coordinates.shape[1]))
+        placed = np.empty((len(points), self.coordinates.shape[1]))
         nearest, errors = np.empty(len(points)), np.empty(len(points))
         for start in range(0, len(points), ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
             rows = points[part]
-            indices, distances = nearest_landmarks(rows, self.prepared, self.n_neighbors)
-            weights = local_weights(rows, landmarks, indices, self.regularization)
-            # Landmark by landmark, so that the order of the sum does not depend on the number of rows.
-            for neighbor, weight in zip(indices.T, weights.T, strict=True):
-                placed[part] += weight[:, np.newaxis] * self.coordinates[neighbor]
-            nearest[part] = distances[:, 0]
-            errors[part] = reconstruction_errors(rows, landmarks, indices, weights)
+            found = combined(rows, self.prepared, self.combining)
+            placed[part] = found.of(self.coordinates)
+            nearest[part] = found.squares[:, 0]
+            errors[part] = reconstruction_errors(rows, landmarks, found.indices, found.weights)
         # Far out, where squares overflow, distances are beyond all numbers.
         return Placed(placed, np.nan_to_num(nearest, nan=np.inf), np.nan_to_num(errors, nan=1.0, posinf=1.0))
 
@@ -73,12 +71,16 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
 def read_landmark_placement(run: Run) -> LandmarkPlacement:
     """Return the landmarks of a finished run with their coordinates in its embedding."""
     landmarks = StoredLandmarks(run.group("landmarks"))
-    prepared = prepare_landmarks(landmarks.points.read())
+    if run.params.embedding.by_landmark_graph and StoredLandmarkGraph.STAGE in run.keys:
+        graph = StoredLandmarkGraph(run.group(StoredLandmarkGraph.STAGE))
+        prepared, coordinates, combining = landmark_map(landmarks, graph, run.params)
+    else:
+        prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
+        combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
     return LandmarkPlacement(
         prepared,
-        coordinates_of(run, landmarks),
-        run.params.landmark_neighbors,
-        run.params.landmark_weights.regularization,
+        coordinates,
+        combining,
         reach_of(run),
         run.metric,
         farthest_landmark(prepared),

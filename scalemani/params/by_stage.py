@@ -25,12 +25,21 @@ from scalemani.params.tuned import (
     ClusteringTuning,
     ComponentsTuning,
     EmbeddingTuning,
+    LandmarkGraphTuning,
     LandmarksTuning,
     LayoutTuning,
     NeighborsTuning,
     PartitionTuning,
 )
-from scalemani.routes import GIVEN_LANDMARKS, LANDMARK_SOLVERS, REDUCING_SOLVERS, REFINING_SOLVERS, VARIATIONAL, WINDOW
+from scalemani.routes import (
+    GIVEN_LANDMARKS,
+    LANDMARK_GRAPH_SOLVERS,
+    LANDMARK_SOLVERS,
+    REDUCING_SOLVERS,
+    REFINING_SOLVERS,
+    VARIATIONAL,
+    WINDOW,
+)
 
 if TYPE_CHECKING:
     NonlinearMethod = str
@@ -227,6 +236,17 @@ class LandmarkWeightsParams:
 
 
 @parameters()
+class LandmarkGraphParams(LandmarkGraphTuning):
+    """The landmarks' own neighbour graph, for the solvers nystrom and le-z.
+
+    Neighbours by `kind`: their Euclidean distance, or the Bhattacharyya distance of the Gaussians around them, which
+    tells neighbouring sheets apart.
+    """
+
+    kind: Literal["euclidean", "bhattacharyya"] = "euclidean"
+
+
+@parameters()
 class ReducedParams:
     """Z^T L Z and Z^T D Z: nothing to choose."""
 
@@ -248,11 +268,12 @@ class EmbeddingParams(EmbeddingTuning):
     `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
     passes; `lll` is Z times the landmark eigenvectors, without a pass; `variational-nystrom` the same with another Z,
     the affinities of points to the landmarks among their neighbours; `lll+refine` starts from both; `exact` runs an
-    in-memory sparse eigensolver to machine precision. `residual` None means 1e-4, and 1e-2 where the embedding is the
-    start of a descent, which goes no further from a better one.
+    in-memory sparse eigensolver to machine precision. `nystrom` and `le-z` need no graph of the points: they are the
+    eigenmaps of `landmark_graph`, carried to all points by its kernel or by Z. `residual` None means 1e-4, and 1e-2
+    where the embedding is the start of a descent, which goes no further from a better one.
     """
 
-    solver: Literal["refine", "lll", "lll+refine", "variational-nystrom", "exact"] = "refine"
+    solver: Literal["refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "refine"
     residual: Part | None = None
     max_passes: CountOrZero = 200
 
@@ -270,6 +291,11 @@ class EmbeddingParams(EmbeddingTuning):
     def reduces(self) -> bool:
         """Whether the landmarks' own eigenproblem is solved."""
         return self.solver in REDUCING_SOLVERS
+
+    @property
+    def by_landmark_graph(self) -> bool:
+        """Whether the eigenproblem is that of a graph of the landmarks alone."""
+        return self.solver in LANDMARK_GRAPH_SOLVERS
 
     @property
     def by_passes(self) -> bool:

@@ -173,6 +173,13 @@ CONDITIONS = (
     one_of("gp-active", "gp", names=("landmarks.eta",), on="landmarks.method"),
     one_of("gp", names=of_stage("landmarks", "projection", "batch_points", "steps"), on="landmarks.method"),
     one_of("kmeans", "kmeans++", names=("landmarks.snap",), on="landmarks.method"),
+    one_of("bhattacharyya", names=of_stage("landmark_graph", "neighborhood", "covariances"), on="landmark_graph.kind"),
+    Condition(
+        of_stage("landmark_weights", "n_neighbors", "regularization"),
+        "embedding.solver",
+        "other than nystrom",
+        lambda here: "landmark_graph" not in here.stages or here.params.embedding.solver != "nystrom",
+    ),
     one_of(
         "refine",
         "lll+refine",

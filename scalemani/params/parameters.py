@@ -16,6 +16,7 @@ from scalemani.params.by_stage import (
     EmbeddingParams,
     KernelDiscriminantsParams,
     LandmarkEmbeddingParams,
+    LandmarkGraphParams,
     LandmarksParams,
     LandmarkWeightsParams,
     LayoutParams,
@@ -62,6 +63,7 @@ class Parameters:
     normalized_affinities: NormalizedAffinitiesParams = NormalizedAffinitiesParams()
     landmarks: LandmarksParams = LandmarksParams()
     landmark_weights: LandmarkWeightsParams = LandmarkWeightsParams()
+    landmark_graph: LandmarkGraphParams = LandmarkGraphParams()
     reduced: ReducedParams = ReducedParams()
     landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
     embedding: EmbeddingParams = EmbeddingParams()

@@ -15,6 +15,8 @@ from pydantic import Field
 
 from scalemani.params.fields import Count, CountOrZero, Part, PartOrZero, Positive, Share, parameters
 
+JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
+
 
 @parameters()
 class PartitionTuning:
@@ -111,6 +113,25 @@ class LandmarksTuning:
     projection: Literal["none", "orthant", "sphere"] = "none"
     batch_points: Count | None = None
     steps: Count = 1000
+
+
+@parameters()
+class LandmarkGraphTuning:
+    """Each landmark is joined to `n_neighbors` others (None: 10, or all of fewer).
+
+    Edges weigh exp(-x^2 / 2 sigma^2) by their Euclidean length, in the unit of the points (`sigma` None: the median
+    distance to the seventh nearest landmark). The Gaussian around a landmark is that of its `neighborhood` nearest
+    points, with `covariances` in full or diagonal ones for many features.
+    """
+
+    n_neighbors: Count | None = None
+    sigma: Positive | None = None
+    neighborhood: Count = 100
+    covariances: Literal["full", "diagonal"] = "full"
+
+    def joined(self, n_landmarks: int) -> int:
+        """Return how many others each of so many landmarks is joined to."""
+        return self.n_neighbors or min(JOINED_LANDMARKS, n_landmarks - 1)
 
 
 @parameters()

@@ -16,6 +16,7 @@ from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import (
     StoredAffinityWeights,
     StoredLandmarkEmbedding,
+    StoredLandmarkGraph,
     StoredLandmarks,
     StoredLandmarkWeights,
     StoredReduced,
@@ -40,6 +41,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredAffinityWeights,
     StoredReduced,
     StoredLandmarkEmbedding,
+    StoredLandmarkGraph,
     StoredCoarseGraphs,
     StoredCoarseEmbedding,
     StoredEmbedding,
@@ -74,6 +76,7 @@ DIMENSIONS: dict[str, str] = {
     "anchor": "the points nearest to a landmark off the data: 8, at most N",
     "landmark_bound": "the landmarks, and one",
     "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",
+    "joined_landmark": "the landmarks that a landmark is joined to: landmark_graph.n_neighbors",
     "affinity_nonzero": "the nonzeros of a part of Z^T W Z",
     "mass_nonzero": "the nonzeros of Z^T D Z, or of a part of it",
     "laplacian_nonzero": "the nonzeros of Z^T (D - W) Z",

@@ -223,3 +223,59 @@ class StoredLandmarkEmbedding(StoredStage):
     def vectors(self) -> ArrayReader:
         """The coordinates (L, d) float64 of the landmarks."""
         return self.reader(self.VECTORS)
+
+
+class StoredLandmarkGraph(StoredStage):
+    """The landmarks' own neighbour graph, and its Laplacian eigenmaps."""
+
+    STAGE: ClassVar = "landmark_graph"
+    NEIGHBORS: ClassVar = ArrayDescription(
+        STAGE,
+        "neighbors",
+        "whole",
+        ("landmark", "joined_landmark"),
+        "int64",
+        "landmark",
+        "the landmarks that each is joined to, nearest first",
+    )
+    EIGENVALUES: ClassVar = ArrayDescription(
+        STAGE,
+        "eigenvalues",
+        "whole",
+        ("component",),
+        "float64",
+        "1",
+        "the smallest eigenvalues of the Laplacian of the graph, ascending, the trivial one left out",
+    )
+    VECTORS: ClassVar = ArrayDescription(
+        STAGE,
+        "vectors",
+        "whole",
+        ("landmark", "component"),
+        "float64",
+        "1",
+        "eigenvectors of L v = lambda D v: the coordinates of the landmarks",
+    )
+    SIGMA: ClassVar = ArrayDescription(
+        STAGE, "sigma", "whole", (), "float64", "as given", "the bandwidth of the kernel that weighs edges"
+    )
+    ARRAYS: ClassVar = (NEIGHBORS, EIGENVALUES, VECTORS, SIGMA)
+
+    @property
+    def neighbors(self) -> ArrayReader:
+        """The landmarks (L, k) int64 that each is joined to."""
+        return self.reader(self.NEIGHBORS)
+
+    @property
+    def eigenvalues(self) -> ArrayReader:
+        """The eigenvalues (d,) float64, ascending."""
+        return self.reader(self.EIGENVALUES)
+
+    @property
+    def vectors(self) -> ArrayReader:
+        """The coordinates (L, d) float64 of the landmarks."""
+        return self.reader(self.VECTORS)
+
+    def read_sigma(self) -> float:
+        """Return the bandwidth of the kernel."""
+        return float(self.reader(self.SIGMA).read())

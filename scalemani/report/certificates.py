@@ -109,6 +109,15 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", scales.near_zero),
         "unused_landmarks": Meaning("landmarks that were left out of the eigenproblem", UNUSED),
     },
+    "landmark_graph": {
+        "sigma": Meaning("the bandwidth of the kernel that weighs edges between landmarks"),
+        "singular_covariances": Meaning(
+            "landmarks around which points span less than all features",
+            scales.none_of(
+                "their neighbours are rough: raise landmark_graph.neighborhood or take diagonal covariances"
+            ),
+        ),
+    },
     "coarse_graphs": {
         "levels": Meaning("coarser and coarser graphs that the solver starts from"),
         "nodes": Meaning("nodes of each"),

@@ -13,7 +13,7 @@ from scalemani.progress import Silent
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
-from scalemani.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, Stage, route
+from scalemani.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, REFINING_SOLVERS, Stage, route
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline
 from scalemani.runs.plan import Plan, make_plan
@@ -24,6 +24,7 @@ from scalemani.survey import Survey
 from scalemani.workers.executor import Executor
 
 TRIAL = "trial"  # the key of what is computed: a trial has a folder of its own
+JUDGES = (*REFINING_SOLVERS, "exact")  # solvers whose embedding that of landmarks is compared with
 SOLVER = "lll"  # the embedding that landmarks give without refinement
 
 
@@ -44,7 +45,7 @@ class LandmarkTrial:
 def refined_embedding(run: Run) -> np.ndarray | None:
     """Return the spectral embedding (N, d) of a run in input order, where it was refined by passes or is exact."""
     name = EMBEDDING.name
-    if name not in run.keys or run.params.embedding.solver == SOLVER or not run.group(name).complete:
+    if name not in run.keys or run.params.embedding.solver not in JUDGES or not run.group(name).complete:
         return None
     return np.asarray(StoredEmbedding(run.group(name)).embedding.zarr()[...])
 

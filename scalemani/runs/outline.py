@@ -7,7 +7,7 @@ from typing import Any
 from scalemani.embeddings.phases import OF_PAIRS
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
-from scalemani.routes import VARIATIONAL, Stage, takes_labels
+from scalemani.routes import LANDMARK_GRAPH_SOLVERS, VARIATIONAL, Stage, takes_labels
 from scalemani.runs.parameters import (
     check_against_data,
     check_components,
@@ -88,8 +88,10 @@ def check_weighted(params: Parameters, weights: Weights) -> None:
             f"affinities.kind must be entropic for points with weights, got {params.affinities.kind}: set it, or give "
             "the points repeated"
         )
-    if params.embedding.solver == VARIATIONAL:
-        raise ConfigError(f"embedding.solver={VARIATIONAL} knows no weights: take another, or give the points repeated")
+    if params.embedding.solver in (VARIATIONAL, *LANDMARK_GRAPH_SOLVERS):
+        raise ConfigError(
+            f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
+        )
     k = params.affinity_neighbors
     fewest = weights.fewest_neighbors(k)
     if params.perplexity >= fewest:

@@ -207,7 +207,11 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
         refuse_large(n_points)
     if params.landmarks.method == "gp":
         batch_size(n_points, n_landmarks, params.landmarks.batch_points)
-    if params.embedding.reduces and params.n_components >= n_landmarks:
+    joined = params.landmark_graph.joined(n_landmarks)
+    if params.embedding.by_landmark_graph and joined >= n_landmarks:
+        raise ConfigError(f"landmark_graph.n_neighbors must be below landmarks.n_landmarks={n_landmarks}, got {joined}")
+    by_landmarks = params.embedding.reduces or params.embedding.by_landmark_graph
+    if by_landmarks and params.n_components >= n_landmarks:
         raise ConfigError(
             f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "
             f"{params.n_components}; landmarks.n_landmarks must be at least {params.n_components + 1}"

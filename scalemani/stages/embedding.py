@@ -13,6 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.checkpoints import Checkpoints
+from scalemani.chunked.landmark_maps import embed_by_landmark_graph, landmark_map_held
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
 from scalemani.chunked.output import over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held
@@ -68,6 +69,8 @@ def vector_dtype(params: Parameters) -> type:
 
 def memory(sizes: Sizes) -> list[Held]:
     """List W where it is passed over again and again, the vectors, and what a block takes."""
+    if sizes.params.embedding.by_landmark_graph:
+        return landmark_map_held(sizes)
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
     dtype = vector_dtype(params)
     in_files = EACH_PROCESS if params.embedding.solver == "exact" else GROWING  # its matrices are in memory in any case
@@ -114,6 +117,8 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
+    if work.task.params.embedding.by_landmark_graph:
+        return embed_by_landmark_graph(work)
     graph = StreamedGraph(work, work.workspace())
     solved = SOLVERS[work.task.params.embedding.solver](work, graph)
     residual = float(solved.residuals.max())

@@ -16,6 +16,7 @@ from scalemani.workers.executor import Executor
 
 TABLE = "SCALEMANI_EFFECTS"  # names a file that the table of effects is written to
 WORDS = {
+    "landmark_graph.kind": "bhattacharyya", "landmark_graph.covariances": "diagonal",
     "points.metric": "cosine",
     "neighbors.method": "partition", "affinities.kind": "self-tuning", "affinities.solver": "euler",
     "affinities.order": "bounds", "components.disconnected": "error", "landmarks.method": "minmax",
@@ -29,6 +30,7 @@ NUMBERS = {
     "neighbors.n_neighbors": 20, "neighbors.n_probes": 5, "neighbors.close_share": 0.2, "affinities.perplexity": 9.0,
     "affinities.sigma": 0.7, "affinities.n_neighbors": 20, "landmarks.n_landmarks": 60, "landmarks.sigma": 0.5,
     "landmarks.neighborhood": 9, "landmarks.eta": 3.0, "landmarks.batch_points": 90, "landmark_weights.n_neighbors": 4,
+    "landmark_graph.n_neighbors": 9, "landmark_graph.sigma": 0.7,
     "landmark_weights.regularization": 1e-4, "landmark_embedding.n_components": 3, "embedding.residual": 1e-3,
     "clustering.n_clusters": 4, "layout.strength": 0.5, "layout.learning_rate": 50.0, "layout.momentum": 0.5,
     "layout.exaggerated_momentum": 0.6, "layout.exaggeration": 3.0, "layout.exaggerated_iterations": 7,

@@ -24,6 +24,9 @@ HELD = {
         1, {"snap": True, "sigma": None, "update": "gaussian", "neighborhood": None, "geodesic": False,
             "eta": None, "projection": "none", "batch_points": None, "steps": 1000}
     ),
+    "landmark_graph": (
+        1, {"n_neighbors": None, "sigma": None, "neighborhood": 100, "covariances": "full"}
+    ),
     "embedding": (3, {"float32_reaches": 4e-6}),
     "clustering": (2, {"settled": 1e-6, "most_passes": 100}),
     "layout": (1, {"jitter": 1e-4, "exact_up_to": 2000, "coarsest": 0.1, "least_strength": 1e-6}),
@@ -31,6 +34,7 @@ HELD = {
 # Where half of the default is not allowed for.
 OTHERS = {
     "sigma": 0.5, "update": "sine", "neighborhood": 7, "eta": 2.0, "projection": "sphere", "batch_points": 70,
+    "n_neighbors": 7, "covariances": "diagonal",
     **dict.fromkeys(("few_candidates", "first_candidates", "later_candidates"), 3.0),
 }  # fmt: skip
 STAGES = {stage.name: stage for route in ROUTES.values() for stage in route}

@@ -27,15 +27,16 @@ METHODS = ("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-
 
 @pytest.fixture(scope="session")
 def finished(roll, tmp_path_factory) -> dict[str, Run]:
-    """Return runs of 2,500 float32 points in one store, by methods and a solver; together they have all stages."""
+    """Return runs of 2,500 float32 points in one store, by methods and solvers; together they have all stages."""
     folder, params = tmp_path_factory.mktemp("records") / "run", Parameters().with_values(VALUES)
-    found, points, labels = {}, open_points(roll[:2500]), np.arange(2500) % 3
-    solver = params.with_values({"embedding": {"solver": "variational-nystrom"}})
-    variational = run(points, folder, "laplacian-eigenmaps", solver, Executor(workers=2), BLOCK_ROWS)
+    found, by_solver, points, labels = {}, {}, open_points(roll[:2500]), np.arange(2500) % 3
+    for solver in ("variational-nystrom", "le-z"):
+        asked = params.with_values({"embedding": {"solver": solver}})
+        by_solver[solver] = run(points, folder, "laplacian-eigenmaps", asked, Executor(workers=2), BLOCK_ROWS)
     for method in METHODS:
         given = LabelledPoints(points, labels) if takes_labels(method) else points
         found[method] = run(given, folder, method, params, Executor(workers=2), BLOCK_ROWS)
-    return {**found, "variational-nystrom": variational}
+    return {**found, **by_solver}
 
 
 @pytest.fixture(scope="session")

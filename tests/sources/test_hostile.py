@@ -7,7 +7,6 @@ import dask.array as da
 import numpy as np
 import pytest
 import zarr
-from scalemani.sources.labelled import LabelledPoints
 from scipy import sparse
 
 import scalemani as sm
@@ -15,6 +14,7 @@ from scalemani.errors import DataError
 from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run
 from scalemani.sources import map_points, open_points
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 ROWS = np.random.default_rng(0).random((400, 3))

@@ -4,9 +4,14 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+import scipy.sparse.csgraph
 from scipy.spatial.distance import cdist
 
+from scalemani.errors import DisconnectedGraphError
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps, graph_degrees
+
+SPACING_NEIGHBOR = 7  # as for self-tuning affinities
 
 
 class LandmarkMaps(NamedTuple):
@@ -75,6 +80,35 @@ def extend_by_nystrom(points: np.ndarray, landmarks: np.ndarray, maps: LandmarkM
     kernel = np.exp(-0.5 * cdist(points / sigma, landmarks / sigma, "sqeuclidean"))
     sums = kernel.sum(axis=1)
     normalized = kernel / np.sqrt(np.where(sums > 0.0, sums, 1.0)[:, np.newaxis] * maps.degrees)
-    gains = 1.0 - maps.eigenvalues
+    return np.asarray((normalized @ maps.vectors) * nystrom_gains(maps.eigenvalues))
+
+
+def spacing(landmarks: np.ndarray) -> float:
+    """Return the median distance of landmarks (L, D) to their seventh nearest, or to the last of fewer: a bandwidth."""
+    n_nearest = min(SPACING_NEIGHBOR, len(landmarks) - 1)
+    return float(np.sqrt(np.median(nearest_landmarks(landmarks, landmarks, n_nearest + 1)[1][:, -1])))
+
+
+def check_connected(kernel: sp.csr_matrix) -> None:
+    """Refuse a graph of landmarks (L, L) that falls into pieces; an edge that is zero to rounding joins nothing.
+
+    Raises
+    ------
+    DisconnectedGraphError
+        With what would help.
+    """
+    joined = kernel > np.finfo(np.float64).eps
+    n_pieces, labels = scipy.sparse.csgraph.connected_components(joined, directed=False)
+    if n_pieces > 1:
+        smallest = int(np.bincount(labels).min())
+        raise DisconnectedGraphError(
+            f"the graph of {kernel.shape[0]} landmarks falls into {n_pieces} pieces, the smallest of {smallest}: raise "
+            "landmark_graph.n_neighbors, or landmark_graph.sigma where that is small, or take embedding.solver=refine"
+        )
+
+
+def nystrom_gains(eigenvalues: np.ndarray) -> np.ndarray:
+    """Return 1 / (1 - lambda) of eigenvalues (d,) of the Laplacian; 0 from 1 on, where there is no extension."""
+    gains = 1.0 - eigenvalues
     defined = gains > np.finfo(np.float64).eps
-    return np.asarray((normalized @ maps.vectors) * np.where(defined, 1.0 / np.where(defined, gains, 1.0), 0.0))
+    return np.where(defined, 1.0 / np.where(defined, gains, 1.0), 0.0)

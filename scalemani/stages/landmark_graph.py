@@ -1,0 +1,97 @@
+"""The landmarks' own neighbour graph, and its Laplacian eigenmaps: what is known without a graph of all points.
+
+Source: [LLL] 4.8.1 for LE(Z) and Nystrom; [DPP] 3.3 for neighbours by the Bhattacharyya distance.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.needs import EACH_PROCESS, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageTask, StageWork
+from scalemani.errors import ShortfallWarning
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.geometry import ASSIGNED, bhattacharyya_neighbors, local_geometry
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
+from scalemani.kernels.spectral.landmark_graph import check_connected, landmark_kernel, spacing
+from scalemani.records.landmarks import StoredLandmarkGraph, StoredLandmarks
+from scalemani.records.points import StoredPoints
+from scalemani.records.reading import RowsOfArray
+
+COPIES_OF_COVARIANCES = 4  # sums of products, covariances, those between two landmarks, and what solving takes
+COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled
+DENSE_COPIES = 4  # Laplacian, degrees, the factor and what LAPACK works in, where the problem is small
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the landmarks, what is around them, and the edges of their graph."""
+    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmark_graph, sizes.params.n_landmarks
+    features = dimensions.n_features
+    held = [
+        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
+        Held("edges of their graph", EACH_PROCESS, n_landmarks, asked.joined(n_landmarks), copies=COPIES_OF_EDGES),
+        Held("dense matrices of few landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=DENSE_COPIES),
+    ]
+    if asked.kind == "euclidean":
+        return held
+    width = features if asked.covariances == "full" else 1
+    return [
+        *held,
+        Held("covariances", EACH_PROCESS, n_landmarks, features * width, copies=COPIES_OF_COVARIANCES),
+        Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, asked.neighborhood),
+        Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
+        Held("a tile of points, and its differences", EACH_PROCESS, ASSIGNED * TILE_ROWS, features, "float64", 3),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the edges, the landmarks' coordinates and the eigenvalues."""
+    n_landmarks, width = sizes.params.n_landmarks, sizes.params.n_components
+    return [
+        Written("landmarks joined", STORED, n_landmarks, sizes.params.landmark_graph.joined(n_landmarks), "int64"),
+        Written("coordinates of the landmarks", STORED, n_landmarks, width),
+        Written("eigenvalues and sigma", STORED, width + 1),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Join the landmarks, solve for the smallest eigenvalues of their Laplacian, the trivial one left out."""
+    task, asked = work.task, work.task.params.landmark_graph
+    work.executor.progress.start(task.stage, 1)
+    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
+    neighbors, certificates = joined_landmarks(task, landmarks)
+    sigma = asked.sigma or spacing(landmarks)
+    kernel = landmark_kernel(landmarks, neighbors, sigma)
+    check_connected(kernel)
+    maps = exact_eigenmaps(kernel, task.params.n_components)
+    n_beyond = int(np.count_nonzero(maps.eigenvalues >= 1.0))
+    if n_beyond and task.params.embedding.solver == "nystrom":
+        work.warn(
+            f"landmark_graph: {n_beyond} of {len(maps.eigenvalues)} eigenvalues are 1 or more, and their columns have "
+            "no extension to points: they are zero; ask for fewer landmark_embedding.n_components",
+            ShortfallWarning,
+        )
+    task.output.write_whole(
+        {
+            StoredLandmarkGraph.NEIGHBORS: neighbors.astype(np.int64),
+            StoredLandmarkGraph.EIGENVALUES: maps.eigenvalues,
+            StoredLandmarkGraph.VECTORS: maps.embedding,
+            StoredLandmarkGraph.SIGMA: np.array(sigma),
+        }
+    )
+    work.executor.progress.advance()
+    return {"sigma": sigma, **certificates}
+
+
+def joined_landmarks(task: StageTask, landmarks: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return the landmarks (L, k) that each is joined to, and what was found on the way."""
+    asked = task.params.landmark_graph
+    n_joined = asked.joined(len(landmarks))
+    if asked.kind == "euclidean":
+        return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:], {}  # each is its own nearest
+    points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
+    found = local_geometry(points, landmarks, asked.neighborhood, asked.covariances == "diagonal")
+    neighbors = bhattacharyya_neighbors(landmarks, found.covariances, n_joined)
+    return neighbors, {"singular_covariances": int(np.count_nonzero(found.regularized))}

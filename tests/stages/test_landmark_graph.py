@@ -1,0 +1,134 @@
+"""Embeddings by the landmarks' own graph, against what brute force makes of the same landmarks."""
+
+import numpy as np
+import pytest
+import scipy.linalg
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_digits
+
+import scalemani as sm
+from scalemani.errors import ConfigError, DisconnectedGraphError
+from scalemani.kernels.landmarks.geometry import bhattacharyya_neighbors
+from scalemani.records.landmarks import StoredLandmarkGraph
+
+PIXELS = load_digits().data[:1500]
+DIGITS = PIXELS + 0.01 * np.random.default_rng(0).normal(size=PIXELS.shape)  # no ties
+POINTS, NEW = DIGITS[:1300], DIGITS[1300:]
+N_LANDMARKS, JOINED, COMPONENTS = 150, 12, 3
+ASKED = {"n_components": COMPONENTS, "n_landmarks": N_LANDMARKS, "landmarks": "spread"}
+TUNING = {"landmark_graph.n_neighbors": JOINED}
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """Models by both solvers and both kinds of graph; covariances are diagonal."""
+    folder, models = tmp_path_factory.mktemp("graphs"), {}
+    for solver in ("nystrom", "le-z"):
+        for kind in ("euclidean", "bhattacharyya"):
+            tuning = TUNING if kind == "euclidean" else {**TUNING, "landmark_graph.covariances": "diagonal"}
+            store = folder / f"{solver}-{kind}"
+            model = sm.LaplacianEigenmaps(solver=solver, landmark_graph=kind, tuning=tuning, store=store, **ASKED)
+            models[solver, kind] = model.fit(POINTS)
+    return models
+
+
+def stored(model) -> StoredLandmarkGraph:
+    return StoredLandmarkGraph(model.run_.group("landmark_graph"))
+
+
+def brute_maps(landmarks, neighbors, sigma):
+    """Return eigenvalues and vectors of L v = lambda D v of the landmarks' graph, the trivial ones left out."""
+    joined = np.eye(len(landmarks), dtype=bool)
+    np.put_along_axis(joined, neighbors, True, axis=1)
+    kernel = np.where(joined | joined.T, np.exp(-cdist(landmarks, landmarks, "sqeuclidean") / (2 * sigma**2)), 0.0)
+    degrees = kernel.sum(axis=1)
+    values, vectors = scipy.linalg.eigh(np.diag(degrees) - kernel, np.diag(degrees))
+    return values[1 : COMPONENTS + 1], vectors[:, 1 : COMPONENTS + 1]
+
+
+@pytest.mark.parametrize("solver", ["nystrom", "le-z"])
+@pytest.mark.parametrize("kind", ["euclidean", "bhattacharyya"])
+def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
+    model = fitted[solver, kind]
+    landmarks, graph = model.run_.landmarks.points, stored(model)
+    distances = cdist(landmarks, landmarks)
+    sigma = np.median(np.sort(distances, axis=1)[:, 7])
+    assert graph.read_sigma() == pytest.approx(sigma)
+    neighbors = np.argsort(distances, axis=1)[:, 1 : JOINED + 1]
+    if kind == "bhattacharyya":
+        covariances = sm.landmark_covariances(POINTS, landmarks, 100, diagonal=True).covariances
+        neighbors = bhattacharyya_neighbors(landmarks, covariances, JOINED)
+    np.testing.assert_array_equal(graph.neighbors.read(), neighbors)
+    values, vectors = brute_maps(landmarks, neighbors, sigma)
+    np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-9)
+    if solver == "le-z":
+        expected = sm.landmark_weights(POINTS, landmarks) @ vectors
+    else:
+        nearest = np.argsort(cdist(POINTS, landmarks), axis=1)[:, : JOINED + 1]
+        kernel = np.exp(-(np.take_along_axis(cdist(POINTS, landmarks), nearest, axis=1) ** 2) / (2 * sigma**2))
+        expected = np.einsum("nk,nkd->nd", kernel / kernel.sum(axis=1, keepdims=True), vectors[nearest]) / (1 - values)
+    signs = np.sign(np.einsum("nd,nd->d", expected, model.embedding_))
+    np.testing.assert_allclose(model.embedding_, expected * signs, atol=1e-7 * np.abs(expected).max())
+
+
+def test_gaussians_around_landmarks_choose_other_neighbours(fitted):
+    one, other = (stored(fitted["le-z", kind]).neighbors.read() for kind in ("euclidean", "bhattacharyya"))
+    assert not np.array_equal(one, other)
+
+
+@pytest.mark.parametrize("solver", ["nystrom", "le-z"])
+def test_new_points_are_placed_as_training_points_are(fitted, solver):
+    model = fitted[solver, "bhattacharyya"]
+    np.testing.assert_allclose(model.transform(POINTS), model.embedding_, atol=1e-12)
+    assert model.transform(NEW).shape == (200, COMPONENTS)
+
+
+def test_no_graph_of_the_points_is_made(fitted):
+    names = ["points", "landmarks", "landmark_graph", "embedding"]
+    assert list(fitted["nystrom", "euclidean"].certificates_) == names
+
+
+def test_points_are_clustered_by_it_too():
+    model = sm.SpectralClustering(10, solver="le-z", n_landmarks=300, landmarks="kmeans").fit(POINTS)
+    assert sm.measures.clustering_error(model.labels_, load_digits().target[:1300]) < 0.35
+    assert np.mean(model.predict(POINTS) == model.labels_) > 0.99
+
+
+def test_weights_over_landmarks_act_on_one_solver_and_are_told_of_by_the_other(scalemani, tmp_path):
+    np.save(tmp_path / "points.npy", POINTS)
+    common = ("plan", tmp_path / "points.npy", tmp_path / "run", "--set=landmarks.n_landmarks=100")
+    weights = "--set=landmark_weights.n_neighbors=3"
+    keys = {}
+    for solver in ("nystrom", "le-z"):
+        for asked in ((), (weights,)):
+            output = scalemani(*common, f"--set=embedding.solver={solver}", *asked)[1]
+            assert ("landmark_weights.n_neighbors=3 has no effect" in output) == (solver == "nystrom" and asked != ())
+            (line,) = [line for line in output.splitlines() if line.startswith("embedding ")]
+            keys[solver, asked] = line.split()[1]
+    assert keys["nystrom", ()] == keys["nystrom", (weights,)]
+    assert len(set(keys.values())) == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (sm.LaplacianEigenmaps(solver="le-z", n_landmarks=10, tuning={"landmark_graph.n_neighbors": 10}), "below land"),
+        (sm.LaplacianEigenmaps(11, solver="nystrom", n_landmarks=11), "n_components must be below"),
+        (sm.TSNE(solver="nystrom"), "t-sne has another route: take one of laplacian-eigenmaps, spectral-clustering"),
+        (sm.DiffusionMaps(solver="le-z"), "diffusion-maps has another route"),
+    ],
+)
+def test_what_cannot_be_is_refused(model, message):
+    with pytest.raises(ConfigError, match=message):
+        model.fit(POINTS)
+
+
+def test_points_with_weights_are_refused():
+    with pytest.raises(ConfigError, match="solver=le-z knows no weights"):
+        sm.LaplacianEigenmaps(solver="le-z", n_landmarks=60).fit(POINTS, sample_weight=np.ones(len(POINTS)))
+
+
+def test_a_graph_in_pieces_is_refused_with_what_would_help():
+    apart = np.concatenate([POINTS[:300], 1000 + POINTS[300:600]])
+    with pytest.raises(DisconnectedGraphError, match=r"60 landmarks falls into 2 pieces, .* raise landmark_graph"):
+        sm.LaplacianEigenmaps(solver="nystrom", n_landmarks=60).fit(apart)
