@@ -29,6 +29,10 @@ DEGREES = {
     "least_degree": Meaning("the smallest sum of the affinities of one point"),
     "largest_degree": Meaning("the largest sum of the affinities of one point"),
 }
+BANDWIDTH = {
+    "sigma": Meaning("the bandwidth of Gaussian affinities"),
+    "floor_share": Meaning("share of the edges that weigh the least there is", scales.floor_share),
+}
 UNUSED = scales.none_of("they take part in nothing: fewer landmarks would do as well")
 MEANINGS: dict[str, dict[str, Meaning]] = {
     "points": {
@@ -64,8 +68,7 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "duplicated_points": Meaning(
             "points whose nearest neighbour lies on them", scales.none_of("equal points weigh as much as they are many")
         ),
-        "sigma": Meaning("the bandwidth of Gaussian affinities"),
-        "floor_share": Meaning("share of the edges that weigh the least there is", scales.floor_share),
+        **BANDWIDTH,
         "effective_neighbors": Meaning("neighbours of a point that count, by the entropy of their weights"),
     },
     "components": {
@@ -79,7 +82,11 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
             "points of other components than the largest", scales.none_of("they have no row in the results")
         ),
     },
-    "symmetric_affinities": {"nonzeros": Meaning("nonzeros of W = (P + P^T) / 2"), **DEGREES},
+    "weights": {
+        "total_weight": Meaning("sum of the weights of the points"),
+        "largest_weight": Meaning("the largest weight of a point"),
+    },
+    "symmetric_affinities": {"nonzeros": Meaning("nonzeros of W = (P + P^T) / 2"), **DEGREES, **BANDWIDTH},
     "normalized_affinities": DEGREES,
     "landmarks": {
         "landmarks": Meaning("landmarks chosen"),
@@ -98,6 +105,11 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "landmarks_a_point": Meaning("landmarks that a point is a mean of, on average"),
         "points_without_landmark": Meaning("points with no landmark among their neighbours, which take these for it"),
         "further_steps": Meaning("steps from neighbour to neighbour until every point had landmarks"),
+    },
+    "affinity_weights": {
+        "landmarks_a_point": Meaning("landmarks of which a point is a mean, on average"),
+        "points_without_landmark": Meaning("points that have no landmark among their neighbours"),
+        "further_steps": Meaning("steps along the graph until each of these had landmarks"),
     },
     "reduced": {
         "nonzeros": Meaning("nonzeros of Z^T L Z, on the landmarks"),

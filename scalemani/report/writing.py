@@ -8,6 +8,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.export.rows import replaced_file
+from scalemani.figures.palette import LARGEST_CLASSES
 from scalemani.report.map_data import map_data
 from scalemani.report.page import page
 from scalemani.report.quality import measure_quality
@@ -46,12 +47,18 @@ def write_report(
     """
     target = checked_target(run, path)
     found = named_labels(labels, run.n_input_points)
-    classes = next((values for values in found.values() if values.dtype.kind in "biuU"), None)
+    classes = next((values for values in found.values() if is_classes(values)), None)
     quality = measure_quality(run, classes, n_sampled, random_state)
     text = page(run, quality, map_data(run, found))
     with replaced_file(target) as file:
         file.write(text.encode())
     return target
+
+
+def is_classes(values: np.ndarray) -> bool:
+    """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
+    given = values.dtype.kind in "biu" or (values.dtype.kind == "U" and bool(np.all(values != "")))
+    return given and len(np.unique(values)) <= LARGEST_CLASSES
 
 
 def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:

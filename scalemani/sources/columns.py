@@ -1,5 +1,6 @@
 """Named columns of labels and values, as tables hold them: Parquet, .csv with a header, `obs` of an AnnData file."""
 
+import contextlib
 import csv
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,11 +99,12 @@ def csv_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.ndarray
 
 
 def numbers_or_texts(texts: list[str]) -> np.ndarray:
-    """Return numbers where all texts are, empty ones as NaN; else the texts."""
-    try:
+    """Return integers where all texts are; numbers where all are, empty ones as NaN; else the texts."""
+    with contextlib.suppress(ValueError, OverflowError):
+        return np.array([int(text) for text in texts], np.int64)
+    with contextlib.suppress(ValueError):
         return np.array([float(text) if text else np.nan for text in texts])
-    except ValueError:
-        return np.array(texts, dtype=str)
+    return np.array(texts, dtype=str)
 
 
 def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:

@@ -19,6 +19,7 @@ from scalemani.params import Parameters, parse_assignments
 from scalemani.report.certificates import MEANINGS, judged_certificates
 from scalemani.report.opened import open_run
 from scalemani.report.parameters import commands, parameters_beside_defaults
+from scalemani.report.writing import is_classes
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor
@@ -211,6 +212,10 @@ def test_all_columns_of_a_table_colour_the_map(runs, classes, tmp_path):
     text = runs["pca"].report(tmp_path / "a.html", [tmp_path / "table.csv", classes], n_sampled=0).read_text()
     described = json.loads(text.split('id="map-data">')[1].split("</script>")[0])
     assert [column["name"] for column in described["columns"]] == ["side", "place", "labels 2"]
+    assert is_classes(classes)
+    assert is_classes(classes.astype(str))
+    for others in (np.arange(1500), np.arange(3) / 2, np.where(classes == 1, "one", "")):
+        assert not is_classes(others)
     assert described["columns"][0]["counts"] == described["columns"][2]["counts"] == np.bincount(classes).tolist()
 
 

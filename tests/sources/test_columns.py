@@ -40,6 +40,8 @@ def test_columns_of_csv(tmp_path):
     np.testing.assert_array_equal(found["side"], [1.0, np.nan])
     assert found["a, b"].tolist() == ["one", "two, three"]
     assert list(open_columns(f"{tmp_path}/cells.csv::side")) == ["side"]
+    (tmp_path / "whole.csv").write_text("a,b\n1,1\n2,2.5\n")
+    assert [values.dtype.kind for values in open_columns(tmp_path / "whole.csv").values()] == ["i", "f"]
     (tmp_path / "one.csv").write_text("1\n2\n")
     assert {name: values.tolist() for name, values in open_columns(tmp_path / "one.csv").items()} == {"one.csv": [1, 2]}
 
