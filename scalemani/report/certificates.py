@@ -106,11 +106,6 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "points_without_landmark": Meaning("points with no landmark among their neighbours, which take these for it"),
         "further_steps": Meaning("steps from neighbour to neighbour until every point had landmarks"),
     },
-    "affinity_weights": {
-        "landmarks_a_point": Meaning("landmarks of which a point is a mean, on average"),
-        "points_without_landmark": Meaning("points that have no landmark among their neighbours"),
-        "further_steps": Meaning("steps along the graph until each of these had landmarks"),
-    },
     "reduced": {
         "nonzeros": Meaning("nonzeros of Z^T L Z, on the landmarks"),
         "density": Meaning("share of its entries that are not zero"),
