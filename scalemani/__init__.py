@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
     from scalemani.estimators.neighbors import KNeighborsTransformer
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
-    from scalemani.estimators.transforming import transform
+    from scalemani.estimators.transforming import append, transform
     from scalemani.functions import measures
     from scalemani.functions.affinities import Affinities, entropic_affinities
     from scalemani.functions.bandwidths import gaussian_affinities, self_tuning_affinities
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.functions.variational import variational_nystrom
     from scalemani.report.opened import open_run
-    from scalemani.runs.aligning import Alignment, align
     from scalemani.runs.opened import Run
+    from scalemani.runs.several.aligning import Alignment, align
+    from scalemani.runs.several.appending import Grown
     from scalemani.tuning.results import Tuning
     from scalemani.tuning.tune import tune
 
@@ -41,7 +42,7 @@ PUBLIC_NAMES = {
     "estimators.kernel": ("LandmarkKernelPCA",),
     "estimators.kernel_discriminants": ("LandmarkKernelLDA",),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
-    "estimators.transforming": ("transform",),
+    "estimators.transforming": ("append", "transform"),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
     "functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
@@ -53,7 +54,8 @@ PUBLIC_NAMES = {
     "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
     "functions.variational": ("variational_nystrom",),
     "report.opened": ("open_run",),
-    "runs.aligning": ("Alignment", "align"),
+    "runs.several.aligning": ("Alignment", "align"),
+    "runs.several.appending": ("Grown",),
     "runs.opened": ("Run",),
     "tuning.results": ("Tuning",),
     "tuning.tune": ("tune",),

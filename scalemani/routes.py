@@ -26,9 +26,10 @@ class Stage:
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
     labels of the points are in its key, `reads_start` that the start is where coordinates are given, `reads_landmarks`
-    that landmarks are which were given, `reads_weights` that weights are, without which such a stage is left out. Raise
-    `version` whenever the same inputs and parameters give another result: stored results of the older version are then
-    computed anew.
+    that landmarks are which were given, `reads_weights` that weights are, without which such a stage is left out.
+    `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
+    then in its own, where points were appended to that run. Raise `version` whenever the same inputs and parameters
+    give another result: stored results of the older version are then computed anew.
     """
 
     name: str
@@ -41,13 +42,16 @@ class Stage:
     reads_start: bool = False
     reads_landmarks: bool = False
     reads_weights: bool = False
+    continues: tuple[str, ...] = ()
     version: int = 1
 
 
 POINTS = Stage("points", ())
-PARTITION = Stage("partition", ("points",), seeded=True, version=2)
+PARTITION = Stage("partition", ("points",), seeded=True, version=2, continues=("partition",))
 WORK_POINTS = Stage("work_points", ("points", "partition"))
-NEIGHBORS = Stage("neighbors", ("partition", "work_points"), seeded=True, version=7)
+NEIGHBORS = Stage(
+    "neighbors", ("partition", "work_points"), seeded=True, version=7, continues=("neighbors", "work_points")
+)
 WEIGHTS = Stage("weights", ("work_points",), reads_weights=True)
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
 COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False)
@@ -107,6 +111,7 @@ EMBEDDING = Stage(
     by_block=False,
     also_reads=("landmark_embedding",),
     version=3,
+    continues=("embedding",),
 )
 # The same group by a graph of the landmarks alone.
 LANDMARK_GRAPH_EMBEDDING = Stage(

@@ -32,12 +32,16 @@ DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
 
 @dataclass(frozen=True)
 class Sizes:
-    """The shape of the points, the parameters, the nonzeros of W once they were counted, and whether points weigh."""
+    """The shape of the points, the parameters, and what is known beside.
+
+    These are the nonzeros of W once they were counted, whether points weigh, and how many were appended to a run.
+    """
 
     dimensions: Dimensions
     params: Parameters
     counted_nonzeros: int | None = None
     weighted: bool = False
+    n_appended: int = 0
 
     @property
     def n_cells(self) -> int:

@@ -59,6 +59,14 @@ class Dimensions:
 
 
 @dataclass(frozen=True)
+class EarlierResults:
+    """What a stage goes on from where points were appended to a run: groups by stage, of the `n_points` first ones."""
+
+    n_points: int
+    groups: Mapping[str, StageGroup]
+
+
+@dataclass(frozen=True)
 class StageTask:
     """What one task of a stage knows; it travels to other processes."""
 
@@ -69,6 +77,14 @@ class StageTask:
     output: StageGroup
     cache_bytes: int
     in_memory: bool = True
+    earlier: EarlierResults | None = None
+
+    @property
+    def earlier_results(self) -> EarlierResults:
+        """What the stage goes on from; raises ValueError where nothing was appended."""
+        if self.earlier is None:
+            raise ValueError(f"the stage `{self.stage}` was to go on from an earlier run, and there is none")
+        return self.earlier
 
     def read_table(self, array: ArrayReader) -> Table:
         """Return an array with a row a point, shared until the stage ends: in memory where it has room, else mapped."""

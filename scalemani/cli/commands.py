@@ -7,18 +7,16 @@ from typing import Annotated
 
 import typer
 
-from scalemani.cli import inspecting, landmarks, machines, tuning
+from scalemani.cli import inspecting, landmarks, machines, several_runs, tuning
 from scalemani.cli.options import (
     Debug,
     Options,
-    OtherRun,
     Output,
     Placing,
     PlotLabels,
     ReportLabels,
     ReportOutput,
     RunFolder,
-    SharedIds,
     What,
     refuse_output_in_input,
     taking_options,
@@ -172,24 +170,6 @@ def measure(
 
 
 @app.command()
-def align(
-    run: RunFolder,
-    other: OtherRun,
-    ids: SharedIds = None,
-    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
-    debug: Debug = False,
-) -> None:
-    """Print the Procrustes transform of the embedding of RUN onto that of OTHER, by the points that both have.
-
-    Positions x of RUN go to scale x rotation + translation: a rotation or reflection, one scale, a translation.
-    """
-    from scalemani.cli.summaries import show_alignment
-    from scalemani.runs.aligning import align as align_runs
-
-    show_alignment(align_runs(run, other, ids), as_json)
-
-
-@app.command()
 @taking_options
 def transform(options: Placing) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr.
@@ -313,6 +293,8 @@ def generate(
 
 for command in (
     landmarks.landmarks,
+    several_runs.align,
+    several_runs.append,
     tuning.tune,
     inspecting.params,
     inspecting.runs,

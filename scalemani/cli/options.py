@@ -24,7 +24,6 @@ Points = Annotated[
     ),
 ]
 RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
-OtherRun = Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")]
 Output = Annotated[str, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
 Method = Annotated[
     str,
@@ -109,14 +108,6 @@ Ids = Annotated[
         help="one identifier a row of the points, and one a row of what --init names: .npy, .npz::member or text",
     ),
 ]
-SharedIds = Annotated[
-    tuple[str, str] | None,
-    typer.Option(
-        "--ids",
-        metavar="FILE FILE",
-        help="one identifier a row of each run: .npy, .npz::member or text; default: rows at the same position",
-    ),
-]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Log = Annotated[
     str,
@@ -194,7 +185,7 @@ class Options:
     def source(self, params: Any) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
         from scalemani.routes import PRECOMPUTED
-        from scalemani.runs.starts import with_start
+        from scalemani.runs.several.starts import with_start
         from scalemani.sources import open_labels, open_lists, open_pixels, open_points
         from scalemani.sources.beside.labelled import LabelledPoints
         from scalemani.sources.beside.landmarked import LandmarkedPoints

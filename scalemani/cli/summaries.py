@@ -11,10 +11,10 @@ from dask.utils import format_bytes
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
-from scalemani.runs.aligning import Alignment
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.plan import Plan
 from scalemani.runs.results import StoredResult
+from scalemani.runs.several.aligning import Alignment
 from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent

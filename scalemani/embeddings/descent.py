@@ -157,6 +157,8 @@ def step(problem: Problem, sums: PairSums, direction: Direction, search: LineSea
         value, gradient = problem.evaluate(state.positions, sums, search.needs_values)
         evaluations += 1
     chosen, memory = direction.choose(state.positions, gradient, state.memory)
+    if problem.still is not None:
+        chosen[problem.still] = 0.0
     before = replace(state, value=value, evaluations=evaluations, gradient_norm=norm(gradient))
     after = search.accept(problem, sums, before, gradient, chosen)
     return replace(after, iteration=state.iteration + 1, phase_iteration=state.phase_iteration + 1, memory=memory)

@@ -33,7 +33,8 @@ class Problem:
 
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
     as what makes E a Kullback-Leibler divergence; `over` runs panels of rows side by side. `masses` (N,) say how many
-    equal points each stands for, and affinities are then sums over these; None: one.
+    equal points each stands for, and affinities are then sums over these; None: one. Points that are `still` (N,) do
+    not move against each other: gradients are zero there.
     """
 
     rows: AffinityRows
@@ -44,6 +45,7 @@ class Problem:
     offset: float = 0.0
     over: Mapper = map
     masses: np.ndarray | None = None
+    still: np.ndarray | None = None
 
     @property
     def n_copies(self) -> float:
@@ -62,6 +64,8 @@ class Problem:
         gradient = attraction_gradient(self.rows, positions, kernel, np.empty_like(positions), self.over)
         push = repulsive_term(self.objective, positions, sums, self.masses)
         scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, self.over)
+        if self.still is not None:
+            gradient[self.still] = 0.0
         if not with_value:
             return Evaluation(np.nan, gradient)
         pull = attraction_energy(self.rows, positions, kernel, self.over)

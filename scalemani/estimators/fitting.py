@@ -22,7 +22,7 @@ from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placem
 from scalemani.report.opened import ReportedRun
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START, WINDOW
 from scalemani.runs.opened import Run
-from scalemani.runs.starts import with_start
+from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
 from scalemani.sources import PointsSource, open_labels, open_lists, open_pixels, open_points, take_representation
 from scalemani.sources.beside.labelled import LabelledPoints

@@ -38,6 +38,8 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         coordinates, in an array, a file or another run, of which row n is point n. A row of NaN, or one beyond those of
         the other run, starts among its neighbours. Given coordinates stay as they are, and no exaggeration is the
         default.
+    freeze : bool, default False
+        Whether points stay where they are whose coordinates are given.
     start_deviation : float or None
         Standard deviation of the start. None: 1, and 1e-2 with momentum; of given coordinates their own.
     homotopy : int, default 1
@@ -86,6 +88,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         exaggeration: float | None = None,
         exaggerated_iterations: int | None = None,
         init: Any = "spectral",
+        freeze: bool = False,
         start_deviation: float | None = None,
         homotopy: int = 1,
         max_iter: int = 1000,

@@ -56,6 +56,7 @@ PARAMETERS = {
     "exaggeration": "layout.exaggeration",
     "exaggerated_iterations": "layout.exaggerated_iterations",
     "init": "layout.init",
+    "freeze": "layout.freeze",
     "start_deviation": "layout.start_deviation",
     "homotopy": "layout.homotopy",
     "max_iter": "layout.max_iterations",

@@ -1,4 +1,4 @@
-"""New points in a finished run, from Python: what `scalemani transform` does."""
+"""New points in a finished run, from Python: what `scalemani transform` and `scalemani append` do."""
 
 from pathlib import Path
 from typing import Any
@@ -7,6 +7,9 @@ from scalemani.estimators.running import executor_for
 from scalemani.estimators.telling import give
 from scalemani.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
+from scalemani.runs.several.appending import Grown, append_points
+from scalemani.sources import take_representation
+from scalemani.validation import check_flag
 
 
 def transform(
@@ -51,3 +54,48 @@ def transform(
     for message, kind in found.warnings:
         give(message, kind)
     return found
+
+
+def append(
+    run: Run | str | Path,
+    points: Any,
+    *,
+    freeze: bool = False,
+    scheduler: Any = None,
+    workers: int | None = None,
+    memory: str | int | None = None,
+    verbose: bool = False,
+) -> Grown:
+    """Append points to a finished run; called again it goes on where it was stopped.
+
+    The cells of the run stay, and its neighbour lists but where appended points come nearer: the search through cells
+    costs what the appended points cost in a new run. All points are read, put in order and sketched once more, and a
+    round over neighbours of neighbours looks at what has changed. Affinities are computed anew, eigenvectors are
+    refined from the earlier ones too, and a descent starts where it had ended. The run in the store is the earlier one
+    until the new one is complete, and its results stay there. Rows that a run ends with are not appended once more.
+
+    Parameters
+    ----------
+    run : a run as `open_run` gives it, or its folder or URL
+    points : (n, D), whatever `fit` of an estimator takes, as wide and of the same type as those of the run
+    freeze : whether a descent keeps the earlier points exactly where they are
+    scheduler, workers, memory, verbose : as in `LaplacianEigenmaps`
+
+    Returns
+    -------
+    Grown
+        `run`, of all points with the appended ones last; `appended`, how many these are; and `moved`, how far the
+        others have moved as a share of their spread.
+
+    Raises
+    ------
+    DataError
+        For points of another width or type, values that are not finite, and no points.
+    ConfigError
+        For runs of labels, of given neighbour lists, or with components left out, and `freeze` without a descent.
+    StoreError, MemoryBudgetError, DiskSpaceError
+        As in a run of all points.
+    """
+    opened, keeps = run if isinstance(run, Run) else open_run(run), check_flag(freeze, "freeze")
+    with executor_for(scheduler, workers, memory, verbose) as executor:
+        return append_points(opened, take_representation(points), executor, keeps)

@@ -71,13 +71,11 @@ class NeighborIndex:
         points = np.ascontiguousarray(self._within_sight(points), dtype)
         if len(self.sketches) <= self.tuning.exact_below:
             return self._exact(points, n_neighbors)
-        start = len(self.sketches)
         own = sketch_points(points, self.basis)
-        # Queries are rows of the table that is searched: those behind the training points, which are in no cell.
-        table = np.concatenate([self.sketches, own])
         probes = nearest_cells(own, self.centroids, self.tuning.many_probes)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
-        candidates = search_enough_cells(table, self.cell_offsets, self.centroids, probes, start, wanted)
+        behind = len(self.sketches)
+        candidates = search_enough_cells(self.sketches, self.cell_offsets, self.centroids, probes, behind, wanted, own)
         labels, places = compact_rows(candidates)
         rows = self.rows.gather(labels).astype(dtype, copy=False)
         none = no_neighbors(len(points), n_neighbors)

@@ -336,7 +336,8 @@ class LayoutParams(LayoutTuning):
     means what the objective has under momentum, and no exaggeration under other directions. The start, `init`, is
     the spectral embedding, the first principal components of the points (pca) or normal draws (random), at a standard
     deviation of `start_deviation` (None: 1, and 1e-2 under momentum); or coordinates that come with the points (given),
-    which stay as they are where `start_deviation` is None, without an exaggeration by default. `homotopy` above 1
+    which stay as they are where `start_deviation` is None, without an exaggeration by default;
+    `freeze` keeps the points that have them where they are. `homotopy` above 1
     follows as many strengths, which grow to the one asked for; none is exaggerated.
 
     A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
@@ -367,6 +368,7 @@ class LayoutParams(LayoutTuning):
     exaggeration: Annotated[float, Field(ge=1, le=1e30)] | None = None
     exaggerated_iterations: CountOrZero | None = None
     init: Literal["spectral", "pca", "random", "given"] = "spectral"
+    freeze: bool = False
     start_deviation: Positive | None = None
     homotopy: Count = 1
     max_iterations: Count = 1000

@@ -186,6 +186,7 @@ CONDITIONS = (
         names=("embedding.residual", "embedding.max_passes", "embedding.float32_reaches"),
         on="embedding.solver",
     ),
+    one_of("given", names=("layout.freeze",), on="layout.init"),
     one_of("momentum", names=("layout.momentum", "layout.exaggerated_momentum"), on="layout.direction"),
     one_of(*SPECTRAL_DIRECTIONS, names=("layout.kappa",), on="layout.direction"),
     one_of("l-bfgs", "spectral+l-bfgs", names=("layout.pairs",), on="layout.direction"),

@@ -45,7 +45,7 @@ UNKEYED_DEFAULTS = {
     "points": ("metric",),
     "neighbors": ("window", "frames", "image_rows", "image_columns"),
     "affinities": ("n_neighbors",),
-    "layout": ("init",),
+    "layout": ("init", "freeze"),
 }
 
 

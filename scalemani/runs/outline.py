@@ -1,6 +1,7 @@
 """What is decided of a run before its store is looked at: its parameters, its stages, and the keys of their results."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +23,21 @@ KEY_CHARACTERS = 16
 
 
 @dataclass(frozen=True)
+class Earlier:
+    """A run that points were appended to: its keys by stage, its points, and the digest of those that follow."""
+
+    keys: Mapping[str, str]
+    n_points: int
+    appended: str
+
+
+@dataclass(frozen=True)
 class Outline:
     """A method on given points.
 
     `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect; `keys`
-    are by stage; `survey` is that of the points; `origins` say where points come from that are a component.
+    are by stage; `survey` is that of the points; `origins` say where points come from that are a component; `earlier`
+    is the run that points were appended to.
     """
 
     method: str
@@ -37,9 +48,16 @@ class Outline:
     keys: dict[str, str]
     survey: Survey
     origins: tuple[dict[str, Any], ...] = ()
+    earlier: Earlier | None = None
 
 
-def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[dict[str, Any], ...] = ()) -> Outline:
+def outline_run(
+    method: str,
+    asked: Parameters,
+    survey: Survey,
+    origins: tuple[dict[str, Any], ...] = (),
+    earlier: Earlier | None = None,
+) -> Outline:
     """Decide what a run computes, after checking that its parameters fit the data.
 
     Parameters
@@ -48,6 +66,7 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
     asked : parameters as they were given.
     survey : of the points.
     origins : where the points come from, outermost first, where they are a component.
+    earlier : the run that points were appended to, if they were.
 
     Raises
     ------
@@ -75,10 +94,12 @@ def outline_run(method: str, asked: Parameters, survey: Survey, origins: tuple[d
             inputs.append(survey.landmarks.digest)
         if stage.reads_weights and survey.weights is not None:
             inputs.append(survey.weights.digest)
+        if earlier is not None:
+            inputs += [earlier.keys[name] for name in stage.continues if name in earlier.keys]
         seed = params.seed if stage.seeded else None
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
-    return Outline(method, asked, params, notes, stages, keys, survey, origins)
+    return Outline(method, asked, params, notes, stages, keys, survey, origins, earlier)
 
 
 def check_weighted(params: Parameters, weights: Weights) -> None:

@@ -21,6 +21,7 @@ from scalemani.survey import checked_block_rows
 from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.executor import Executor
 
+APPENDED = "appended"  # in the plan that a store keeps: after how many points, and the digest of those that follow
 GRAPH_MATRIX = "symmetric_affinities"  # whose nonzeros decide what later stages need
 
 
@@ -117,7 +118,10 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the store keeps of the plan."""
+        earlier = self.outline.earlier
+        appended = {} if earlier is None else {APPENDED: {"after": earlier.n_points, "content": earlier.appended}}
         return {
+            **appended,
             "method": self.method,
             "params": self.params.as_dict(),
             "dimensions": dataclasses.asdict(self.dimensions),
@@ -143,8 +147,9 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     keys, surveyed = outline.keys, outline.survey
     dimensions = with_stored_blocks(store, keys["points"], surveyed.dimensions)
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
+    n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
     weighted, processes = surveyed.weights is not None, tuple(executor.processes)
-    sizes = Sizes(dimensions, outline.params, counted_nonzeros(groups), weighted)
+    sizes = Sizes(dimensions, outline.params, counted_nonzeros(groups), weighted, n_appended)
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
         for stage in outline.stages

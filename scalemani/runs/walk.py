@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import PointsInput, StageTask, StageWork
+from scalemani.chunked.work import EarlierResults, PointsInput, StageTask, StageWork
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
@@ -170,7 +170,8 @@ def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Compone
 
     Finding the component is one unit: running `components` alone repeats it until the kept component is connected.
     """
-    if largest_component(plan) is None:
+    earlier = plan.outline.earlier
+    if earlier is None and largest_component(plan) is None:
         target.store.save_plan(plan.as_dict())
     names = [planned.stage.name for planned in plan.stages]
     for position, planned in enumerate(plan.stages):
@@ -179,9 +180,16 @@ def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Compone
         if target.only in (None, names[position]) or finds_component:
             run_stage(plan, planned, target.executor, source)
         component = largest_component(plan) if names[position] == STAGE else None
+        if component is not None and earlier is not None:
+            raise DataError(
+                f"with the appended points the graph falls apart, and only {component.description} would be kept: the "
+                "run stays as it was; embed all points in a run of their own"
+            )
         if component is not None:
             goes_on = target.only is None or names.index(target.only) >= position
             return component if goes_on else None
+    if earlier is not None:  # until then the run in the store is the one that points are appended to
+        target.store.save_plan(plan.as_dict())
     return None
 
 
@@ -250,7 +258,10 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     unfinished = [input_name for input_name, input_group in inputs.items() if not input_group.complete]
     if unfinished:
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
+    earlier = earlier_results(plan, planned)
     contents = {input_name: input_group.content_digest for input_name, input_group in inputs.items()}
+    if earlier is not None:
+        contents |= {f"earlier {name}": found.content_digest for name, found in earlier.groups.items()}
     if group.units and intact_description(group.objects.get(INPUTS)) != contents:
         executor.progress.warn(f"{name}: its input changed or is not known any more, computed anew")
         group.forget(group.units)
@@ -260,10 +271,11 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
         return
     planned = with_counts(plan, planned)
     group.objects.set_json(INPUTS, contents)
-    task = StageTask(name, plan.dimensions, plan.params, inputs, group, planned.fit.need.cache, planned.fit.in_memory)
+    fit = planned.fit
+    task = StageTask(name, plan.dimensions, plan.params, inputs, group, fit.need.cache, fit.in_memory, earlier)
     surveyed = plan.outline.survey
     points = PointsInput(source, surveyed.tile_digests, surveyed.constant_features)
-    work = StageWork(task, executor, planned.at_once, planned.fit.in_one_process, planned.batch, points)
+    work = StageWork(task, executor, planned.at_once, fit.in_one_process, planned.batch, points)
     started = time.perf_counter()
     with PeakMemory() as peak:
         certificates = STAGES[name].run(work)
@@ -295,6 +307,16 @@ def check_certificates(stage: str, certificates: dict[str, Any]) -> None:
             f"{stage}: what measures its result is not finite ({', '.join(bad)}), so that the stage is not finished: "
             "give parameters of ordinary size, and points without values of very different size"
         )
+
+
+def earlier_results(plan: Plan, planned: PlannedStage) -> EarlierResults | None:
+    """Return what a stage goes on from where points were appended to a run; None for others."""
+    earlier, continues = plan.outline.earlier, planned.stage.continues
+    if earlier is None or not continues:
+        return None
+    store, rows = RunStore(planned.group.root), plan.dimensions.block_rows
+    groups = {name: store.group(name, earlier.keys[name], rows) for name in continues if name in earlier.keys}
+    return EarlierResults(earlier.n_points, groups) if len(groups) == len(continues) else None
 
 
 def given_warnings(group: StageGroup) -> list[tuple[type[ScalemaniWarning], str]]:

@@ -17,11 +17,12 @@ from scalemani.chunked.landmark_maps import embed_by_landmark_graph, landmark_ma
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
 from scalemani.chunked.output import over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.chunked.work import EarlierResults, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
+from scalemani.kernels.graph.spreading import spread_to_neighbors
 from scalemani.kernels.spectral.accuracy import (
     UNKNOWN,
     Following,
@@ -46,7 +47,7 @@ from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding
-from scalemani.records.points import StoredWeights
+from scalemani.records.points import StoredWeights, StoredWorkPoints
 from scalemani.routes import VARIATIONAL
 
 CHECKPOINT_SECONDS = 10.0
@@ -97,6 +98,10 @@ def memory(sizes: Sizes) -> list[Held]:
         held.append(Held("columns of W", GROWING, sizes.nonzeros, 1, "int32"))
         held.append(Held("vectors wanted", EACH_PROCESS, n_points, width, dtype, COPIES_OF_WANTED))
         held += coarse_graphs_held(sizes)
+        if sizes.n_appended:
+            held.append(
+                Held("W while earlier vectors are spread", EACH_PROCESS, sizes.nonzeros, 2, "float32", 1, "start")
+            )
         held.append(Held("start vectors and their products", GROWING, n_points, starting, dtype, 2, "start"))
         held.append(Held("first vectors and directions", GROWING, n_points, columns, dtype, 4, "start"))
         held.append(
@@ -297,13 +302,27 @@ def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> 
 def vectors_beside(task: StageTask, n_coarse: int, empty: Empty) -> np.ndarray:
     """Return the vectors v (N, n) that a start has beside those of the coarse graph.
 
-    They are the landmarks' where the solver asks for these, else random ones where the coarse graph has too few nodes.
+    They are the landmarks' where the solver asks for these; those of an earlier run where points were appended to it;
+    else random ones where the coarse graph has too few nodes.
     """
     if task.params.embedding.by_landmarks:
         return landmark_vectors(task, empty)
+    if task.earlier is not None:
+        return continued_vectors(task, task.earlier)
     n_points = task.dimensions.n_points
     missing = n_start_columns(task.params.n_components, n_points) - n_coarse
     return random_columns(n_points, max(0, missing), task.params.seed)
+
+
+def continued_vectors(task: StageTask, earlier: EarlierResults) -> np.ndarray:
+    """Return the vectors (N, d) of an earlier run in work order, those of appended points from their neighbours."""
+    order = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read()
+    stored = StoredEmbedding(earlier.groups[StoredEmbedding.STAGE]).embedding.read()
+    vectors = np.full((len(order), stored.shape[1]), np.nan)
+    known = order < earlier.n_points
+    vectors[known] = stored[order[known]]
+    spread_to_neighbors(affinity_graph(task.inputs).read_all_rows(task.dimensions.n_blocks), vectors)
+    return vectors
 
 
 def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:

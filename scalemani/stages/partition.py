@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes, sketched_tile
-from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
+from scalemani.chunked.work import Arrays, Dimensions, EarlierResults, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
@@ -75,16 +75,16 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Train the axes and the cells on a sample, then find the cell of every point."""
+    """Train the axes and the cells on a sample, or take those of an earlier run; then find the cell of every point."""
     task = work.task
     if not task.output.committed("whole"):
         work.executor.progress.start(task.stage, 1, "model")
-        task.output.write_whole(trained_models(task))
+        task.output.write_whole(trained_models(task) if task.earlier is None else earlier_models(task.earlier))
         work.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.CELLS.sized()])
     work.map_blocks(nearest_cell_block)
-    cells = StoredPartition(task.output).cells.read()
-    held = np.bincount(cells, minlength=Sizes(task.dimensions, task.params).n_cells)
+    stored = StoredPartition(task.output)
+    held = np.bincount(stored.cells.read(), minlength=len(stored.centroids.read()))
     return {"cells": len(held), "largest_cell": int(held.max()), "empty_cells": int(np.count_nonzero(held == 0))}
 
 
@@ -117,11 +117,36 @@ def trained_models(task: StageTask) -> Arrays:
     }
 
 
+def earlier_models(earlier: EarlierResults) -> Arrays:
+    """Return the mean, the axes and the centroids of an earlier run: all that was found by these stays true."""
+    models = StoredPartition(earlier.groups[StoredPartition.STAGE])
+    return {
+        StoredPartition.MEAN: models.basis.mean,
+        StoredPartition.AXES: models.basis.axes,
+        StoredPartition.SCALE: np.array(models.basis.scale),
+        StoredPartition.CENTROIDS: models.centroids.read(),
+    }
+
+
 def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest cell of every point of a block."""
+    start, stop = task.dimensions.rows(block)
+    known = earlier_cells(task.earlier, start, stop)
+    if len(known) == stop - start:
+        return {StoredPartition.CELLS: known}
     models = StoredPartition(task.output)
     sketches = sketch_points(StoredPoints(task.inputs["points"]).points.read_block(block), models.basis)
-    return {StoredPartition.CELLS: nearest_cells_in_groups(sketches, task.once(groups_of_cells), 1)[:, 0]}
+    cells = nearest_cells_in_groups(sketches, task.once(groups_of_cells), 1)[:, 0]
+    cells[: len(known)] = known
+    return {StoredPartition.CELLS: cells}
+
+
+def earlier_cells(earlier: EarlierResults | None, start: int, stop: int) -> np.ndarray:
+    """Return the cells of those of the points from `start` to `stop` whose cells an earlier run has found."""
+    if earlier is None or start >= earlier.n_points:
+        return np.empty(0, np.int32)
+    cells = StoredPartition(earlier.groups[StoredPartition.STAGE]).cells
+    return cells.gather(np.arange(start, min(stop, earlier.n_points)))
 
 
 def groups_of_cells(task: StageTask) -> CellGroups:

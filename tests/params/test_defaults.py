@@ -41,6 +41,7 @@ FUNCTIONS = {
         **{name: PARAMETERS[name] for name in ("recall", "n_probes", "max_rounds", "sampled_queries", "metric")},
         **{name: PARAMETERS[name] for name in ("sketch_dimensions", "cell_points", "cell_sample", "neighbors_method")},
     },
+    sm.append: {"freeze": "layout.freeze"},
     sm.entropic_affinities: {
         "perplexity": "affinities.perplexity",
         "solver": "affinities.solver",

@@ -57,7 +57,13 @@ class Visits(NamedTuple):
 
 
 def search_cells(
-    sketches: RowSlices, cell_offsets: np.ndarray, probes: np.ndarray, start: int, n_candidates: int
+    sketches: RowSlices,
+    cell_offsets: np.ndarray,
+    probes: np.ndarray,
+    start: int,
+    n_candidates: int,
+    queries: np.ndarray | None = None,
+    limits: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return the rows of smallest sketch distance among the cells that each query visits.
 
@@ -70,11 +76,13 @@ def search_cells(
     probes : (n, m) int32, distinct cells that each of n queries visits, nearest first, -1 for none
     start : the queries are the work rows from `start` on
     n_candidates : most candidates of a query
+    queries : (n, s) float32, the queries where they are no work rows; `start` is then behind the last of these
+    limits : (n,) float32, the squared sketch distance beyond which no row is a candidate; None: there is no limit
 
     Returns
     -------
     (n, n_candidates) int32, in no particular order: the nearest of the rows visited, at least four fifths of
-    `n_candidates` if the cells hold as many, and -1 in the rest; never the query itself
+    `n_candidates` if the cells hold as many within the limits, and -1 in the rest; never the query itself
     """
     n_queries = probes.shape[0]
     capacity = POOL_PER_CANDIDATE * n_candidates + PANEL_ROWS + POOL_MARGIN
@@ -82,9 +90,10 @@ def search_cells(
         np.empty((n_queries, capacity), dtype=np.float32),
         np.empty((n_queries, capacity), dtype=np.int32),
         np.zeros(n_queries, dtype=np.int64),
-        np.full(n_queries, np.inf, dtype=np.float32),
+        np.full(n_queries, np.inf, dtype=np.float32) if limits is None else limits.copy(),
     )
-    queries = sketches[start : start + n_queries]
+    if queries is None:
+        queries = sketches[start : start + n_queries]
     # The nearest cells first: they bring the bounds down before the other cells are looked at.
     for own in (probes[:, :1], probes[:, 1:]):
         visits = _visits_by_cell(own, cell_offsets.size - 1)
@@ -104,12 +113,13 @@ def search_enough_cells(
     probes: np.ndarray,
     start: int,
     n_candidates: int,
+    queries: np.ndarray | None = None,
 ) -> np.ndarray:
     """Return what `search_cells` does, but let queries visit further cells where theirs hold too few rows.
 
     Parameters
     ----------
-    sketches, cell_offsets, probes, start, n_candidates : as in `search_cells`
+    sketches, cell_offsets, probes, start, n_candidates, queries : as in `search_cells`
     centroids : (C, s) float32, of the cells, which are visited nearest first until they hold `n_candidates` rows and
         the query itself
 
@@ -117,13 +127,13 @@ def search_enough_cells(
     -------
     (n, n_candidates) int32, as of `search_cells`
     """
-    candidates = search_cells(sketches, cell_offsets, probes, start, n_candidates)
+    candidates = search_cells(sketches, cell_offsets, probes, start, n_candidates, queries)
     sizes = np.diff(cell_offsets)
     visited = np.where(probes >= 0, sizes[probes], 0).sum(axis=1)
     for first, last in _ranges_of(np.flatnonzero(visited <= n_candidates)):
-        queries = sketches[start + first : start + last]
-        further = cells_that_hold(n_candidates + 1, queries, centroids, sizes)
-        candidates[first:last] = search_cells(sketches, cell_offsets, further, start + first, n_candidates)
+        own = sketches[start + first : start + last] if queries is None else queries[first:last]
+        further = cells_that_hold(n_candidates + 1, own, centroids, sizes)
+        candidates[first:last] = search_cells(sketches, cell_offsets, further, start + first, n_candidates, own)
     return candidates
 
 

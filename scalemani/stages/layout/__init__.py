@@ -6,6 +6,7 @@ and ends the same to the last bit.
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredLayout
 from scalemani.records.points import stored_weights
 from scalemani.routes import GIVEN_START
-from scalemani.stages.layout.starts import given_held, given_start, moved_share, start_positions
+from scalemani.stages.layout.starts import beside_still, given_held, given_start, moved_share, start_positions
 
 COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
@@ -82,6 +83,9 @@ def run(work: StageWork) -> dict[str, Any]:
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()
         problem = problem_of(rows, objective, task.params.strength, pool.map, masses)
+        given = given_start(work) if asked.init == GIVEN_START else None
+        if given is not None and asked.freeze:
+            problem = replace(problem, still=~np.isnan(given[:, 0]))
         shape = rows.n_points, task.params.n_components
         method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
         state, curve, stopped = run_descent(work, problem, method)
@@ -97,9 +101,11 @@ def run(work: StageWork) -> dict[str, Any]:
             "repulsion": method,
             "force_error": error,
         }
-    if asked.init == GIVEN_START:
-        certificates["started"], certificates["moved"] = moved_share(given_start(work), state.positions)
-    write_embedding(work, StoredLayout.EMBEDDING, state.positions)
+    positions = state.positions
+    if given is not None:
+        positions = beside_still(given, positions) if asked.freeze else positions
+        certificates["started"], certificates["moved"] = moved_share(given, positions)
+    write_embedding(work, StoredLayout.EMBEDDING, positions)
     task.output.write_whole({StoredLayout.CURVE: curve})
     Checkpoints(task.output).clear()
     return certificates

@@ -75,6 +75,12 @@ def given_start(work: StageWork) -> np.ndarray:
     return given.coordinates[StoredWorkPoints(work.task.inputs["work_points"]).input_rows.read()]
 
 
+def beside_still(given: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return positions (N, d) moved as a whole to where points that were kept still had been given, to the bit."""
+    known = ~np.isnan(given[:, 0])
+    return np.where(known[:, np.newaxis], given, positions + (given[known] - positions[known]).mean(axis=0))
+
+
 def moved_share(given: np.ndarray, positions: np.ndarray) -> tuple[int, float]:
     """Return how many points had a position, and how far they are from it.
 

@@ -17,6 +17,7 @@ from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition
 from scalemani.routes import PRECOMPUTED
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
+from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, measured_recall
 from scalemani.stages.neighbors.lists import arrays, given_block
@@ -37,7 +38,8 @@ def run(work: StageWork) -> dict[str, Any]:
         return {"method": PRECOMPUTED}
     method = asked.method_for(task.dimensions.n_points)
     first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
-    run_round(work, 0, first)
+    continued = method == "partition" and task.earlier is not None
+    run_round(work, 0, continued_block if continued else first)
     if method == "exact":
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
@@ -47,7 +49,9 @@ def run(work: StageWork) -> dict[str, Any]:
     most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
     while len(rounds) <= asked.max_rounds:
         sought = min(1.0, asked.recall + STANDARD_ERRORS * recalls[-1].error)
-        following = next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)
+        # Appended points have been through cells alone: their neighbours' neighbours are looked at in any case.
+        reached = [-1.0] if continued and len(rounds) == 1 else [recall.value for recall in recalls]
+        following = next_round(rounds, reached, sought, n_cells, most)
         if following is None:
             break
         number = len(rounds)

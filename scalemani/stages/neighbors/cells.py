@@ -44,12 +44,20 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
     work_points = StoredWorkPoints(task.inputs["work_points"])
     sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    probes = visited_cells(task, start, stop, asked)
+    count = asked.candidates * n_candidates(task.params, 0)
+    return search_enough_cells(sketches, offsets, centroids, probes, start, count)
+
+
+def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
+    """Return the cells (n, m) that rows `start` to `stop` visit in a round, nearest first."""
+    work_points = StoredWorkPoints(task.inputs["work_points"])
+    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     near = task.once(nearby_cells, asked.last)
     own = sketches[start:stop]
     probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, asked.last)
-    probes = np.ascontiguousarray(probes[:, asked.first :])
-    count = asked.candidates * n_candidates(task.params, 0)
-    return search_enough_cells(sketches, offsets, centroids, probes, start, count)
+    return np.ascontiguousarray(probes[:, asked.first :])
 
 
 def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:

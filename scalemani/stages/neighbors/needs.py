@@ -14,6 +14,7 @@ BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
 COPIES_OF_LISTS = 4  # those before, those found, the same encoded, and what a block is merged with
 BYTES_BY_DESCENT = 60  # of pynndescent: lists with their distances, new and old candidates
 SPARE_CANDIDATES, COPIES_OF_CANDIDATES = 144, 4  # of a pool; pools of a block, in order, and numbered anew
+COPIES_OF_ROWS = 4  # of both orders, from one to the other, and which are new
 COPIES_OF_BLOCK = 2  # decoded, and put together
 COPIES_OF_SKETCHES = 4  # of two blocks, as read and in panels
 
@@ -83,6 +84,17 @@ def partition_held(sizes: Sizes) -> list[Held]:
         *compared_held(sizes, n_queries, "recall"),
         Held("candidates of a block", EACH_TASK, rows, pools, "int32", COPIES_OF_CANDIDATES, "rounds"),
         Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
+        *continued_held(sizes),
+    ]
+
+
+def continued_held(sizes: Sizes) -> list[Held]:
+    """List what goes on from an earlier graph: where its rows are, and the sketches of the points that it lacks."""
+    if not sizes.n_appended:
+        return []
+    return [
+        Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
+        Held("sketches of the appended points", EACH_PROCESS, sizes.n_appended, sizes.sketch_width, "float32"),
     ]
 
 

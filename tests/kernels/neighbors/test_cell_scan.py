@@ -44,6 +44,25 @@ def test_candidates_do_not_depend_on_the_window():
         np.testing.assert_array_equal(part, whole[start:stop])
 
 
+@pytest.mark.parametrize("share", [0.2, 2.0])
+def test_queries_beside_the_table_find_the_nearest_rows_within_their_limits(share):
+    sketches, offsets, probes = partitioned(900, 10, 12, 4)
+    queries, rng = sketches[::3] + np.float32(0.01), np.random.default_rng(1)
+    squares = cdist(queries.astype(float), sketches.astype(float)) ** 2
+    limits = (share * np.median(squares, axis=1) * rng.uniform(0.5, 1.5, len(queries))).astype(np.float32)
+    given = limits.copy()
+    candidates = search_cells(sketches, offsets, probes[::3], len(sketches), 25, queries, limits)
+    np.testing.assert_array_equal(limits, given)
+    for i in range(len(queries)):
+        visited = np.concatenate([np.arange(offsets[cell], offsets[cell + 1]) for cell in probes[3 * i]])
+        within = visited[squares[i, visited] < limits[i] - 1e-3]
+        found = candidates[i][candidates[i] >= 0]
+        assert (squares[i, found] < limits[i] + 1e-3).all()
+        assert len(found) >= min(0.8 * 25, len(within))
+        expected = np.sort(squares[i, visited])[: len(found)]
+        np.testing.assert_allclose(np.sort(squares[i, found]), expected, atol=1e-3)
+
+
 def test_equal_points_small_cells_and_missing_probes():
     equal = np.ones((700, 4), dtype=np.float32)
     probes = np.zeros((700, 1), dtype=np.int32)

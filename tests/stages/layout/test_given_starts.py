@@ -9,7 +9,7 @@ import scalemani as sm
 from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
-from scalemani.runs.starts import with_start
+from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor
@@ -154,6 +154,20 @@ def test_the_command_line_starts_from_a_run_with_identifiers(scalemani, points, 
     for wrong, words in ((ids, "--init RUN"), (("--init", tmp_path / "two"), "choose another place")):
         status, _, told = again(*wrong)
         assert (status, words in told) == (2, True)
+
+
+@pytest.mark.parametrize("direction", ["momentum", "spectral+l-bfgs", "conjugate-gradients"])
+def test_frozen_points_stay_to_the_bit_while_the_others_descend(started, coordinates, direction):
+    partial = np.where(np.arange(N_POINTS)[:, np.newaxis] % 5 == 0, np.nan, coordinates)
+    moving = {"direction": direction, "learning_rate": None, "max_iterations": 20, "freeze": True}
+    finished, kept = started(partial, **moving), np.arange(N_POINTS) % 5 != 0
+    found = np.asarray(finished.embedding[...])
+    np.testing.assert_array_equal(found[kept], coordinates[kept])
+    assert finished.certificates["layout"]["moved"] == 0.0
+    values = finished.curve.objective
+    filled = np.asarray(started(partial).embedding[...])
+    assert np.abs(found[~kept] - filled[~kept] - (found[kept] - filled[kept]).mean(axis=0)).max() > 0.01
+    assert direction == "momentum" or values[-1] < values[0]
 
 
 def test_estimators_start_from_arrays(points, coordinates):

@@ -8,7 +8,7 @@ import numpy as np
 from scalemani.errors import ConfigError
 from scalemani.routes import COMPUTED_STARTS
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.shared_rows import shared_rows
+from scalemani.runs.several.shared_rows import shared_rows
 from scalemani.sources import PointsSource, open_points
 from scalemani.sources.beside.started import StartedPoints
 from scalemani.store.run_store import MARKER, RunStore

@@ -11,7 +11,7 @@ from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import similarity_of
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.shared_rows import SharedRows, shared_rows
+from scalemani.runs.several.shared_rows import SharedRows, shared_rows
 from scalemani.validation import check_points
 
 ROWS_AT_ONCE = 2**16

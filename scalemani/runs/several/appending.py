@@ -1,0 +1,171 @@
+"""More points into a finished run: a run of all points, which goes on from what the earlier one has found.
+
+Results of the earlier run stay where they are, and it stays the run of the store until the run of all points is
+complete. Its cells are kept, its neighbour lists are changed where appended points come nearer, its eigenvectors are
+refined further, and a descent starts where it ended.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.params import Parameters
+from scalemani.records.points import StoredPoints, StoredWeights
+from scalemani.records.reading import ArrayReader
+from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, takes_labels
+from scalemani.runs.opened import Run, open_run
+from scalemani.runs.outline import Earlier, outline_run
+from scalemani.runs.plan import APPENDED, make_plan
+from scalemani.runs.several.aligning import align
+from scalemani.runs.several.starts import run_coordinates
+from scalemani.runs.walk import open_for_writing, run_plans
+from scalemani.sources import PointsSource, map_points, open_points
+from scalemani.sources.beside.started import StartedPoints
+from scalemani.store.objects import digest
+from scalemani.survey import survey, tile_digests
+from scalemani.workers.executor import Executor
+
+
+class Grown(NamedTuple):
+    """A run after points were appended to it.
+
+    run : of all points, the appended ones last
+    appended : how many rows these are, 0 where they were there before
+    moved : how far the earlier points have moved, as a share of their spread, once both embeddings are aligned; None
+        for a run without an embedding, and where nothing was appended
+    """
+
+    run: Run
+    appended: int
+    moved: float | None
+
+
+class AppendedPoints:
+    """The points of a run and those that follow: a source like any other."""
+
+    preferred_rows = None
+    remote = False
+
+    def __init__(self, before: ArrayReader, n_before: int, new: PointsSource) -> None:
+        self.shape = (n_before + new.shape[0], new.shape[1])
+        self.dtype = new.dtype
+        self.description = f"{n_before} points of the run and {new.description}"
+        self.sequential = new.sequential
+        self._before, self._n_before, self._new = before, n_before, new
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop): (stop - start, D)."""
+        border = min(max(self._n_before, start), stop)
+        before = self._before.gather(np.arange(start, border))
+        if border == stop:
+            return before
+        new = self._new.read(border - self._n_before, stop - self._n_before)
+        return new if border == start else np.concatenate([before, new])
+
+
+def append_points(before: Run, points: Any, executor: Executor, freeze: bool = False) -> Grown:
+    """Append points to a finished run; see `sm.append`.
+
+    Parameters
+    ----------
+    before : the run
+    points : (n, D), whatever `open_points` takes
+    executor : where tasks run, and the budget
+    freeze : whether a descent keeps the earlier points where they are
+    """
+    current = before.store.load_plan()
+    check_growing(before, freeze)
+    new = map_points(before.metric, open_points(points))
+    check_like_run(before, new)
+    with executor.started():
+        content = content_of(new, before.dimensions.block_rows)
+        known, n_before = before.plan.get(APPENDED), before.dimensions.n_points
+        if known == {"after": n_before - new.shape[0], "content": content}:
+            executor.progress.note(f"the last {new.shape[0]} points of {before.store.root} are these: nothing to do")
+            return Grown(before, 0, None)
+        stored = StoredPoints(before.group(StoredPoints.STAGE)).points
+        source: PointsSource = AppendedPoints(stored, n_before, new)
+        params = before.params
+        if params.layout.objective is not None:
+            source, params = with_earlier_start(source, before), continued_descent(params, freeze)
+        surveyed = survey(source, executor, before.dimensions.block_rows)
+        outline = outline_run(before.method, params, surveyed, earlier=Earlier(before.keys, n_before, content))
+        with open_for_writing(before.store.root, outline, executor, None) as target:
+            if target.store.load_plan() != current:
+                raise StoreError(f"{target.store.root} was changed by another command meanwhile: run this one again")
+            run_plans(target, make_plan(target.store, outline, executor), source)
+    grown = open_run(before.store.root)
+    moved = align(before, grown).relative_residual if before.embeds else None
+    return Grown(grown, new.shape[0], moved)
+
+
+def check_growing(run: Run, freeze: bool) -> None:
+    """Refuse runs that points cannot be appended to: of given lists, of labels, of components, and unfinished ones."""
+    if run.metric == PRECOMPUTED:
+        raise ConfigError("points cannot be appended to a run that started from neighbour lists: it has no points")
+    if run.params.neighbors.by_window:
+        raise ConfigError("points cannot be appended to a run of pixels: these are one image or video")
+    if takes_labels(run.method):
+        raise ConfigError(f"{run.method} learns from labels, and appended points come without: embed all points anew")
+    if StoredWeights.STAGE in run.keys:
+        raise ConfigError(
+            "points cannot be appended to a run of points with weights: embed all points anew with theirs"
+        )
+    if run.params.landmarks.method == GIVEN_LANDMARKS:
+        raise ConfigError(
+            "points cannot be appended to a run with landmarks of your own: embed all points anew with them"
+        )
+    if run.input_rows is not None:
+        raise ConfigError(
+            "points cannot be appended to a run that has left out components: embed all points anew, or with "
+            "components.disconnected=connect"
+        )
+    unfinished = [stage for stage in run.keys if not run.group(stage).complete]
+    if unfinished:
+        raise ConfigError(f"{run.store.root} is not finished ({', '.join(unfinished)}): run its command again first")
+    if freeze and run.params.layout.objective is None:
+        raise ConfigError(f"freeze keeps points still in a descent, and {run.method} has none: leave it out")
+
+
+def check_like_run(run: Run, new: PointsSource) -> None:
+    """Refuse points of another width or type than those of a run, and none at all."""
+    dimensions = run.dimensions
+    if new.shape[1] != dimensions.n_features:
+        raise DataError(
+            f"the points of {run.store.root} have {dimensions.n_features} columns, those to append {new.shape[1]}"
+        )
+    if new.dtype != np.dtype(dimensions.dtype):
+        raise DataError(
+            f"the points of {run.store.root} are {dimensions.dtype}, those to append {new.dtype}: convert them, for "
+            f"example with numpy.asarray(points, dtype=numpy.{dimensions.dtype})"
+        )
+    if new.shape[0] == 0:
+        raise DataError("there are no points to append: the table has no rows")
+
+
+def content_of(new: PointsSource, block_rows: int) -> str:
+    """Return one digest of all appended points."""
+    tiles: list[str] = []
+    for start in range(0, new.shape[0], block_rows):
+        tiles += tile_digests(new.read(start, min(start + block_rows, new.shape[0])))
+    return digest(f"{new.shape[1]} {' '.join(tiles)}".encode())
+
+
+def with_earlier_start(source: PointsSource, run: Run) -> StartedPoints:
+    """Return points whose descent starts where that of a run of the first of them has ended."""
+    known = run_coordinates(run)
+    start = np.full((source.shape[0], known.shape[1]), np.nan)
+    start[: len(known)] = known
+    return StartedPoints(source, start)
+
+
+def continued_descent(params: Parameters, freeze: bool) -> Parameters:
+    """Return the parameters of a descent that goes on: from given positions, without what prepares a start."""
+    first = {
+        "start_deviation": None,
+        "exaggeration": None,
+        "exaggerated_iterations": None,
+        "exaggerated_momentum": None,
+    }
+    return params.with_values({"layout": {**first, "init": GIVEN_START, "freeze": freeze}})

@@ -1,0 +1,89 @@
+"""The first round where points were appended to a run: its graph, with what the appended points change.
+
+Appended points look through the cells nearest to them, as all points do in a first round. A point of the earlier graph
+keeps its list, and looks among the appended points alone, in the same cells, for those within its farthest neighbour.
+The cost follows the appended points: each of them is compared as often as it is in a first round, in both directions.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.chunked.work import Arrays, StageTask
+from scalemani.kernels.neighbors.cell_scan import search_cells, search_enough_cells
+from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.records.graph import StoredNeighbors
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.neighbors.cells import first_round, visited_cells
+from scalemani.stages.neighbors.counts import n_candidates
+from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
+
+
+class Appended(NamedTuple):
+    """Where the points of an earlier run have come, and those beside them.
+
+    `known` are the work rows (n,) of the earlier work rows and `new` (m,) those of the appended points, both ascending:
+    points of one cell are in input order. `sketches` (m, s) are those of the appended points, `offsets` (C + 1,) where
+    the cells begin among them.
+    """
+
+    known: np.ndarray
+    new: np.ndarray
+    sketches: np.ndarray
+    offsets: np.ndarray
+
+
+def continued_block(task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block: of the earlier graph, and among the appended points."""
+    appended = task.once(appended_points)
+    start, stop = task.dimensions.rows(block)
+    known = no_known(task, block)
+    first, last = np.searchsorted(appended.known, [start, stop])
+    places, rows = appended.known[first:last] - start, np.arange(first, last)
+    stored = StoredNeighbors(task.earlier_results.groups[StoredNeighbors.STAGE])
+    step = stored.final_step
+    known.indices[places] = appended.known[stored.indices(step).gather(rows)]
+    known.distances[places] = stored.distances(step).gather(rows)
+    return nearest_of_candidates(task, start, candidates_of_block(task, start, places, known), known)
+
+
+def appended_points(task: StageTask) -> Appended:
+    """Return which work rows are those of the earlier run and which were appended to it."""
+    earlier, work_points = task.earlier_results, StoredWorkPoints(task.inputs["work_points"])
+    order = work_points.input_rows.read()
+    work_rows = np.empty_like(order)
+    work_rows[order] = np.arange(len(order))
+    before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]).input_rows.read()
+    new = np.flatnonzero(order >= earlier.n_points)
+    sketches = np.ascontiguousarray(task.read_table(work_points.sketch)[new])
+    return Appended(work_rows[before], new, sketches, np.searchsorted(new, work_points.cell_offsets.read()))
+
+
+def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: Neighbors) -> np.ndarray:
+    """Return the work rows (n, c) int32 that may be neighbours of the rows of a block, -1 for none.
+
+    Parameters
+    ----------
+    task : the search
+    start : the first row of the block
+    places : (p,), which of its rows are points of the earlier run
+    known : (n, k), the lists of these; others are empty
+    """
+    appended, n_rows, count = task.once(appended_points), len(known.indices), n_candidates(task.params, 0)
+    work_points, partition = StoredWorkPoints(task.inputs["work_points"]), StoredPartition(task.inputs["partition"])
+    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
+    probes, own = visited_cells(task, start, start + n_rows, first_round(task)), sketches[start : start + n_rows]
+    candidates = np.full((n_rows, count + 1), -1, np.int32)
+    if len(places):
+        limits = ((known.distances[places, -1] / partition.basis.scale) ** 2).astype(np.float32)
+        behind, queries = len(appended.new), np.ascontiguousarray(own[places])
+        found = search_cells(appended.sketches, appended.offsets, probes[places], behind, count, queries, limits)
+        candidates[places, :count] = np.where(found < 0, -1, appended.new[found])
+    others = np.setdiff1d(np.arange(n_rows), places)
+    if len(others):
+        queries, centroids = np.ascontiguousarray(own[others]), partition.centroids.read_once()
+        # One candidate more: a query that is given beside the table finds itself.
+        behind = task.dimensions.n_points
+        found = search_enough_cells(sketches, offsets, centroids, probes[others], behind, count + 1, queries)
+        candidates[others] = np.where(found == (start + others)[:, np.newaxis], np.int32(-1), found)
+    return candidates
