@@ -35,8 +35,8 @@ def test_from_the_affinities_and_the_start_of_a_run_the_minimum_is_the_runs_to_t
 ):
     starts = []
 
-    def kept_start(task):
-        starts.append(find_start(task))
+    def kept_start(*given):
+        starts.append(find_start(*given))
         return starts[-1].copy()
 
     find_start = layout.start_positions
