@@ -185,7 +185,8 @@ def transform(options: Placing) -> None:
     from scalemani.runs.opened import open_run
 
     refuse_output_in_input(options.out, options.new_points, options.run)
-    with progress_for(sys.stderr, options.log, options.quiet) as progress:
+    in_a_log = options.log == "text" and not sys.stderr.isatty()  # seconds of work need no lines of progress there
+    with progress_for(sys.stderr, options.log, options.quiet or in_a_log) as progress:
         executor = options.executor(progress)
         if executor.memory is not None:
             limit_arenas(executor.memory)

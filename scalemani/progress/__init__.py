@@ -4,7 +4,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from scalemani.errors import ConfigError, ScalemaniWarning, nearest_name
-from scalemani.progress.lines import Form, ProgressLines, json_line, text_line
+from scalemani.progress.lines import Form, ProgressLines, json_line, plain_line, text_line
 
 if TYPE_CHECKING:
     from scalemani.progress.bars import ProgressBars
@@ -75,7 +75,7 @@ def progress_for(
     if log not in FORMS:
         raise ConfigError(f"unknown log {log!r}: {nearest_name(log, FORMS)}")
     if quiet:
-        return nullcontext(WarningLines(stream, FORMS[log]))
+        return nullcontext(WarningLines(stream, json_line if log == "json" else plain_line))
     if log == "json" or not stream.isatty():
         return ProgressLines(stream, form=FORMS[log])
     from rich.console import Console  # a tenth of a second that workers and logs do without

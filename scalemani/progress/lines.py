@@ -26,6 +26,11 @@ def text_line(event: str, message: str, **numbers: Any) -> str:
     return f"{time.strftime('%H:%M:%S')} {message}"
 
 
+def plain_line(event: str, message: str, **numbers: Any) -> str:
+    """Return the message of an event alone."""
+    return message
+
+
 def json_line(event: str, message: str, **numbers: Any) -> str:
     """Return an event as a JSON object on one line: `time` (ISO 8601, UTC), `event`, `message` and its numbers."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
