@@ -2,19 +2,23 @@
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from dask.utils import format_bytes
 
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.uniform import first_of_equal_rows
+from scalemani.kernels.rows.compressed import Points
 from scalemani.limits import check_limit
 from scalemani.params import LANDMARKS
+from scalemani.records.points import stored_parts
 from scalemani.sources import NeighborLists, PointsSource
+from scalemani.sources.base import nonzeros_of, read_rows
 from scalemani.sources.beside import found_beside, without_beside
 from scalemani.sources.beside.labelled import Classes, LabelledPoints
 from scalemani.sources.beside.landmarked import GivenLandmarks, LandmarkedPoints
@@ -38,8 +42,8 @@ SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all 
 class SeenRows(NamedTuple):
     """What was seen of some rows.
 
-    Digests of tiles, least and largest value of each feature (D,), and how many rows of a sample take how many bytes
-    as they are stored.
+    Digests of tiles, least and largest value of each feature (D,), how many rows of a sample take how many bytes
+    as they are stored, and the nonzeros of sparse rows.
     """
 
     tiles: list[str]
@@ -47,6 +51,7 @@ class SeenRows(NamedTuple):
     maxima: np.ndarray
     sampled_rows: int
     sampled_bytes: int
+    nonzeros: int
 
 
 @dataclass(frozen=True)
@@ -96,14 +101,8 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     """
     check_shape(source.shape, source.description)
     check_limit("points", source.shape[0], source.description)
-    n_points, n_features = source.shape
-    dtype = np.dtype(source.dtype)
-    if block_rows is None:
-        least = min((memory for _, memory in executor.processes if memory), default=None)
-        rows = default_block_rows(n_points, n_features * dtype.itemsize, least)
-    else:
-        rows = checked_block_rows(block_rows, n_points)
-    dimensions = Dimensions(n_points, n_features, dtype.name, rows)
+    (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
+    dimensions = dimensions_of(source, executor, block_rows)
     check_reading(dimensions, executor, source.description)
     executor.progress.start("reading", dimensions.n_blocks)
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
@@ -124,10 +123,13 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
     if remark := getattr(source, "remark", ""):
         executor.progress.warn(remark)
-    content = digest(f"{n_points} {n_features} {dtype.str} {' '.join(seen.tiles)}".encode())
+    kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
+    content = digest(f"{n_points} {n_features} {kind} {' '.join(seen.tiles)}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
     few = n_points <= LANDMARKS
-    distinct = len(first_of_equal_rows(source.read(0, n_points))) if few else n_points
+    distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
+    if dimensions.sparse:
+        dimensions = replace(dimensions, nonzeros=seen.nonzeros)
     started = found_beside(source, StartedPoints)
     if labelled is not None and labelled.lonely:
         executor.progress.warn(
@@ -140,6 +142,16 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     weighted = found_beside(source, WeightedPoints)
     beside = (classes, start, landmarks, None if weighted is None else weighted.weights)
     return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, *beside)
+
+
+def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | None) -> Dimensions:
+    """Return the shape of points and their blocks, of sparse ones with about how many nonzeros they have."""
+    n_points, n_features = source.shape
+    found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, nonzeros_of(source))
+    if block_rows is not None:
+        return replace(found, block_rows=checked_block_rows(block_rows, n_points))
+    least = min((memory for _, memory in executor.processes if memory), default=None)
+    return replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
 
 
 def check_reading(dimensions: Dimensions, executor: Executor, description: str) -> None:
@@ -157,26 +169,41 @@ def check_reading(dimensions: Dimensions, executor: Executor, description: str) 
 def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:
     """Return the digests of a block's tiles, the extremes of its features, and the encoded size of its first tile."""
     start, stop = dimensions.rows(block)
-    rows = source.read(start, stop)
+    rows = read_rows(source, start, stop, dimensions.sparse)
     check_finite_block(rows, start)
     sample = rows[:TILE_ROWS]
-    return SeenRows(tile_digests(rows), rows.min(axis=0), rows.max(axis=0), len(sample), encoded_bytes(sample))
+    minima, maxima = rows.min(axis=0), rows.max(axis=0)
+    if sp.issparse(rows):
+        minima, maxima = minima.toarray().ravel(), maxima.toarray().ravel()
+    nonzeros = int(rows.nnz) if sp.issparse(rows) else rows.size
+    return SeenRows(tile_digests(rows), minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros)
+
+
+def bytes_as_stored(rows: Points) -> int:
+    """Return the bytes that rows take in a store."""
+    if sp.issparse(rows):
+        return sum(encoded_bytes(part) for part in stored_parts(rows))
+    return encoded_bytes(rows)
 
 
 def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
     """Return what was seen of consecutive blocks; the list of the first is lengthened."""
     one.tiles.extend(other.tiles)
     sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
-    return SeenRows(one.tiles, np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima), *sampled)
+    extremes = np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima)
+    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros)
 
 
-def tile_digests(rows: np.ndarray) -> list[str]:
+def tile_digests(rows: Points) -> list[str]:
     """Return the digest of every tile of rows, whatever the block they are read in."""
-    rows = np.ascontiguousarray(rows)
-    return [digest(rows[start : start + TILE_ROWS].data) for start in range(0, len(rows), TILE_ROWS)]
+    if not sp.issparse(rows):
+        rows = np.ascontiguousarray(rows)
+        return [digest(rows[start : start + TILE_ROWS].data) for start in range(0, len(rows), TILE_ROWS)]
+    tiles = (rows[start : start + TILE_ROWS] for start in range(0, rows.shape[0], TILE_ROWS))
+    return [digest(b"".join(part.tobytes() for part in stored_parts(tile))) for tile in tiles]
 
 
-def check_unchanged(rows: np.ndarray, start: int, digests: Sequence[str]) -> np.ndarray:
+def check_unchanged(rows: Points, start: int, digests: Sequence[str]) -> Points:
     """Return rows read a second time, if they are what the survey saw."""
     tile = start // TILE_ROWS
     found = tile_digests(rows)

@@ -4,6 +4,7 @@ import numbers
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError, ObjectsError
 
@@ -99,15 +100,21 @@ def check_shape(shape: tuple[int, ...], name: str = "points", min_rows: int = 1)
         )
 
 
-def check_finite_block(block: np.ndarray, first_row: int = 0, name: str = "points") -> None:
+def check_finite_block(block: Any, first_row: int = 0, name: str = "points") -> None:
     """Refuse NaN and infinity in rows [first_row, first_row + len(block)) with their rows, columns and number.
 
     Parameters
     ----------
-    block : (n, D) array of real numbers; integers pass at once
+    block : (n, D) array or sparse rows of real numbers; integers pass at once
     first_row : global row of `block[0]`, so that messages name rows of the whole input
     """
     if block.dtype.kind != "f" or block.size == 0:
+        return
+    if sp.issparse(block):  # one row that has such a value is dense for the message
+        bad = np.flatnonzero(~np.isfinite(block.data))
+        if len(bad):
+            row = row_of_nonzero(block, int(bad[0]))
+            check_finite_block(block[row].toarray(), first_row + row, name)
         return
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(block.sum()):  # many times faster than isfinite of every element, which then need not run
@@ -129,12 +136,23 @@ def check_finite_block(block: np.ndarray, first_row: int = 0, name: str = "point
     )
 
 
-def check_exact(block: np.ndarray, first_row: int = 0, name: str = "points") -> None:
+def row_of_nonzero(rows: sp.csr_matrix, entry: int) -> int:
+    """Return the row that a nonzero of sparse rows is in, by its number."""
+    return int(np.flatnonzero(rows.indptr <= entry)[-1])
+
+
+def check_exact(block: Any, first_row: int = 0, name: str = "points") -> None:
     """Refuse integers in rows [first_row, first_row + len(block)) that would lose digits in float64.
 
     Points that differ in these digits alone would become equal.
     """
     if block.dtype.kind not in "iu" or block.dtype.itemsize < 8 or block.size == 0:
+        return
+    if sp.issparse(block):  # one row that has such a value is dense for the message
+        large = np.flatnonzero((block.data > LARGEST_EXACT) | (block.data < -LARGEST_EXACT))
+        if len(large):
+            row = row_of_nonzero(block, int(large[0]))
+            check_exact(block[row].toarray(), first_row + row, name)
         return
     if int(block.max()) <= LARGEST_EXACT and int(block.min()) >= -LARGEST_EXACT:
         return

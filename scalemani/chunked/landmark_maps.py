@@ -10,6 +10,7 @@ from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.combining import Combining, combined
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, TILE, PreparedLandmarks, prepare_landmarks
+from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.kernels.spectral.landmark_graph import nystrom_gains
 from scalemani.params import Parameters
@@ -74,9 +75,9 @@ def embed_by_landmark_graph(work: StageWork) -> dict[str, Any]:
 def mapped_block(task: StageTask, block: int) -> Arrays:
     """Return one block of the embedding."""
     points, found = StoredPoints(task.inputs["points"]).points.read_block(block), task.once(read_map)
-    embedding = np.empty((len(points), found.coordinates.shape[1]))
-    for tile in slices(len(points), TILE_ROWS):
-        embedding[tile] = combined(points[tile], found.prepared, found.combining).of(found.coordinates)
+    embedding = np.empty((points.shape[0], found.coordinates.shape[1]))
+    for tile in slices(points.shape[0], TILE_ROWS):
+        embedding[tile] = combined(dense_rows(points[tile]), found.prepared, found.combining).of(found.coordinates)
     return {StoredEmbedding.EMBEDDING: embedding}
 
 

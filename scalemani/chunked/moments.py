@@ -10,6 +10,7 @@ from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import add_moments
 from scalemani.kernels.spectral.reduced import diagonal_product, symmetric_part
 from scalemani.records.classes import StoredClasses
@@ -74,7 +75,7 @@ def moments_held(sizes: Sizes, n_classes: int = 1) -> list[Held]:
         Held("Z' Y of a run of tiles", EACH_TASK, n_landmarks + n_classes, dimensions.n_features, copies=PARTS_AT_ONCE),
         Held("values of Z' Z of a run of tiles", EACH_TASK, entries, copies=PARTS_AT_ONCE),
         Held("columns of Z' Z of a run of tiles", EACH_TASK, entries, 1, "int32", PARTS_AT_ONCE),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, dimensions.n_features, dimensions.dtype, 2),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, 2),
         Held("a tile of points, centred", EACH_TASK, TILE_ROWS, dimensions.n_features, copies=COPIES_OF_BLOCK),
         Held("rows of Z in a block", EACH_TASK, dimensions.block_rows, 2 * width, copies=COPIES_OF_BLOCK),
         Held("Z' Y in sum", EACH_PROCESS, n_landmarks + n_classes, dimensions.n_features, copies=PARTS_AT_ONCE),
@@ -158,8 +159,8 @@ def tiles_of(task: StageTask, tiles: range) -> Iterator[tuple[np.ndarray, int, s
         start, stop = task.dimensions.rows(block)
         rows = points.read_block(block)
         for tile in range(max(first, start) - start, min(last, stop) - start, TILE_ROWS):
-            part = slice(tile, min(tile + TILE_ROWS, len(rows)))
-            yield rows[part], block, part
+            part = slice(tile, min(tile + TILE_ROWS, rows.shape[0]))
+            yield dense_rows(rows[part]), block, part
 
 
 def number_of_classes(task: StageTask) -> int:

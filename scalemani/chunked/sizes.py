@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, GROWING, Held, Span
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
 from scalemani.kernels.spectral.coarsening import DENSE_NODES
@@ -141,7 +141,12 @@ def pixels_held(sizes: Sizes) -> list[Held]:
 
 
 def sketched_tile(sizes: Sizes, span: Span, step: str = "") -> list[Held]:
-    """Return what sketching takes: a tile of centred points, in float64 too unless points are small integers."""
+    """Return what sketching takes: a tile of centred points, in float64 too unless points are small integers.
+
+    Sparse points are sketched as they are.
+    """
+    if sizes.dimensions.sparse:
+        return []
     features, exact = sizes.dimensions.n_features, np.dtype(sizes.dimensions.dtype) in EXACT_IN_FLOAT32
     centred = Held("a tile of points, centred", span, TILE_ROWS, features, "float32", step=step)
     return [centred] if exact else [centred, replace(centred, name="the same in float64", dtype="float64")]

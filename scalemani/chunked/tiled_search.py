@@ -6,13 +6,16 @@ Queries that follow each other lie near each other, and so does what they look a
 import functools
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
+from scalemani.kernels.rows.compressed import compressed_rows
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.memory.mapped import Table
 from scalemani.memory.process import PROCESS, Key
+from scalemani.memory.sparse_rows import SparseTable
 
 NUMBER_BYTES = 40  # of a copied row: its number, and its places in a hash table and among the others
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**25  # of sketches and of points, if no two queries look at the same one
@@ -59,17 +62,23 @@ def propose_by_tiles(
 
 
 def refine_by_tiles(
-    points: Table, start: int, candidates: np.ndarray, known: Neighbors
+    points: Table | SparseTable, start: int, candidates: np.ndarray, known: Neighbors, row_bytes: int
 ) -> tuple[Neighbors, np.ndarray]:
-    """Return what `refine_neighbors` does of queries that are rows `start` and following, candidates (n, c) rows."""
-    row_bytes, parts = points[:1].nbytes, []
+    """Return what `refine_neighbors` does of queries that are rows `start` and following, candidates (n, c) rows.
+
+    `row_bytes` are those of a point.
+    """
+    parts = []
     for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):
         queries, own = points[start + tile.start : start + tile.stop], Neighbors(*(part[tile] for part in known))
         if isinstance(points, np.ndarray):
             parts.append(refine_neighbors(queries, points, row_numbers(len(points)), candidates[tile], own))
-        else:
-            rows, places = compact_rows(candidates[tile])
-            parts.append(refine_neighbors(queries, points[rows], rows.astype(np.int32), places, own))
+            continue
+        rows, places = compact_rows(candidates[tile])
+        others = points[rows]
+        if sp.issparse(others):
+            queries, others = compressed_rows(queries), compressed_rows(others, queried=False)
+        parts.append(refine_neighbors(queries, others, rows.astype(np.int32), places, own))
     indices, distances = (np.concatenate([found[field] for found, _ in parts]) for field in (0, 1))
     return Neighbors(indices, distances), np.concatenate([fresh for _, fresh in parts])
 

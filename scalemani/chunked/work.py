@@ -1,21 +1,18 @@
-"""What a stage is given: the shape of the data, its parameters, the groups it reads and writes, and `map_blocks`."""
+"""What a stage is given: its task, the points where it reads these, and the ways to map and fold over blocks."""
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, TypeVarTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
+from scalemani.chunked.task import StageTask
 from scalemani.errors import ScalemaniWarning
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.memory.mapped import MappedArrays, MappedRows, Table
-from scalemani.memory.process import PROCESS, Key
-from scalemani.params import Parameters
-from scalemani.records.reading import ArrayReader
+from scalemani.memory.mapped import MappedArrays
 from scalemani.sources import PointsSource
-from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.groups import block_unit
 from scalemani.store.schema import ArrayDescription
 from scalemani.workers.budget import Batch
 from scalemani.workers.executor import Executor, write_ledger
@@ -24,93 +21,6 @@ from scalemani.workers.folds import folded, runs_of
 PARTS_LEDGER = ".parts"
 DIMENSIONS = "dimensions.json"  # of the points, in their stage
 Arrays = Mapping[ArrayDescription, np.ndarray]
-Made = TypeVar("Made")
-Arguments = TypeVarTuple("Arguments")
-
-
-@dataclass(frozen=True)
-class Dimensions:
-    """The shape and type of the points, and the rows a block that were fixed when they were ingested."""
-
-    n_points: int
-    n_features: int
-    dtype: str
-    block_rows: int
-
-    @property
-    def n_blocks(self) -> int:
-        """The number of row blocks."""
-        return -(-self.n_points // self.block_rows)
-
-    @property
-    def row_bytes(self) -> int:
-        """The bytes of one point."""
-        return self.n_features * np.dtype(self.dtype).itemsize
-
-    @property
-    def distance_dtype(self) -> np.dtype:
-        """The type of stored distances: as exact as the points are."""
-        return np.dtype(np.float64 if self.dtype == "float64" else np.float32)
-
-    def rows(self, block: int) -> tuple[int, int]:
-        """Return the first row of a block and the one after its last."""
-        start = block * self.block_rows
-        return start, min(start + self.block_rows, self.n_points)
-
-
-@dataclass(frozen=True)
-class EarlierResults:
-    """What a stage goes on from where points were appended to a run: groups by stage, of the `n_points` first ones."""
-
-    n_points: int
-    groups: Mapping[str, StageGroup]
-
-
-@dataclass(frozen=True)
-class StageTask:
-    """What one task of a stage knows; it travels to other processes."""
-
-    stage: str
-    dimensions: Dimensions
-    params: Parameters
-    inputs: Mapping[str, StageGroup]
-    output: StageGroup
-    cache_bytes: int
-    in_memory: bool = True
-    earlier: EarlierResults | None = None
-
-    @property
-    def earlier_results(self) -> EarlierResults:
-        """What the stage goes on from; raises ValueError where nothing was appended."""
-        if self.earlier is None:
-            raise ValueError(f"the stage `{self.stage}` was to go on from an earlier run, and there is none")
-        return self.earlier
-
-    def read_table(self, array: ArrayReader) -> Table:
-        """Return an array with a row a point, shared until the stage ends: in memory where it has room, else mapped."""
-        return array.read_once() if self.in_memory else array.map_once()
-
-    def once(self, make: "Callable[[StageTask, *Arguments], Made]", *arguments: *Arguments) -> Made:
-        """Return make(task, *arguments), computed once a process and shared by its tasks until the stage ends.
-
-        Parameters
-        ----------
-        make : function of a module
-            What is shared is known by its name: two functions never get each other's result.
-        *arguments
-            Hashable; other arguments give another result.
-        """
-        return PROCESS.once(Key.of(make, arguments, self.output), functools.partial(make, self, *arguments))
-
-    def latest(self, make: "Callable[[StageTask, *Arguments], Made]", *arguments: *Arguments) -> Made:
-        """As `once`, for what is large: what was made with other arguments is dropped before."""
-        return PROCESS.latest(Key.of(make, arguments, self.output), functools.partial(make, self, *arguments))
-
-    def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
-        """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""
-        return (
-            np.empty(shape, dtype) if self.in_memory else MappedRows(self.output.objects.scratch_folder, shape, dtype)
-        )
 
 
 @dataclass(frozen=True)
@@ -166,9 +76,11 @@ class StageWork:
 
         `sequential` computes them one by one, in their order.
         """
-        missing = self._missing([[block] for block in range(self.task.dimensions.n_blocks)])
-        self.executor.map_locally(functools.partial(write_one, function, "", self.task), missing, sequential)
-        self.task.output.refresh()
+        self._map_here(write_one, function, sequential)
+
+    def map_parts_here(self, function: BlockFunction, sequential: bool = False) -> None:
+        """As `map_blocks_here`, for ragged arrays."""
+        self._map_here(write_part, function, sequential)
 
     def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
         """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
@@ -179,9 +91,9 @@ class StageWork:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
         self._map(functools.partial(write_run, function), self._runs(blocks))
 
-    def map_run_parts(self, function: RunFunction, blocks: int) -> None:
+    def map_run_parts(self, function: RunFunction, blocks: int, step: str = "") -> None:
         """As `map_runs`, for ragged arrays."""
-        self._map(functools.partial(write_run_parts, function), self._runs(blocks))
+        self._map(functools.partial(write_run_parts, function, step), self._runs(blocks), step)
 
     def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str = "") -> Any:
         """Return function(task, run) of all runs, combined in order, for what is not stored: see `folds.runs_of`."""
@@ -202,6 +114,11 @@ class StageWork:
     def _runs(self, blocks: int) -> list[list[int]]:
         n_blocks = self.task.dimensions.n_blocks
         return [list(range(start, min(start + blocks, n_blocks))) for start in range(0, n_blocks, blocks)]
+
+    def _map_here(self, write: Callable[..., None], function: BlockFunction, sequential: bool) -> None:
+        missing = self._missing([[block] for block in range(self.task.dimensions.n_blocks)])
+        self.executor.map_locally(functools.partial(write, function, "", self.task), missing, sequential)
+        self.task.output.refresh()
 
     def _map(
         self, write: Callable[[StageTask, Sequence[int]], None], runs: Sequence[Sequence[int]], step: str = ""
@@ -250,17 +167,21 @@ def write_run(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> 
     write_each(task.output.write_block, function, task, blocks)
 
 
-def write_run_parts(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:
+def write_run_parts(function: RunFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute the ragged arrays of several blocks in one go and commit each."""
-    write_each(task.output.write_parts, function, task, blocks)
+    write_each(functools.partial(task.output.write_parts, step=step), function, task, blocks, step)
 
 
 def write_each(
-    write: Callable[[int, Arrays], None], function: RunFunction, task: StageTask, blocks: Sequence[int]
+    write: Callable[[int, Arrays], None],
+    function: RunFunction,
+    task: StageTask,
+    blocks: Sequence[int],
+    step: str = "",
 ) -> None:
     """Commit the blocks of a run one by one; the first one's seconds hold what was computed for all of them."""
-    missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block))]
+    missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block, step))]
     computed = iter(function(task, missing) if missing else ())
     for block in missing:
-        with write_ledger(task.stage, f"{task.output.path}/{block_unit(block)}"):
+        with write_ledger(task.stage, f"{task.output.path}/{block_unit(block, step)}"):
             write(*next(computed))

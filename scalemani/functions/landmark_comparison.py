@@ -18,6 +18,7 @@ from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landm
 from scalemani.kernels.landmarks.quality import local_conditions, nystrom_kernel, nystrom_residuals
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.kernels.measures import Measure, mean_of, procrustes_error, quantile_of
+from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.params import Parameters
 from scalemani.progress import Progress, Silent
@@ -271,7 +272,7 @@ def looked_at(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray
         table = points.read_block(block) if first < last else np.empty(0)
         for part in slices(int(last - first), TILE_ROWS):
             tile = slice(first + part.start, first + part.stop)
-            some = table[rows[tile] - start]
+            some = dense_rows(table[rows[tile] - start])
             indices, squares = nearest_landmarks(some, prepared, n_neighbors)
             residuals[tile] = nystrom_residuals(some, kernel)
             distances[tile] = np.sqrt(squares[:, 0])

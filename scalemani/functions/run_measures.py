@@ -7,12 +7,14 @@ are closer than these. A neighbour is among the k nearest where fewer than k oth
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.functions import measures
 from scalemani.functions.measure_inputs import check_labels
 from scalemani.functions.measures import SAMPLED_LABELS, SAMPLED_POINTS
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, closer_counts, mean_of, nearest_others
+from scalemani.kernels.rows.compressed import Points
 from scalemani.records.embeddings import StoredClustering
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPoints, StoredWorkPoints
@@ -137,8 +139,16 @@ def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarra
         table = points.read_block(block)
         for first in range(0, len(of_row), PAIRS_AT_ONCE):
             one, other = of_row[first : first + PAIRS_AT_ONCE], column[first : first + PAIRS_AT_ONCE]
-            differences = np.subtract(queries[one], table[neighbors[one, other] - start], dtype=np.float64)
-            limits[one, other] = np.einsum("ij,ij->i", differences, differences)
+            limits[one, other] = squared_differences(queries[one], table[neighbors[one, other] - start])
     for block in range(run.dimensions.n_blocks):
         counts += closer_counts(queries, rows - run.dimensions.rows(block)[0], limits, points.read_block(block))
     return counts
+
+
+def squared_differences(points: Points, others: Points) -> np.ndarray:
+    """Return the squared distance (n,) of each of some points (n, D) to that of others, both dense or both sparse."""
+    if sp.issparse(points):
+        differences = points.astype(np.float64) - others.astype(np.float64)
+        return np.asarray(differences.multiply(differences).sum(axis=1)).ravel()
+    differences = np.subtract(points, others, dtype=np.float64)
+    return np.einsum("ij,ij->i", differences, differences)

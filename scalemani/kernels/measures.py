@@ -9,8 +9,11 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial import cKDTree
+
+from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
@@ -208,30 +211,28 @@ def distance_blocks(points: np.ndarray, rows: np.ndarray) -> Iterator[tuple[slic
         yield block, distances, ROUNDING * (lengths.max() + lengths[rows[block]])
 
 
-def closer_counts(queries: np.ndarray, own: np.ndarray, limits: np.ndarray, points: np.ndarray) -> np.ndarray:
+def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: Points) -> np.ndarray:
     """Return how many of some points are closer to each query than each of its limits: (M, K) int64.
 
     Parameters
     ----------
-    queries : (M, D)
+    queries : (M, D), dense or sparse as the points are
     own : (M,), the row of each query among the points; outside [0, n) where it is not among them
     limits : (M, K), squared distances; points that are as near up to rounding are not closer
     points : (n, D), some of all points
     """
     counts = np.zeros(limits.shape, np.int64)
-    center = queries.mean(axis=0, dtype=np.float64)
-    lines = queries - center
-    lengths = np.einsum("ij,ij->i", lines, lines)
-    for first in range(0, len(points), ROWS_PER_PANEL):
-        panel = points[first : first + ROWS_PER_PANEL] - center
-        panel_lengths = np.einsum("ij,ij->i", panel, panel)
-        for start in range(0, len(lines), ROWS_PER_BLOCK):
-            distances = lines[start : start + ROWS_PER_BLOCK] @ panel.T
+    center = np.zeros(1) if sp.issparse(queries) else queries.mean(axis=0, dtype=np.float64)
+    lines, lengths = about_center(queries, center)
+    for first in range(0, points.shape[0], ROWS_PER_PANEL):
+        panel, panel_lengths = about_center(points[first : first + ROWS_PER_PANEL], center)
+        for start in range(0, lines.shape[0], ROWS_PER_BLOCK):
+            distances = dense_rows(lines[start : start + ROWS_PER_BLOCK] @ panel.T)
             distances *= -2.0
             distances += panel_lengths
             distances += lengths[start : start + ROWS_PER_BLOCK, None]
             for query, line in enumerate(distances, start):
-                if first <= own[query] < first + len(panel):
+                if first <= own[query] < first + panel.shape[0]:
                     line[own[query] - first] = np.inf
                 order = np.argsort(limits[query])
                 slack = ROUNDING * (panel_lengths.max() + lengths[query])

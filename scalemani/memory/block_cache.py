@@ -2,9 +2,11 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 
-import numpy as np
+import scipy.sparse as sp
 
+from scalemani.kernels.rows.compressed import Points
 from scalemani.store.groups import StageGroup
 
 
@@ -13,23 +15,30 @@ class BlockCache:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._blocks: OrderedDict[tuple[str, str, str, int], np.ndarray] = OrderedDict()
+        self._blocks: OrderedDict[tuple[str, str, str, int], Points] = OrderedDict()
         self._bytes = 0
 
-    def read(self, group: StageGroup, name: str, block: int, limit: int) -> np.ndarray:
-        """Return a block of rows of an array, decoded before or read now."""
+    def read(
+        self,
+        group: StageGroup,
+        name: str,
+        block: int,
+        limit: int,
+        load: Callable[[int], Points] | None = None,
+    ) -> Points:
+        """Return a block of rows of an array, decoded before or read now; `load` reads what is no row array."""
         key = (str(group.root), group.path, name, block)
         with self._lock:
             if key in self._blocks:
                 self._blocks.move_to_end(key)
                 return self._blocks[key]
-        rows = group.read_block(name, block)
+        rows = group.read_block(name, block) if load is None else load(block)
         with self._lock:
-            if key not in self._blocks and rows.nbytes <= limit:
+            if key not in self._blocks and bytes_of(rows) <= limit:
                 self._blocks[key] = rows
-                self._bytes += rows.nbytes
+                self._bytes += bytes_of(rows)
                 while self._bytes > limit:
-                    self._bytes -= self._blocks.popitem(last=False)[1].nbytes
+                    self._bytes -= bytes_of(self._blocks.popitem(last=False)[1])
         return rows
 
     def clear(self) -> None:
@@ -37,3 +46,8 @@ class BlockCache:
         with self._lock:
             self._blocks.clear()
             self._bytes = 0
+
+
+def bytes_of(rows: Points) -> int:
+    """Return the bytes of rows in memory."""
+    return sum(part.nbytes for part in (rows.indptr, rows.indices, rows.data)) if sp.issparse(rows) else rows.nbytes

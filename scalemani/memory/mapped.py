@@ -117,6 +117,19 @@ class MappedRows:
             self._values[part] = values[part.start - start : part.stop - start]
             self._release(part.start, part.stop)
 
+    def take_runs(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """Return runs of rows, one behind the other; they begin at `starts` (n,), ascending, and have `lengths`."""
+        bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        found = np.empty((int(bounds[-1]), *self.shape[1:]), self._values.dtype)
+        for first in range(0, len(starts), ROWS_AT_ONCE):
+            part = slice(first, min(first + ROWS_AT_ONCE, len(starts)))
+            own = slice(int(bounds[part.start]), int(bounds[part.stop]))
+            rows = np.arange(own.start, own.stop) + np.repeat(starts[part] - bounds[part], lengths[part])
+            if len(rows):
+                np.take(self._values, rows, axis=0, out=found[own], mode="clip")
+                self._release(int(rows[0]), int(rows[-1]) + 1)
+        return found
+
     def _copy(self, rows: slice) -> np.ndarray:
         start, stop, _ = rows.indices(len(self))
         found = np.empty((max(0, stop - start), *self.shape[1:]), self._values.dtype)

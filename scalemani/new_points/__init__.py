@@ -13,6 +13,7 @@ from scalemani.records.landmarks import StoredAffinityWeights
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource, map_points
+from scalemani.sources.base import read_rows
 from scalemani.validation import check_finite_block
 
 ROWS_AT_ONCE = 65536
@@ -81,7 +82,7 @@ class NewPoints:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the coordinates (stop - start, d) float64 of rows [start, stop)."""
-        rows = self._points.read(start, stop)
+        rows = read_rows(self._points, start, stop, self._placement.sparse)
         check_finite_block(rows, start)
         placed = self._placement.place(rows)
         self.account.add(start, self._placement.reach.beyond(rows), placed)

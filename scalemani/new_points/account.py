@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
+from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.reach import Reach, far_away
 
 ERROR_QUANTILES = {"median_error": 0.5, "p95_error": 0.95, "largest_error": 1.0}
@@ -47,7 +48,11 @@ class Placement(Protocol):
     def spacing(self) -> float:
         """The distance of the nearest landmark or training point beyond which a point is isolated; else infinite."""
 
-    def place(self, points: np.ndarray) -> Placed:
+    @property
+    def sparse(self) -> bool:
+        """Whether the training points are sparse; new ones are then read as sparse rows too."""
+
+    def place(self, points: Points) -> Placed:
         """Return points (n, D), mapped for the metric, placed: each row depends on its own point only."""
 
 

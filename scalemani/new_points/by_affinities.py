@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.account import Placed
 from scalemani.new_points.by_descent import farthest_neighbor, query_affinities
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
@@ -40,17 +41,22 @@ class AffinityPlacement:
         return self.params.points.metric
 
     @property
+    def sparse(self) -> bool:
+        """Whether the training points are sparse."""
+        return self.index.sparse
+
+    @property
     def shape(self) -> tuple[int, int]:
         """The columns D that points must have, and the dimensions d of the embedding."""
         return len(self.index.basis.mean), self.positions.shape[1]
 
-    def place(self, points: np.ndarray) -> Placed:
+    def place(self, points: Points) -> Placed:
         """Return points (n, D) placed: each at the mean of the landmarks among its neighbours, by affinity.
 
         A point without any takes the mean of all its neighbours, and one that equals a training point its place.
         """
-        placed = np.zeros((len(points), self.positions.shape[1]))
-        if len(points) == 0:
+        placed = np.zeros((points.shape[0], self.positions.shape[1]))
+        if len(placed) == 0:
             return Placed(placed, np.empty(0))
         found = self.index.neighbors(points, self.params.affinity_neighbors)
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)

@@ -1,9 +1,11 @@
 """New points in an embedding that is linear in the points: their projection."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.rows.compressed import Points, dense_tiles
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.records.classes import StoredDiscriminants
@@ -17,6 +19,7 @@ class PlacedByAxes(NamedTuple):
     axes: np.ndarray
     metric: str
     reach: Reach
+    sparse: bool
     spacing: float = np.inf  # no landmark is looked for
 
     @property
@@ -24,11 +27,11 @@ class PlacedByAxes(NamedTuple):
         """The columns D that points must have, and the dimensions d of the embedding."""
         return self.axes.shape[0], self.axes.shape[1]
 
-    def place(self, points: np.ndarray) -> Placed:
+    def place(self, points: Points) -> Placed:
         """Return points (n, D) placed: each row depends on its own point only."""
         # Row by row: the bits of a product of matrices depend on the number of rows.
-        placed = np.empty((len(points), self.axes.shape[1]))
-        for row, point in enumerate(points):
+        placed = np.empty((points.shape[0], self.axes.shape[1]))
+        for row, point in enumerate(itertools.chain.from_iterable(dense_tiles(points))):
             placed[row] = (point - self.mean) @ self.axes
         return Placed(placed)
 
@@ -36,4 +39,4 @@ class PlacedByAxes(NamedTuple):
 def read_axes_placement(run: Run) -> PlacedByAxes:
     """Return the mean and the directions of a finished run."""
     stored = StoredDiscriminants(run.group(StoredDiscriminants.STAGE))
-    return PlacedByAxes(stored.mean.read(), stored.axes.read(), run.metric, reach_of(run))
+    return PlacedByAxes(stored.mean.read(), stored.axes.read(), run.metric, reach_of(run), run.dimensions.sparse)

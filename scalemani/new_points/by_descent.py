@@ -11,6 +11,7 @@ from scalemani.embeddings.placement import FixedSources, PlacementProblem, place
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.account import Placed
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.new_points.reach import Reach, reach_of
@@ -48,13 +49,18 @@ class DescentPlacement:
         return self.params.points.metric
 
     @property
+    def sparse(self) -> bool:
+        """Whether the training points are sparse."""
+        return self.index.sparse
+
+    @property
     def shape(self) -> tuple[int, int]:
         """The columns D that points must have, and the dimensions d of the embedding."""
         return len(self.index.basis.mean), self.positions.shape[1]
 
-    def place(self, points: np.ndarray) -> Placed:
+    def place(self, points: Points) -> Placed:
         """Return points (n, D) placed; one that equals a training point lies where that does, without a descent."""
-        if len(points) == 0:
+        if points.shape[0] == 0:
             return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
         found = self.index.neighbors(points, self.params.affinity_neighbors)

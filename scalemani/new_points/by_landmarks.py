@@ -8,6 +8,7 @@ from scalemani.chunked.landmark_maps import landmark_map
 from scalemani.kernels.landmarks.combining import Combining, combined
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import reconstruction_errors
+from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.kernels.spectral.diffusion import diffusion_scales
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
@@ -28,20 +29,21 @@ class LandmarkPlacement(NamedTuple):
     reach: Reach
     metric: str
     spacing: float
+    sparse: bool
 
     @property
     def shape(self) -> tuple[int, int]:
         """The columns D that points must have, and the dimensions d of the embedding."""
         return self.prepared.landmarks.shape[1], self.coordinates.shape[1]
 
-    def place(self, points: np.ndarray) -> Placed:
+    def place(self, points: Points) -> Placed:
         """Return points (n, D) placed: each row depends on its own point only."""
-        landmarks = self.prepared.landmarks
-        placed = np.empty((len(points), self.coordinates.shape[1]))
-        nearest, errors = np.empty(len(points)), np.empty(len(points))
-        for start in range(0, len(points), ROWS_AT_ONCE):
+        landmarks, n_points = self.prepared.landmarks, points.shape[0]
+        placed = np.empty((n_points, self.coordinates.shape[1]))
+        nearest, errors = np.empty(n_points), np.empty(n_points)
+        for start in range(0, n_points, ROWS_AT_ONCE):
             part = slice(start, start + ROWS_AT_ONCE)
-            rows = points[part]
+            rows = dense_rows(points[part])
             found = combined(rows, self.prepared, self.combining)
             placed[part] = found.of(self.coordinates)
             nearest[part] = found.squares[:, 0]
@@ -84,6 +86,7 @@ def read_landmark_placement(run: Run) -> LandmarkPlacement:
         reach_of(run),
         run.metric,
         farthest_landmark(prepared),
+        run.dimensions.sparse,
     )
 
 

@@ -2,7 +2,7 @@
 
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.new_points.by_landmarks import ROWS_AT_ONCE
 from scalemani.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR
 from scalemani.records.embeddings import StoredLayout
@@ -20,7 +20,7 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
     width, features = run.params.n_components, points.n_features
     held = [
         Held("landmarks", EACH_PROCESS, run.params.n_landmarks, features, "float64", COPIES_OF_LANDMARKS),
-        Held("new points of a block", EACH_TASK, rows, features, points.dtype, COPIES_OF_POINTS),
+        Held("new points of a block", EACH_TASK, rows, *points.kept_row, COPIES_OF_POINTS),
         Held("coordinates of a block and what is known of them", EACH_TASK, rows, width + 5),
     ]
     if StoredAffinityWeights.STAGE in run.keys:
@@ -51,7 +51,7 @@ def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
         Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
         Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
         Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
-        Held("training points that are candidates", EACH_TASK, looked_at, points.n_features, trained.dtype),
+        Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
         Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
         Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
     ]

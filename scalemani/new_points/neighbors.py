@@ -4,14 +4,18 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
+from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
+from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
+from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.params.tuned import NeighborsTuning
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.reading import ArrayReader
@@ -26,7 +30,7 @@ IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them
 class TrainingRows(Protocol):
     """The training points in work order."""
 
-    def gather(self, rows: np.ndarray) -> np.ndarray:
+    def gather(self, rows: np.ndarray) -> Points:
         """Return points (n, D) at ascending work rows (n,)."""
 
 
@@ -34,10 +38,10 @@ class TrainingRows(Protocol):
 class StoredRows:
     """Training points that stay in their store."""
 
-    points: ArrayReader
+    points: ArrayReader | SparseRowsReader
     cache_bytes: int
 
-    def gather(self, rows: np.ndarray) -> np.ndarray:
+    def gather(self, rows: np.ndarray) -> Points:
         """Return points (n, D) at ascending work rows (n,)."""
         return self.points.gather(rows, self.cache_bytes)
 
@@ -46,9 +50,9 @@ class StoredRows:
 class HeldRows:
     """Training points in memory, (N, D) in work order."""
 
-    points: np.ndarray
+    points: Points
 
-    def gather(self, rows: np.ndarray) -> np.ndarray:
+    def gather(self, rows: np.ndarray) -> Points:
         """Return points (n, D) at ascending work rows (n,)."""
         return self.points[rows]
 
@@ -64,11 +68,11 @@ class NeighborIndex:
     rows: TrainingRows
     dtype: np.dtype
     tuning: NeighborsTuning
+    sparse: bool
 
-    def neighbors(self, points: np.ndarray, n_neighbors: int) -> Neighbors:
+    def neighbors(self, points: Points, n_neighbors: int) -> Neighbors:
         """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
-        dtype = np.result_type(points.dtype, self.dtype)
-        points = np.ascontiguousarray(self._within_sight(points), dtype)
+        points = self._comparable(points)
         if len(self.sketches) <= self.tuning.exact_below:
             return self._exact(points, n_neighbors)
         own = sketch_points(points, self.basis)
@@ -77,22 +81,38 @@ class NeighborIndex:
         behind = len(self.sketches)
         candidates = search_enough_cells(self.sketches, self.cell_offsets, self.centroids, probes, behind, wanted, own)
         labels, places = compact_rows(candidates)
-        rows = self.rows.gather(labels).astype(dtype, copy=False)
-        none = no_neighbors(len(points), n_neighbors)
+        rows = self.rows.gather(labels).astype(points.dtype, copy=False)
+        none = no_neighbors(points.shape[0], n_neighbors)
+        if self.sparse:
+            points, rows = compressed_rows(points), compressed_rows(rows, queried=False)
         return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]
 
-    def recall(self, points: np.ndarray, n_neighbors: int) -> float:
+    def recall(self, points: Points, n_neighbors: int) -> float:
         """Return the share of the true neighbours of points (n, D) that `neighbors` finds, by exact search."""
-        points = np.ascontiguousarray(self._within_sight(points), np.result_type(points.dtype, self.dtype))
+        points = self._comparable(points)
         found = self.neighbors(points, n_neighbors)
-        queries = SketchedRows(points, sketch_points(points, self.basis), self.basis.scale)
-        none, limits = np.full(len(points), -1), found.distances[:, -1].astype(np.float64)
-        true = no_neighbors(len(points), n_neighbors)
+        limits = found.distances[:, -1].astype(np.float64)
+        true = no_neighbors(points.shape[0], n_neighbors)
         for rows in slices(len(self.sketches), ROWS_OF_TRUTH):
-            held = self.rows.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
-            block = SketchedRows(held, self.sketches[rows], self.basis.scale)
-            true = exact_neighbors(queries, none, block, rows.start, true, limits)
+            true = self._nearest_among(points, rows, true, limits)
         return float(np.mean(found.distances <= true.distances[:, -1:]))
+
+    def _comparable(self, points: Points) -> Points:
+        """Return points in the dtype in which they are compared, sparse where the training points are."""
+        dtype = np.result_type(points.dtype, self.dtype)
+        if self.sparse:
+            return sp.csr_matrix(points, dtype=dtype)
+        return np.ascontiguousarray(self._within_sight(points), dtype)
+
+    def _nearest_among(self, points: Points, rows: slice, known: Neighbors, limits: np.ndarray) -> Neighbors:
+        """Return the nearest of what is known and consecutive training points, by exact distance."""
+        none = np.full(points.shape[0], -1)
+        held = self.rows.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
+        if self.sparse:
+            return sparse_neighbors(points, none, held, rows.start, known, limits)
+        queries = SketchedRows(points, sketch_points(points, self.basis), self.basis.scale)
+        block = SketchedRows(held, self.sketches[rows], self.basis.scale)
+        return exact_neighbors(queries, none, block, rows.start, known, limits)
 
     def _within_sight(self, points: np.ndarray) -> np.ndarray:
         """Return points with no coordinate so far away that sketches overflow; distances say nothing out there."""
@@ -101,13 +121,9 @@ class NeighborIndex:
             return points
         return np.clip(points, self.basis.mean - farthest, self.basis.mean + farthest).astype(points.dtype, copy=False)
 
-    def _exact(self, points: np.ndarray, n_neighbors: int) -> Neighbors:
-        scale = self.basis.scale
-        queries = SketchedRows(points, sketch_points(points, self.basis), scale)
-        every = self.rows.gather(np.arange(len(self.sketches))).astype(points.dtype, copy=False)
-        held = SketchedRows(every, self.sketches, scale)
-        none, unlimited = no_neighbors(len(points), n_neighbors), np.full(len(points), np.inf)
-        return exact_neighbors(queries, np.full(len(points), -1), held, 0, none, unlimited)
+    def _exact(self, points: Points, n_neighbors: int) -> Neighbors:
+        none, unlimited = no_neighbors(points.shape[0], n_neighbors), np.full(points.shape[0], np.inf)
+        return self._nearest_among(points, slice(0, len(self.sketches)), none, unlimited)
 
 
 def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) -> NeighborIndex:
@@ -122,4 +138,5 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) ->
         rows,
         np.dtype(run.dimensions.dtype),
         run.params.neighbors,
+        run.dimensions.sparse,
     )

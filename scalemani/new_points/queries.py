@@ -12,6 +12,7 @@ from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource
+from scalemani.sources.base import read_rows
 from scalemani.validation import check_finite_block
 
 ROWS_AT_ONCE = 65_536  # of new points
@@ -39,7 +40,7 @@ class InputNeighbors:
         indices = np.empty((points.shape[0], n_neighbors), np.int64)
         distances = np.empty(indices.shape, np.float64 if dtype == np.float64 else np.float32)
         for rows in slices(points.shape[0], ROWS_AT_ONCE):
-            given = points.read(rows.start, rows.stop)
+            given = read_rows(points, rows.start, rows.stop, self.index.sparse)
             check_finite_block(given, rows.start)
             found = self.index.neighbors(given, n_neighbors)
             indices[rows] = self.input_rows[found.indices]

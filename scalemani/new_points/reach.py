@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
+from scalemani.kernels.rows.compressed import Points, squared_lengths
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.runs.opened import Run
 
@@ -19,8 +21,12 @@ class Reach:
     center: np.ndarray
     radius: float
 
-    def beyond(self, points: np.ndarray) -> np.ndarray:
+    def beyond(self, points: Points) -> np.ndarray:
         """Return the rows (m,) of points (n, D) that are more than `FAR` times as far from the centre as a landmark."""
+        if sp.issparse(points):
+            # Far from the centre little cancels.
+            squares = squared_lengths(points.indptr, points.data) - 2.0 * (points @ self.center)
+            return np.flatnonzero(squares + self.center @ self.center > (FAR * self.radius) ** 2)
         distances = np.empty(len(points))
         with np.errstate(over="ignore"):  # what overflows is far away
             for start in range(0, len(points), ROWS_AT_ONCE):

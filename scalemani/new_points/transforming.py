@@ -10,14 +10,16 @@ import json
 import shutil
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.chunked.needs import memory_need
-from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, StageTask, StageWork
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
 from scalemani.export import beside, checked_target, write_rows
 from scalemani.export.rows import SUFFIXES, refuse_taken
@@ -40,6 +42,7 @@ from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run
 from scalemani.runs.resources import Fit, check_memory, fit
 from scalemani.sources import PointsSource, map_points, open_points
+from scalemani.sources.base import nonzeros_of, read_rows
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
 from scalemani.store.run_store import RunStore
@@ -180,7 +183,7 @@ def opened_group(
     group = store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
     known = group.objects.get_json(DIMENSIONS)
     if known is None:
-        group.objects.set_json(DIMENSIONS, asdict(dimensions))
+        group.objects.set_json(DIMENSIONS, dimensions.as_dict())
         return group, dimensions
     before = Dimensions(**known)
     group = store.group(StoredPlacement.STAGE, key, before.block_rows)
@@ -194,7 +197,7 @@ def content_of(source: PointsSource, dimensions: Dimensions, executor: Executor)
 
     def look(block: int) -> list[str]:
         start, stop = dimensions.rows(block)
-        rows = source.read(start, stop)
+        rows = read_rows(source, start, stop, dimensions.sparse)
         check_finite_block(rows, start)
         return tile_digests(rows)
 
@@ -212,7 +215,8 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
     """
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     least = min((memory for _, memory in executor.processes if memory), default=None)
-    dimensions = Dimensions(n_points, n_features, dtype.name, 1)
+    nonzeros = nonzeros_of(source) if run.dimensions.sparse else None
+    dimensions = Dimensions(n_points, n_features, dtype.name, 1, nonzeros)
     rows = min(default_block_rows(n_points, dimensions.row_bytes, least), -(-n_points // TILE_ROWS) * TILE_ROWS)
     while rows > TILE_ROWS and not fit_of(run, dimensions, rows, executor).at_once:
         rows = max(TILE_ROWS, rows // 2 // TILE_ROWS * TILE_ROWS)
@@ -272,10 +276,10 @@ def placed_block(job: Job, task: StageTask, block: int) -> Arrays:
     if isinstance(source, str):
         source = task.once(opened_points, source, placement.metric)
     start, stop = task.dimensions.rows(block)
-    rows = source.read(start, stop)
+    rows = read_rows(source, start, stop, placement.sparse)
     check_finite_block(rows, start)
     placed = placement.place(rows)
-    far = np.zeros(len(rows), np.uint8)
+    far = np.zeros(stop - start, np.uint8)
     far[placement.reach.beyond(rows)] = 1
     found = dict(zip(StoredPlacement.ARRAYS, (*placed, far), strict=True))
     if placed.nearest is not None:
@@ -340,5 +344,6 @@ def described_arrays(run: Run) -> tuple[ArrayDescription, ...]:
 def sampled_recall(run: Run, source: PointsSource) -> float:
     """Return the share of true neighbours of a sample of the new points that were found among the training points."""
     rows = sample_rows(run.params.seed, StoredPlacement.STAGE, source.shape[0], SAMPLED_POINTS)
-    points = np.concatenate([source.read(int(row), int(row) + 1) for row in rows])
+    parts = [read_rows(source, int(row), int(row) + 1, run.dimensions.sparse) for row in rows]
+    points = sp.vstack(parts, format="csr") if run.dimensions.sparse else np.concatenate(parts)
     return neighbor_index(run, in_memory=False).recall(points, run.params.affinity_neighbors)

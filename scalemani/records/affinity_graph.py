@@ -150,7 +150,7 @@ class WindowAffinities(StoredSymmetricAffinities):
         frames, rows, columns = self.reader(self.IMAGE).read_once().tolist()
         side, deep = self.reader(self.REACH).read_once().tolist()
         sigma = float(self.reader(self.SIGMA).read_once())
-        points = self.pixels.points.read_once()
+        points = self.pixels.reader(self.pixels.POINTS).read_once()
         return window_affinities(points, (frames, rows, columns), (side, deep), sigma, (start, stop))
 
 

@@ -1,16 +1,92 @@
-"""Points in input order, the cells they lie in, and points in work order: sorted by cell."""
+"""Points in input order, the cells they lie in, and points in work order: sorted by cell.
+
+Points are dense or sparse rows. Where they are sparse, the groups hold CSR parts, a set for every block, and the number
+of features; `points` of their readers gives whichever there are.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+import scipy.sparse as sp
+
 from scalemani.kernels.rows.sketches import SketchBasis
+from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.records.reading import ArrayReader, StoredStage
 from scalemani.store.groups import StageGroup
-from scalemani.store.schema import AS_POINTS, ArrayDescription
+from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
+
+FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
 
 
-class StoredPoints(StoredStage):
-    """Points as they came."""
+@dataclass(frozen=True)
+class SparseDescription:
+    """The arrays of sparse points: CSR parts of every block, and the number of features."""
+
+    indptr: ArrayDescription
+    indices: ArrayDescription
+    values: ArrayDescription
+    n_features: ArrayDescription
+
+    @property
+    def all(self) -> tuple[ArrayDescription, ...]:
+        """The four arrays."""
+        return self.indptr, self.indices, self.values, self.n_features
+
+    def parts(self, rows: sp.csr_matrix) -> dict[ArrayDescription, np.ndarray]:
+        """Return the rows of a block as they are stored."""
+        return dict(zip((self.indptr, self.indices, self.values), stored_parts(rows), strict=True))
+
+    def features(self, n_features: int) -> dict[ArrayDescription, np.ndarray]:
+        """Return the number of features as it is stored, in the unit `FEATURES`."""
+        return {self.n_features: np.array(n_features)}
+
+
+def stored_parts(rows: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where rows (n, D) begin and end, the columns of their nonzeros, and these, in the dtypes of a store."""
+    columns = np.uint16 if rows.shape[1] <= 2**16 else np.int32
+    return rows.indptr.astype(np.int64), rows.indices.astype(columns), rows.data
+
+
+def sparse_points(stage: str, folder: str, order: str) -> SparseDescription:
+    """Return the description of sparse points in some order, the parts of each block in a folder."""
+
+    def part(name: str, dim: str, dtype: str | DtypeRule, units: str, says: str) -> ArrayDescription:
+        return ArrayDescription(
+            stage, name, "part", (dim,), dtype, units, f"of sparse points in {order}: {says}", (folder,)
+        )
+
+    return SparseDescription(
+        part(
+            "indptr", "row_bound", "int64", "nonzero", "where each row of the block begins and ends among its nonzeros"
+        ),
+        part("indices", "nonzero", AS_COLUMNS, "feature", "the column of each nonzero, ascending in each row"),
+        part("values", "nonzero", AS_POINTS, "as given", "the nonzeros, as the metric of the run maps them"),
+        ArrayDescription(
+            stage, "n_features", "whole", (), "int64", "1", "of sparse points: D; where it is missing they are dense"
+        ),
+    )
+
+
+class StoredRows(StoredStage):
+    """A group with a row a point, dense or sparse."""
+
+    POINTS: ClassVar[ArrayDescription]
+    SPARSE: ClassVar[SparseDescription]
+    ROWS_STEP: ClassVar[str] = ""
+
+    @property
+    def points(self) -> ArrayReader | SparseRowsReader:
+        """Points (N, D), read as NumPy arrays where they are dense and as SciPy's sparse rows where they are sparse."""
+        if not self.group.committed(FEATURES):
+            return self.reader(self.POINTS)
+        n_features = int(self.reader(self.SPARSE.n_features).read_once())
+        return SparseRowsReader(self.group, n_features, self.ROWS_STEP)
+
+
+class StoredPoints(StoredRows):
+    """Points as they came, in input order."""
 
     STAGE: ClassVar = "points"
     POINTS: ClassVar = ArrayDescription(
@@ -22,12 +98,8 @@ class StoredPoints(StoredStage):
         "as given",
         "points in input order, as the metric of the run maps them; neighbours and distances where these were given",
     )
-    ARRAYS: ClassVar = (POINTS,)
-
-    @property
-    def points(self) -> ArrayReader:
-        """Points (N, D) in input order."""
-        return self.reader(self.POINTS)
+    SPARSE: ClassVar = sparse_points(STAGE, "block-N", "input order")
+    ARRAYS: ClassVar = (POINTS, *SPARSE.all)
 
 
 class StoredPartition(StoredStage):
@@ -80,10 +152,11 @@ class StoredPartition(StoredStage):
         return self.reader(self.CELLS)
 
 
-class StoredWorkPoints(StoredStage):
+class StoredWorkPoints(StoredRows):
     """Points and sketches in work order, and the way back to input order."""
 
     STAGE: ClassVar = "work_points"
+    ROWS_STEP: ClassVar = "rows"
     INPUT_ROWS: ClassVar = ArrayDescription(
         STAGE, "input_rows", "whole", ("point",), "int64", "input row", "the input row of each work row"
     )
@@ -108,7 +181,8 @@ class StoredWorkPoints(StoredStage):
         "scale",
         "their leading principal components, in units of `partition/scale`",
     )
-    ARRAYS: ClassVar = (INPUT_ROWS, CELL_OFFSETS, POINTS, SKETCH)
+    SPARSE: ClassVar = sparse_points(STAGE, "rows-block-N", "work order")
+    ARRAYS: ClassVar = (INPUT_ROWS, CELL_OFFSETS, POINTS, *SPARSE.all, SKETCH)
 
     @property
     def input_rows(self) -> ArrayReader:
@@ -119,11 +193,6 @@ class StoredWorkPoints(StoredStage):
     def cell_offsets(self) -> ArrayReader:
         """The first work row of each cell, then N: (C + 1,) int64."""
         return self.reader(self.CELL_OFFSETS)
-
-    @property
-    def points(self) -> ArrayReader:
-        """Points (N, D) in work order."""
-        return self.reader(self.POINTS)
 
     @property
     def sketch(self) -> ArrayReader:

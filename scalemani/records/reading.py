@@ -9,8 +9,10 @@ import scipy.sparse as sp
 import zarr
 
 from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.memory.arrays import gather_into, gather_rows, map_once, read_large, read_once
 from scalemani.memory.mapped import MappedRows, Table
+from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import SPARSE_INDEX, ArrayDescription, DtypeRule, Kind
 
@@ -53,9 +55,9 @@ class ArrayReader:
 
 @dataclass(frozen=True)
 class RowsOfArray:
-    """A row array of so many rows that is indexed by row numbers, as an array in memory is."""
+    """So many stored rows that are indexed by row numbers, as an array in memory is; sparse ones become dense."""
 
-    array: ArrayReader
+    array: ArrayReader | SparseRowsReader
     n_rows: int
     cache_bytes: int = 0
 
@@ -63,7 +65,7 @@ class RowsOfArray:
         return self.n_rows
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self.array.gather(rows, self.cache_bytes)
+        return dense_rows(self.array.gather(rows, self.cache_bytes))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.records.affinities import StoredAffinities
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
@@ -128,6 +129,8 @@ def pairs(run: Run) -> Iterator[Chart]:
     rows = sample_rows(run.params.seed, "report/pairs", n_points, min(n_points, PAIRED_POINTS))
     stored: tuple[Any, Any] = StoredPoints(run.group(StoredPoints.STAGE)).points, run.stored_embedding
     upper = np.triu_indices(len(rows), 1)
-    far, shown = (cdist(table, table)[upper] for table in (np.asarray(one.gather(rows), float) for one in stored))
+    far, shown = (
+        cdist(table, table)[upper] for table in (dense_rows(one.gather(rows)).astype(float) for one in stored)
+    )
     caption = f"Pairs of {len(rows)} points. Methods that keep neighbourhoods do not keep far distances."
     yield heat("Distances against distances", caption, ("between points", far), ("in the embedding", shown))

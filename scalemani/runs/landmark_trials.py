@@ -14,11 +14,11 @@ from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
 from scalemani.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, REFINING_SOLVERS, Stage, route
+from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline
 from scalemani.runs.plan import Plan, make_plan
 from scalemani.runs.walk import run_stage
-from scalemani.sources.lazy import lazy_rows
 from scalemani.store.run_store import RunStore
 from scalemani.survey import Survey
 from scalemani.workers.executor import Executor
@@ -71,7 +71,8 @@ def try_landmarks(run: Run, params: Parameters, folder: Path, executor: Executor
     quiet = replace(executor, progress=Silent())  # what is warned of is that no embedding was refined
     plan = trial_plan(run, params, stages, {stage.name for stage in own}, folder, quiet)
     plan.check()
-    points = lazy_rows(StoredPoints(run.group(POINTS.name)).points.zarr(), f"points of {run.store.root}")
+    stored, every = StoredPoints(run.group(POINTS.name)), np.arange(run.dimensions.n_points)
+    points = Component(stored, every, run.dimensions, f"points of {run.store.root}")
     for planned in plan.stages:
         if planned.key == TRIAL:
             run_stage(plan, planned, quiet, points)

@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from scalemani.chunked.task import Dimensions
+from scalemani.kernels.rows.compressed import dense_rows
+from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.records.affinities import StoredComponents
 from scalemani.records.points import StoredPoints
-from scalemani.records.reading import ArrayReader
 from scalemani.runs.plan import Plan
 from scalemani.store.run_store import RunStore
 
@@ -40,16 +43,24 @@ class Component:
     sequential = False
     remote = False
 
-    def __init__(self, points: ArrayReader, rows: np.ndarray, description: str) -> None:
-        array = points.zarr()
-        self.shape = (len(rows), int(array.shape[1]))
-        self.dtype = np.dtype(array.dtype)
+    def __init__(self, points: StoredPoints, rows: np.ndarray, dimensions: Dimensions, description: str) -> None:
+        self.shape = (len(rows), dimensions.n_features)
+        self.dtype = np.dtype(dimensions.dtype)
         self.description = description
-        self._points, self.rows = points, rows
+        self._points, self.rows = points.points, rows
+
+    @property
+    def nonzeros(self) -> int | None:
+        """The nonzeros of the component; None where the points are dense."""
+        return self._points.count(self.rows) if isinstance(self._points, SparseRowsReader) else None
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the component: (stop - start, D)."""
-        return self._points.gather(self.rows[start:stop])
+        return dense_rows(self._points.gather(self.rows[start:stop]))
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) of the component of sparse points."""
+        return sp.csr_matrix(self._points.gather(self.rows[start:stop]))
 
 
 def largest_component(plan: Plan) -> Component | None:
@@ -61,7 +72,7 @@ def largest_component(plan: Plan) -> Component | None:
         return None
     rows = components.kept_rows.read()
     description = f"the largest component, {len(rows)} of {plan.dimensions.n_points} points"
-    return Component(StoredPoints(plan.planned(StoredPoints.STAGE).group).points, rows, description)
+    return Component(StoredPoints(plan.planned(StoredPoints.STAGE).group), rows, plan.dimensions, description)
 
 
 def origins_of(plan: Plan) -> tuple[dict[str, Any], ...]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import zarr
 
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.errors import StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES

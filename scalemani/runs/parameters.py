@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.landmarks.determinantal import refuse_large

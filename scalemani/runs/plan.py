@@ -7,7 +7,8 @@ from typing import Any
 
 from scalemani.chunked.needs import Held, Written, disk_need, memory_need
 from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import DIMENSIONS, Dimensions
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import DIMENSIONS
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
 from scalemani.routes import Stage
@@ -124,7 +125,7 @@ class Plan:
             **appended,
             "method": self.method,
             "params": self.params.as_dict(),
-            "dimensions": dataclasses.asdict(self.dimensions),
+            "dimensions": self.dimensions.as_dict(),
             "keys": {planned.stage.name: planned.key for planned in self.stages},
             "within": list(self.outline.origins),
         }
@@ -205,6 +206,6 @@ def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dim
         return dimensions
     # All but the rows a block is in the key of the points; blocks that do not fit the stored ones would mix with them.
     rows = stored.get("block_rows") if isinstance(stored, dict) else None
-    if not isinstance(rows, int) or stored != vars(dataclasses.replace(dimensions, block_rows=rows)):
+    if not isinstance(rows, int) or stored != dataclasses.replace(dimensions, block_rows=rows).as_dict():
         raise damaged_object(f"{store.root}/{where}", "not the dimensions of these points")
     return dataclasses.replace(dimensions, block_rows=checked_block_rows(rows, dimensions.n_points))

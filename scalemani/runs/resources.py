@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dask.utils import format_bytes
 
 from scalemani.chunked.needs import DiskNeed
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.memory.mapped import TOUCHED_BYTES

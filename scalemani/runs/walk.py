@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import EarlierResults, PointsInput, StageTask, StageWork
+from scalemani.chunked.task import EarlierResults
+from scalemani.chunked.work import PointsInput, StageTask, StageWork
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, without_user
+from scalemani.kernels.rows.compressed import Points
 from scalemani.validation import check_dtype, check_exact, check_shape, refuse_masked
 
 
@@ -44,6 +46,39 @@ class PointsSource(Protocol):
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`; the caller checks finiteness."""
+
+
+@runtime_checkable
+class SparseSource(PointsSource, Protocol):
+    """Points of which most values are zero, and that can be read as sparse rows."""
+
+    @property
+    def nonzeros(self) -> int | None:
+        """About how many values are not zero; None where the rows are better read dense."""
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop), of `dtype`: columns ascend, none comes twice, and no zero is stored."""
+
+
+def nonzeros_of(source: PointsSource) -> int | None:
+    """Return about how many values of points are not zero where these stay sparse; None where they are dense."""
+    return source.nonzeros if isinstance(source, SparseSource) else None
+
+
+def read_rows(source: PointsSource, start: int, stop: int, sparse: bool) -> Points:
+    """Return rows of points as sparse or as dense ones, however they are kept.
+
+    Parameters
+    ----------
+    source : the points
+    start, stop : the rows [start, stop)
+    sparse : whether they are to be sparse
+    """
+    if not sparse:
+        return source.read(start, stop)
+    return (
+        source.read_sparse(start, stop) if isinstance(source, SparseSource) else sp.csr_matrix(source.read(start, stop))
+    )
 
 
 class Source(ABC):

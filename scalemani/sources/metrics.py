@@ -1,10 +1,13 @@
 """Points as a metric takes them: a source whose rows are mapped as they are read, and refused where it cannot be."""
 
 import numpy as np
+import scipy.sparse as sp
+from dask.utils import format_bytes
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, PRECOMPUTED, map_rows, mapped_dtype
-from scalemani.sources.base import PointsSource
+from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, PRECOMPUTED, keeps_zeros, map_rows, mapped_dtype
+from scalemani.sources.base import PointsSource, nonzeros_of, read_rows
 from scalemani.sources.beside import PointsBeside
 from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
@@ -22,6 +25,17 @@ class MetricPoints:
         self.sequential = points.sequential
         self.remote = points.remote
         self.remark = getattr(points, "remark", "")
+        if nonzeros_of(points) is not None and not keeps_zeros(metric):
+            size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
+            self.remark = (
+                f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; cosine and "
+                "hellinger keep it sparse"
+            )
+
+    @property
+    def nonzeros(self) -> int | None:
+        """As of the points that are mapped; None where the metric leaves no zeros."""
+        return nonzeros_of(self._points) if keeps_zeros(self._metric) else None
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), mapped.
@@ -31,7 +45,13 @@ class MetricPoints:
         DataError
             For values that are not finite, and for rows that the metric cannot take.
         """
-        rows = self._points.read(start, stop)
+        return self._mapped(self._points.read(start, stop), start)
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop), mapped, as `read` does; of a metric that keeps zeros."""
+        return self._mapped(read_rows(self._points, start, stop, sparse=True), start)
+
+    def _mapped(self, rows: Points, start: int) -> Points:
         check_finite_block(rows, start)
         check_rows(rows, self._metric, start)
         return map_rows(rows, self._metric)
@@ -49,15 +69,15 @@ def map_points(metric: str, points: PointsSource) -> PointsSource:
     return points if metric in (EUCLIDEAN, PRECOMPUTED) else MetricPoints(points, metric)
 
 
-def check_rows(rows: np.ndarray, metric: str, first_row: int = 0) -> None:
+def check_rows(rows: Points, metric: str, first_row: int = 0) -> None:
     """Refuse rows (n, D) that a metric cannot take; `first_row` is the number of the first one in the whole input."""
-    if len(rows) == 0:
+    if rows.shape[0] == 0:
         return
     for refusal in METRICS[metric].refusals:
         found = np.flatnonzero(refusal.concerns(rows))
         if len(found):
             listed = ", ".join(str(first_row + row) for row in found[:N_REPORTED_ROWS])
             raise DataError(
-                f"{len(found)} of rows [{first_row}, {first_row + len(rows)}) of points {refusal.why}: first rows "
+                f"{len(found)} of rows [{first_row}, {first_row + rows.shape[0]}) of points {refusal.why}: first rows "
                 f"{listed}. metric={metric!r} cannot take them: remove these rows, or use another metric"
             )

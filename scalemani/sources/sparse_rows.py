@@ -1,4 +1,4 @@
-"""Points kept as compressed sparse rows, densified block by block."""
+"""Points kept as compressed sparse rows, read as these or dense."""
 
 from pathlib import Path
 from typing import Any
@@ -8,16 +8,19 @@ from scipy import sparse
 
 from scalemani.errors import DataError
 from scalemani.sources.base import Source, as_store_errors
+from scalemani.validation import check_exact
 
 SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
 SPARSE_PARTS = ("data", "indices", "indptr")
+INDEX_BYTES = 4  # of the column of a nonzero
+LEAST_SAVING = 4  # times as many bytes as sparse rows that dense ones take, for rows to stay sparse
 
 
 class SparseRows(Source):
     """Compressed sparse rows whose parts are arrays in memory, HDF5 datasets or zarr arrays."""
 
     def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, ...], description: str) -> None:
-        super().__init__(shape, data.dtype, f"{description} (sparse, densified block by block)")
+        super().__init__(shape, data.dtype, f"{description} (sparse)")
         self.data = data
         self.indices = indices
         self.indptr = np.asarray(indptr[...], dtype=np.int64)
@@ -27,8 +30,31 @@ class SparseRows(Source):
                 f"{description}: row pointers do not fit {self.shape} with {data.shape[0]} values; save it again"
             )
 
+    @property
+    def nonzeros(self) -> int | None:
+        """The values that are stored; None where dense rows take little more room, and are quicker."""
+        size, entries = self.dtype.itemsize, int(self.indptr[-1])
+        sparse = LEAST_SAVING * entries * (size + INDEX_BYTES) <= self.shape[0] * self.shape[1] * size
+        return entries if sparse else None
+
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), dense."""
+        return self.stored_rows(start, stop).toarray()
+
+    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
+        rows = self.stored_rows(start, stop)
+        if not rows.has_canonical_format or not rows.data.all():
+            rows = rows.copy()  # the parts may be those of somebody's matrix
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+        check_exact(rows, start, self.description)
+        return rows.astype(self.dtype, copy=False)
+
+    def stored_rows(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop) as they are kept."""
+        if not 0 <= start <= stop <= self.shape[0]:
+            raise DataError(f"rows [{start}, {stop}) asked for, {self.description} has rows [0, {self.shape[0]})")
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         with as_store_errors(self.description, start, stop):
             values, columns = np.asarray(self.data[first:last]), np.asarray(self.indices[first:last])
@@ -39,7 +65,7 @@ class SparseRows(Source):
         # written twice is True, and wide integers are looked at before they become float64.
         kept = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
         dtype = values.dtype if kept else self.dtype
-        return sparse.csr_array(parts, shape=(stop - start, self.shape[1]), dtype=dtype).toarray()
+        return sparse.csr_matrix(parts, shape=(stop - start, self.shape[1]), dtype=dtype)
 
 
 def sparse_file(path: Path) -> SparseRows:

@@ -15,6 +15,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import discriminants, row_space
 from scalemani.records.classes import StoredDiscriminants
 from scalemani.records.points import StoredPoints
@@ -95,5 +96,6 @@ def projected_block(task: StageTask, block: int) -> Arrays:
     output = StoredDiscriminants(task.output)
     mean, axes = output.mean.read_once(), output.axes.read_once()
     points = StoredPoints(task.inputs["points"]).points.read_block(block)
-    rows = [(points[first : first + TILE_ROWS] - mean) @ axes for first in range(0, len(points), TILE_ROWS)]
+    tiles = (dense_rows(points[first : first + TILE_ROWS]) for first in range(0, points.shape[0], TILE_ROWS))
+    rows = [(tile - mean) @ axes for tile in tiles]
     return {StoredDiscriminants.EMBEDDING: np.concatenate(rows)}

@@ -17,7 +17,8 @@ from scalemani.chunked.landmark_maps import embed_by_landmark_graph, landmark_ma
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
 from scalemani.chunked.output import over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held
-from scalemani.chunked.work import EarlierResults, StageTask, StageWork
+from scalemani.chunked.task import EarlierResults
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace

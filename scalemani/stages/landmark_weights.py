@@ -7,6 +7,7 @@ import numpy as np
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import (
     SKETCH_DIMENSIONS,
     TILE,
@@ -15,6 +16,7 @@ from scalemani.kernels.landmarks.nearest import (
     prepare_landmarks,
 )
 from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
+from scalemani.kernels.rows.compressed import dense_tiles
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights
@@ -32,7 +34,8 @@ def memory(sizes: Sizes) -> list[Held]:
     dimensions, params = sizes.dimensions, sizes.params
     features, dtype, n_landmarks = dimensions.n_features, dimensions.dtype, params.n_landmarks
     chosen = "float64" if params.landmarks.off_data else dtype
-    as_float64 = 0 if chosen == dtype else dimensions.block_rows  # what is compared with landmarks has their dtype
+    at_once = TILE_ROWS if dimensions.sparse else dimensions.block_rows
+    as_float64 = 0 if chosen == dtype else at_once  # what is compared with landmarks has their dtype
     order, width = min(n_landmarks, MOST_SAMPLE_ROWS), min(features, SKETCH_DIMENSIONS)
     return [
         Held("landmarks", EACH_PROCESS, n_landmarks, features, chosen, COPIES_OF_LANDMARKS),
@@ -40,8 +43,9 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("axes of their sketches", EACH_PROCESS, features, width, "float64", COPIES_OF_AXES),
         Held("Gram matrix and its eigenvectors", EACH_PROCESS, min(order, features), min(order, features), copies=2),
         Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, features, dtype, COPIES_OF_BLOCK),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, COPIES_OF_BLOCK),
         Held("points of a block, in float64", EACH_TASK, as_float64, features),
+        *([Held("a tile of points, dense", EACH_TASK, TILE_ROWS, features, dtype)] if dimensions.sparse else []),
         Held("a tile of points, centred", EACH_TASK, TILE, features, "float64", 2),
         Held("bounds of a tile", EACH_TASK, TILE, n_landmarks, "float32"),
         Held(
@@ -101,6 +105,12 @@ def block_errors(task: StageTask, block: int) -> tuple[float, float, np.ndarray]
 def landmark_weights_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of Z of one block."""
     points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
+    parts = [weights_of_rows(task, rows) for rows in dense_tiles(points)]
+    return {described: np.concatenate([part[described] for part in parts]) for described in parts[0]}
+
+
+def weights_of_rows(task: StageTask, points: np.ndarray) -> Arrays:
+    """Return the rows of Z of some points (n, D)."""
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read_once()
     indices, _ = nearest_landmarks(points, task.once(read_prepared_landmarks), task.params.landmark_neighbors)
     values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)

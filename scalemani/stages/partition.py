@@ -6,33 +6,41 @@ import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes, sketched_tile
-from scalemani.chunked.work import Arrays, Dimensions, EarlierResults, StageTask, StageWork
+from scalemani.chunked.task import Dimensions, EarlierResults
+from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.cell_training import train_cells
-from scalemani.kernels.rows.sketches import fit_sketch, gram_rows, sketch_points
+from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_rows, sketch_points
 from scalemani.records.points import StoredPartition, StoredPoints
 
 SKETCHED_BYTES = 2**25  # of sampled points, read together to be sketched
 COPIES_OF_AXES = 4  # what the Gram matrix spans, the same orthonormal, with its signs, and as it is stored
 COPIES_OF_GRAM = 4  # the matrix, its eigenvectors, and what LAPACK works in
+COPIES_OF_SPARSE = 4  # in float64, transposed, and what takes part in a product
 COPIES_OF_CENTROIDS = 3  # as read, centred, and in panels
 
 
 def memory(sizes: Sizes) -> list[Held]:
     """List what training the models on a sample holds, and what finding the cells of a block does."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
-    features, dtype = dimensions.n_features, dimensions.dtype
+    features = dimensions.n_features
     n_sampled = min(params.partition.sample_points, dimensions.n_points)
     n_basis = len(rows_of_basis(n_sampled, features, params.partition.most_basis_rows))
     order, cells = min(n_basis, features), sizes.n_cells
+    narrow = not dimensions.sparse or features <= MOST_SAMPLE_ROWS  # then the sample of sparse points is dense too
+    centred = (features, "float64") if narrow else dimensions.kept_row
     return [
         Held("mean and axes", EACH_PROCESS, features, width + 1, copies=COPIES_OF_AXES),
-        Held("sample of points for the axes", EACH_PROCESS, n_basis, features, dtype, step="axes"),
-        Held("the same, centred", EACH_PROCESS, n_basis, features, "float64", step="axes"),
+        Held("sample of points for the axes", EACH_PROCESS, n_basis, *dimensions.kept_row, step="axes"),
+        Held(
+            "the same, centred", EACH_PROCESS, n_basis, *centred, copies=1 if narrow else COPIES_OF_SPARSE, step="axes"
+        ),
         Held("its Gram matrix and eigenvectors", EACH_PROCESS, order, order, copies=COPIES_OF_GRAM, step="axes"),
-        Held("block that sampled points are in", EACH_PROCESS, dimensions.block_rows, features, dtype, step="axes"),
+        Held(
+            "block that sampled points are in", EACH_PROCESS, dimensions.block_rows, *dimensions.kept_row, step="axes"
+        ),
         Held(
             "sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, step="centroids"
         ),
@@ -40,13 +48,12 @@ def memory(sizes: Sizes) -> list[Held]:
             "sampled points to be sketched",
             EACH_PROCESS,
             sketched_together(dimensions),
-            features,
-            dtype,
+            *dimensions.kept_row,
             step="centroids",
         ),
-        Held("block that they are in", EACH_PROCESS, dimensions.block_rows, features, dtype, step="centroids"),
+        Held("block that they are in", EACH_PROCESS, dimensions.block_rows, *dimensions.kept_row, step="centroids"),
         *sketched_tile(sizes, EACH_PROCESS, "centroids"),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, features, dtype, step="cells"),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, step="cells"),
         *sketched_tile(sizes, EACH_TASK, "cells"),
         Held("sketches of a block", EACH_TASK, dimensions.block_rows, width, "float32", step="cells"),
         Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),

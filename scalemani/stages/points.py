@@ -1,17 +1,24 @@
 """Points as they came, in input order, cut into the blocks that every later array follows."""
 
-import dataclasses
 import functools
 from collections.abc import Sequence
 from typing import Any
 
 from scalemani.chunked.needs import EACH_TASK, ENCODED, Held, Written
 from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import DIMENSIONS, Arrays, Dimensions, StageTask, StageWork
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.errors import StoreError
-from scalemani.kernels.rows.metrics import COPIES_OF_MAPPED, EUCLIDEAN, PRECOMPUTED, rows_at_once
-from scalemani.records.points import StoredPoints
+from scalemani.kernels.rows.metrics import (
+    COPIES_OF_MAPPED,
+    COPIES_OF_NONZEROS,
+    EUCLIDEAN,
+    PRECOMPUTED,
+    rows_at_once,
+)
+from scalemani.records.points import FEATURES, StoredPoints
 from scalemani.sources import PointsSource
+from scalemani.sources.base import read_rows
 from scalemani.store.schema import RowArray
 from scalemani.survey import check_unchanged
 
@@ -23,8 +30,14 @@ def memory(sizes: Sizes) -> list[Held]:
     """List what ingesting holds."""
     dimensions = sizes.dimensions
     rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
-    held = [Held("points of a block", EACH_TASK, rows, features, dtype, COPIES_AT_WORK)]
-    if sizes.params.points.metric not in (EUCLIDEAN, PRECOMPUTED):
+    held = [Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_AT_WORK)]
+    if sizes.params.points.metric in (EUCLIDEAN, PRECOMPUTED):
+        return held
+    if dimensions.sparse:
+        held.append(
+            Held("nonzeros of a block as they are mapped", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_NONZEROS)
+        )
+    else:
         at_once = min(rows, rows_at_once(features))
         held.append(Held("points of a block as given", EACH_TASK, rows, features, dtype))
         held.append(Held("rows that are mapped at once", EACH_TASK, at_once, features, "float64", COPIES_OF_MAPPED))
@@ -34,7 +47,7 @@ def memory(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the rows of all points."""
     dimensions = sizes.dimensions
-    return [Written("points in input order", ENCODED, dimensions.n_points, dimensions.n_features, dimensions.dtype)]
+    return [Written("points in input order", ENCODED, dimensions.n_points, *dimensions.kept_row)]
 
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:
@@ -47,13 +60,18 @@ def run(work: StageWork) -> dict[str, Any]:
     task, given = work.task, work.points
     if given is None:
         raise ValueError("the stage `points` was started without points to read")
-    task.output.objects.set_json(DIMENSIONS, dataclasses.asdict(task.dimensions))
-    task.output.create(task.dimensions.n_points, arrays(task.dimensions))
+    task.output.objects.set_json(DIMENSIONS, task.dimensions.as_dict())
+    sparse = task.dimensions.sparse
+    if sparse:
+        task.output.write_whole(StoredPoints.SPARSE.features(task.dimensions.n_features), FEATURES)
+    else:
+        task.output.create(task.dimensions.n_points, arrays(task.dimensions))
     if given.source.remote:
         task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
-        work.map_blocks(functools.partial(read_anywhere, given.source))
+        (work.map_parts if sparse else work.map_blocks)(functools.partial(read_anywhere, given.source))
     else:
-        work.map_blocks_here(functools.partial(read_block, given.source, given.tile_digests), given.source.sequential)
+        read = functools.partial(read_block, given.source, given.tile_digests)
+        (work.map_parts_here if sparse else work.map_blocks_here)(read, given.source.sequential)
     return {"points": task.dimensions.n_points, "constant_features": given.constant_features}
 
 
@@ -73,4 +91,6 @@ def surveyed_tiles(task: StageTask) -> list[str]:
 def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTask, block: int) -> Arrays:
     """Read one block and make sure that it is what the survey saw."""
     start, stop = task.dimensions.rows(block)
-    return {StoredPoints.POINTS: check_unchanged(source.read(start, stop), start, tile_digests)}
+    sparse = task.dimensions.sparse
+    rows = check_unchanged(read_rows(source, start, stop, sparse), start, tile_digests)
+    return StoredPoints.SPARSE.parts(rows) if sparse else {StoredPoints.POINTS: rows}

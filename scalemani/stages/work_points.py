@@ -5,12 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, ENCODED, GROWING, STORED, Held, Written
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, ENCODED, GROWING, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes, sketched_tile
-from scalemani.chunked.work import Arrays, Dimensions, StageTask, StageWork
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.rows.sketches import sketch_points
-from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.records.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.routes import PRECOMPUTED
 from scalemani.store.schema import RowArray
 
@@ -27,14 +28,15 @@ def memory(sizes: Sizes) -> list[Held]:
     if sizes.params.neighbors.by_window:
         block = Held("pixels of a block", EACH_TASK, dimensions.block_rows, dimensions.n_features, dimensions.dtype, 2)
         return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64"), block]
-    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    rows, features = dimensions.block_rows, dimensions.n_features
+    all_runs = CACHE if dimensions.sparse else GROWING
     return [
         Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64", COPIES_OF_ORDER),
         Held("mean and axes of the sketches", EACH_PROCESS, features, width + 1),
-        Held("points of a block", EACH_TASK, rows, features, dtype, COPIES_OF_BLOCK),
+        Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_BLOCK),
         *sketched_tile(sizes, EACH_TASK),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
-        Held("points of the runs at work", GROWING, dimensions.n_blocks * rows, features, dtype),
+        Held("points of the runs at work", all_runs, dimensions.n_blocks * rows, *dimensions.kept_row),
     ]
 
 
@@ -48,7 +50,7 @@ def disk(sizes: Sizes) -> list[Written]:
     sketches = Written("sketches", STORED, n_points, sizes.sketch_width, "float32")
     return [
         order,
-        Written("points in work order", ENCODED, n_points, dimensions.n_features, dimensions.dtype),
+        Written("points in work order", ENCODED, n_points, *dimensions.kept_row),
         *([] if sizes.params.neighbors.by_window else [sketches]),
     ]
 
@@ -62,7 +64,11 @@ def run(work: StageWork) -> dict[str, Any]:
     if not task.output.committed("whole"):
         order, offsets = group_by(partition.cells.read(), len(partition.centroids.read()))
         task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
-    task.output.create(task.dimensions.n_points, arrays(task.dimensions, partition.basis.axes.shape[1]))
+    width = partition.basis.axes.shape[1]
+    if task.dimensions.sparse:
+        write_sparse(work, width)
+        return {}
+    task.output.create(task.dimensions.n_points, arrays(task.dimensions, width))
     work.map_runs(ordered_blocks, -(-task.dimensions.n_blocks // work.at_once))
     return {}
 
@@ -83,6 +89,16 @@ def pixels_block(task: StageTask, block: int) -> Arrays:
     return {StoredWorkPoints.POINTS: StoredPoints(task.inputs["points"]).points.read_block(block)}
 
 
+def write_sparse(work: StageWork, width: int) -> None:
+    """Write sparse points in work order, as many at a time as there is room for, and then their sketches."""
+    task, stored = work.task, StoredWorkPoints
+    task.output.write_whole(stored.SPARSE.features(task.dimensions.n_features), FEATURES)
+    blocks = work.run_blocks(task.dimensions.block_rows * task.dimensions.row_bytes)
+    work.map_run_parts(ordered_parts, blocks, stored.ROWS_STEP)
+    task.output.create(task.dimensions.n_points, [stored.SKETCH.sized(width)])
+    work.map_blocks(sketched_block)
+
+
 def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
     """Describe what is stored by row, with sketches of so many axes."""
     return [
@@ -97,8 +113,25 @@ def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int
     basis = StoredPartition(task.inputs["partition"]).basis
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
     points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
-    StoredPoints(task.inputs["points"]).points.gather_into(points, order[first:last])
+    stored = StoredPoints(task.inputs["points"])
+    stored.reader(stored.POINTS).gather_into(points, order[first:last])
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         rows = points[start - first : stop - first]
         yield block, {StoredWorkPoints.POINTS: rows, StoredWorkPoints.SKETCH: sketch_points(rows, basis)}
+
+
+def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
+    """Yield the blocks of a run of sparse points: one pass over all points in input order collects them."""
+    order = StoredWorkPoints(task.output).input_rows.read_once()
+    first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
+    points = StoredPoints(task.inputs["points"]).points.gather(order[first:last])
+    for block in blocks:
+        start, stop = task.dimensions.rows(block)
+        yield block, StoredWorkPoints.SPARSE.parts(points[start - first : stop - first])
+
+
+def sketched_block(task: StageTask, block: int) -> Arrays:
+    """Return the sketches of one block of sparse points in work order."""
+    points = StoredWorkPoints(task.output).points.read_block(block)
+    return {StoredWorkPoints.SKETCH: sketch_points(points, StoredPartition(task.inputs["partition"]).basis)}

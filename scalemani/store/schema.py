@@ -38,6 +38,7 @@ class DtypeRule:
 AS_POINTS = DtypeRule("that of the points", tuple(sorted(KEPT_DTYPES)))
 AS_LANDMARKS = DtypeRule("that of the points; float64 for landmarks off the data", tuple(sorted(KEPT_DTYPES)))
 AS_DISTANCES = DtypeRule("float64 if the points are float64, else float32", ("float32", "float64"))
+AS_COLUMNS = DtypeRule("uint16 up to 65,536 features, else int32", ("int32", "uint16"))
 SPARSE_INDEX = DtypeRule("int32, int64 from 2^31 nonzeros on", ("int32", "int64"))
 
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import no_neighbors
 from scalemani.kernels.spectral.coarsening import aggregated, coarse_graph, coarse_part, coarser, no_aggregates

@@ -5,7 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from scalemani.chunked.work import Dimensions, StageTask, StageWork
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters

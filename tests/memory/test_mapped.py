@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.memory import mapped

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import scalemani
-from scalemani.chunked.work import Dimensions, StageTask
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import StageTask
 from scalemani.memory.process import PROCESS, Key, ProcessMemory
 from scalemani.params import Parameters
 from scalemani.store.groups import StageGroup

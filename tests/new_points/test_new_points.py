@@ -17,6 +17,7 @@ class Doubling:
     spacing = 2.5
     metric = "euclidean"
     reach = Reach(np.zeros(3), 10.0)
+    sparse = False
 
     def place(self, points):
         every = np.ones(len(points))

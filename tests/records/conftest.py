@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from scalemani.params import Parameters
 from scalemani.routes import takes_labels
@@ -47,6 +48,16 @@ def group_of(finished):
         return next(one for one in finished.values() if stage in one.keys).group(stage)
 
     return group
+
+
+@pytest.fixture(scope="session")
+def sparse_run(tmp_path_factory) -> Run:
+    """Return a run of 1,500 sparse rows of bytes in two blocks."""
+    counts = sparse.random(1500, 400, 0.02, format="csr", random_state=3, data_rvs=lambda n: np.arange(n) % 7 + 1)
+    values = {"neighbors": {"n_neighbors": 8}, "landmarks": {"n_landmarks": 30}}
+    folder, params = tmp_path_factory.mktemp("records") / "sparse", Parameters().with_values(values)
+    points = open_points(counts.astype(np.uint8))
+    return run(points, folder, "knn-graph", params, Executor(workers=2), BLOCK_ROWS)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ import scalemani
 from scalemani.errors import StoreError
 from scalemani.records.catalogue import DIMENSIONS, STORED_STAGES, description_of, stored_stage
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredPoints
+from scalemani.records.points import SparseDescription, StoredPartition, StoredPoints
 from scalemani.records.reading import MatrixDescription
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
@@ -50,7 +50,8 @@ def test_what_is_described_is_of_stages_that_there_are():
 @pytest.mark.parametrize("stored", STORED_STAGES, ids=lambda stored: stored.STAGE)
 def test_no_description_is_left_out_of_a_stage_or_stands_there_twice(stored):
     own = [value for value in vars(stored).values() if isinstance(value, ArrayDescription)]
-    own += [one for value in vars(stored).values() if isinstance(value, MatrixDescription) for one in value.all]
+    several = (MatrixDescription, SparseDescription)
+    own += [one for value in vars(stored).values() if isinstance(value, several) for one in value.all]
     assert set(own) == set(stored.ARRAYS)
     paths = [path for described in stored.ARRAYS for path in described.paths]
     assert len(set(paths)) == len(paths)
@@ -61,7 +62,7 @@ def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
     assert named == set(DIMENSIONS)
 
 
-@pytest.mark.parametrize("which", ["finished", "wide", "pictured"])
+@pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run"])
 def test_what_is_stored_is_what_is_described(which, request):
     runs = request.getfixturevalue(which)
     one = runs["t-sne"] if isinstance(runs, dict) else runs
@@ -73,10 +74,10 @@ def test_what_is_stored_is_what_is_described(which, request):
         assert dict(array.attrs) == {"meaning": described.meaning, "units": described.units}, where
 
 
-def test_runs_store_every_array_that_is_described(finished, wide, pictured):
+def test_runs_store_every_array_that_is_described(finished, wide, pictured, sparse_run):
     seen = {
         (stage, description_of(stage, path))
-        for one in (finished["t-sne"], wide, pictured)
+        for one in (finished["t-sne"], wide, pictured, sparse_run)
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
     described = {(stored.STAGE, one) for stored in STORED_STAGES for one in stored.ARRAYS}

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.chunked.work import Dimensions, StageTask, StageWork
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.params import Parameters
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding

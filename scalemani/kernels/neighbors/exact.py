@@ -6,6 +6,7 @@ import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
+from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.products import (
     PANEL_ROWS,
@@ -28,7 +29,7 @@ CHUNK_QUERIES = 256  # centred queries stay in the second-level cache while the 
 class SketchedRows(NamedTuple):
     """Points, their sketches, and the unit of length of the sketches."""
 
-    points: np.ndarray  # (n, D)
+    points: Points  # (n, D)
     sketches: np.ndarray  # (n, s) float32
     scale: float  # of the sketch basis
 

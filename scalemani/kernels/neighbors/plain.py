@@ -3,13 +3,16 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import DTypeLike
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.rows.compressed import Points
 
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 64, 256
 ROUNDINGS_OF_SQUARE = 4  # twice that of either distance that is compared
+CANCELLED = 1e-6  # of squared lengths: a squared distance below has lost six digits of sixteen to their difference
 ROUNDING = 1e-9  # of a squared distance in float64: neighbours closer than this tie
 
 
@@ -24,17 +27,15 @@ class Comparison(NamedTuple):
     listed: np.ndarray
 
 
-def compared(
-    queries: np.ndarray, rows: np.ndarray, lists: np.ndarray, points: np.ndarray, first_row: int
-) -> Comparison:
+def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Points, first_row: int) -> Comparison:
     """Compare lists of neighbours with all points of a part.
 
     Parameters
     ----------
-    queries : (m, D) real
+    queries : (m, D) real, dense or sparse
     rows : (m,) int64, their rows among all points
     lists : (m, k) integer rows, the neighbours that are listed for them
-    points : (n, D) real, the points of the part
+    points : (n, D) real, the points of the part, likewise
     first_row : row of the first of these among all points
 
     Returns
@@ -43,19 +44,31 @@ def compared(
     """
     width = lists.shape[1]
     nearest, listed = np.full(lists.shape, np.inf), np.full(lists.shape, np.inf)
-    for tile in slices(len(points), ROWS_AT_ONCE):
+    for tile in slices(points.shape[0], ROWS_AT_ONCE):
         others = points[tile].astype(np.float64)
-        numbers = first_row + tile.start + np.arange(len(others))
-        for part in slices(len(queries), QUERIES_AT_ONCE):
-            away = cdist(queries[part].astype(np.float64), others, "sqeuclidean")
+        numbers = first_row + tile.start + np.arange(others.shape[0])
+        for part in slices(queries.shape[0], QUERIES_AT_ONCE):
+            away = plain_squares(queries[part].astype(np.float64), others)
             away[rows[part][:, np.newaxis] == numbers] = np.inf
             both = np.hstack([nearest[part], away])
             nearest[part] = np.partition(both, width - 1, axis=1)[:, :width]
             places = lists[part].astype(np.int64) - numbers[0]
-            inside = (places >= 0) & (places < len(others))
+            inside = (places >= 0) & (places < len(numbers))
             own = np.take_along_axis(away, np.where(inside, places, 0), axis=1)
             listed[part] = np.where(inside, own, listed[part])
     return Comparison(nearest, listed)
+
+
+def plain_squares(queries: Points, others: Points) -> np.ndarray:
+    """Return the squared distances (m, n) of points (m, D) and (n, D) float64, both dense or both sparse."""
+    if not sp.issparse(queries):
+        return cdist(queries, others, "sqeuclidean")
+    lengths = np.add.outer(*(np.asarray(rows.multiply(rows).sum(axis=1)).ravel() for rows in (queries, others)))
+    squares = lengths - 2.0 * (queries @ others.T).toarray()
+    for query, other in np.argwhere(squares < CANCELLED * lengths):
+        difference = queries[query] - others[other]
+        squares[query, other] = difference.multiply(difference).sum()
+    return squares
 
 
 def merged(one: Comparison, other: Comparison) -> Comparison:

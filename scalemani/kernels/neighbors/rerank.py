@@ -5,13 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.prefetch import prefetch_row
-from scalemani.kernels.rows.distances import squared_row_distance
+from scalemani.kernels.rows.distances import Rows, prefetch_for_distance, squared_row_distance
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 LEAST_BATCH = 16  # candidates measured before the limit is drawn in
 PREFETCH_AHEAD = 6  # candidates, each some 30 ns of work
-PREFETCH_BYTES = 4096  # the hardware prefetcher keeps up with longer rows by itself
 # Taking the root, rounding it to float32 and squaring again must not put the limit below the square it stands for.
 LIMIT_SLACK = 1.0 + 4 * float(np.finfo(np.float32).eps)
 
@@ -38,14 +36,14 @@ class Entries(NamedTuple):
 
 @compiled
 def refine_neighbors(
-    queries: np.ndarray, rows: np.ndarray, labels: np.ndarray, candidates: np.ndarray, known: Neighbors
+    queries: Rows, rows: Rows, labels: np.ndarray, candidates: np.ndarray, known: Neighbors
 ) -> tuple[Neighbors, np.ndarray]:
     """Return the nearest of the known neighbours and the candidates, by exact distance, and which are new.
 
     Parameters
     ----------
-    queries : (n, D) real
-    rows : (u, D) of the same dtype
+    queries : (n, D) real, dense or sparse
+    rows : (u, D) of the same dtype, as the queries are
     labels : (u,) int, the index of each row
     candidates : (n, c) int, positions in `rows`, -1 for none; no candidate is the query, comes twice, or is among the
         known neighbours of its query
@@ -61,15 +59,14 @@ def refine_neighbors(
     n_neighbors, n_candidates = indices.shape[1], candidates.shape[1]
     batch = max(n_neighbors, LEAST_BATCH)
     entries = Entries(np.empty((2, batch), dtype=indices.dtype), np.empty((2, batch), dtype=distances.dtype))
-    prefetched = rows.itemsize * rows.shape[1] <= PREFETCH_BYTES
-    for i in range(queries.shape[0]):
+    for i in range(indices.shape[0]):
         for start in range(0, n_candidates, batch):
             limit = np.float64(distances[i, n_neighbors - 1]) ** 2 * LIMIT_SLACK
             n_entries = np.uint64(0)
             for j in range(start, min(start + batch, n_candidates)):
                 ahead = candidates[i, min(j + PREFETCH_AHEAD, n_candidates - 1)]
-                if prefetched and ahead >= 0:
-                    prefetch_row(rows, ahead)
+                if ahead >= 0:
+                    prefetch_for_distance(rows, ahead)
                 candidate = candidates[i, j]
                 if candidate < 0:
                     continue

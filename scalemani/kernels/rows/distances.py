@@ -8,17 +8,23 @@ squared_distance_in_one_sum: points; float64, one sum over all coordinates.
 sketch_distance: sketches; float32 (exact for int8).
 """
 
+from typing import Any
+
 import numba
 import numpy as np
 from numba.extending import overload
 
 from scalemani.kernels.machine.compile import REASSOCIATE, compiled_sums
+from scalemani.kernels.machine.prefetch import prefetch_row
+from scalemani.kernels.rows.compressed import CompressedRows, squared_distance_of_compressed
 
 # Dimensions between two looks at the limit. Loops of a fixed length are half again as quick as others.
 BYTE_BLOCK = np.uint64(256)
 FLOAT_BLOCK = np.uint64(128)
 
 BYTE_TYPES = (numba.uint8, numba.int8)
+PREFETCH_BYTES = 4096  # the hardware prefetcher keeps up with longer rows by itself
+Rows = np.ndarray | CompressedRows
 
 
 def comparable(points: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -36,7 +42,7 @@ def comparable(points: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.n
     return np.ascontiguousarray(points, dtype=dtype), np.ascontiguousarray(others, dtype=dtype)
 
 
-def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit: float) -> float:
     """Return the squared distance of a row of one table and a row of another, or a partial sum above a limit.
 
     For compiled code. One-byte integers are summed in integers, exactly; all else is differenced and summed in
@@ -46,7 +52,7 @@ def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row:
 
     Parameters
     ----------
-    queries, rows : (n, D) and (u, D) of one real dtype
+    queries, rows : (n, D) and (u, D) of one real dtype, both dense or both sparse
     query, row : numbers of the two rows
     limit : float64; a result above it only says that the distance is above it too
 
@@ -54,8 +60,16 @@ def squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row:
     -------
     float64
     """
+    if isinstance(queries, CompressedRows):
+        return float(squared_distance_of_compressed(queries, query, rows, row))
     distance = _byte_distance if queries.dtype.itemsize == 1 else _float_distance
     return distance(queries, query, rows, row, limit)
+
+
+def prefetch_for_distance(rows: Rows, row: int) -> None:
+    """Ask for a row that will be compared, where that helps: rows that are dense and short. For compiled code."""
+    if not isinstance(rows, CompressedRows) and rows.itemsize * rows.shape[1] <= PREFETCH_BYTES:
+        prefetch_row(rows, row)
 
 
 def squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
@@ -142,7 +156,29 @@ def _float_sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.f
 # numba asks for the annotations of the implementations; what comes here are numba types, what goes is a function.
 @overload(squared_row_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
 def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+    def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+        return squared_distance_of_compressed(queries, query, rows, row)
+
+    if is_compressed(queries):
+        return of_compressed
     return _byte_distance if queries.dtype in BYTE_TYPES else _float_distance
+
+
+@overload(prefetch_for_distance, jit_options={"nogil": True, "error_model": "numpy"})
+def _prefetch_for_distance(rows: np.ndarray, row: int) -> None:
+    def of_array(rows: np.ndarray, row: int) -> None:
+        if rows.itemsize * rows.shape[1] <= PREFETCH_BYTES:
+            prefetch_row(rows, row)
+
+    def of_compressed(rows: np.ndarray, row: int) -> None:
+        pass
+
+    return of_compressed if is_compressed(rows) else of_array
+
+
+def is_compressed(kind: Any) -> bool:
+    """Return whether a type of numba is that of sparse rows."""
+    return getattr(kind, "instance_class", None) is CompressedRows
 
 
 @overload(squared_distance, jit_options={"nogil": True, "error_model": "numpy"})

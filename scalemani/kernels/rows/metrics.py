@@ -7,9 +7,13 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
+
+from scalemani.kernels.rows.compressed import Points
 
 MAPPED_BYTES = 2**24  # of the rows that are mapped at once
 COPIES_OF_MAPPED = 3  # scaled, shifted and mapped
+COPIES_OF_NONZEROS = 6  # as given, in float64, scaled, their squares and rows, and mapped
 LARGEST_EXPONENT = 1000  # of a factor: beyond, it overflows itself; squares of what is left over do not
 UNITS_PER_DISTANCE = np.sqrt(2.0)  # of unit vectors of square roots, which are at most so far apart
 
@@ -17,20 +21,22 @@ UNITS_PER_DISTANCE = np.sqrt(2.0)  # of unit vectors of square roots, which are 
 class Refusal(NamedTuple):
     """Rows that a metric cannot take: which (n,) of the rows (n, D) these are, and what is wrong with them."""
 
-    concerns: Callable[[np.ndarray], np.ndarray]
+    concerns: Callable[[Points], np.ndarray]
     why: str
 
 
 class Metric(NamedTuple):
     """A metric: the rows it refuses, its map of rows (n, D) float64, and what a distance of mapped rows means in it.
 
-    `geometry` says in words where mapped rows lie.
+    `geometry` says in words where mapped rows lie. `nonzeros` is the map of sparse rows, from their nonzeros and where
+    each row begins among these to the nonzeros of the mapped rows; None where zeros do not stay zeros.
     """
 
     refusals: tuple[Refusal, ...]
     mapped: Callable[[np.ndarray], np.ndarray]
     distances: Callable[[np.ndarray], np.ndarray]
     geometry: str
+    nonzeros: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
 
 
 def as_given(values: np.ndarray) -> np.ndarray:
@@ -38,9 +44,9 @@ def as_given(values: np.ndarray) -> np.ndarray:
     return values
 
 
-def find_zero_rows(rows: np.ndarray) -> np.ndarray:
+def find_zero_rows(rows: Points) -> np.ndarray:
     """Return which rows (n, D) hold nothing but zeros."""
-    return ~rows.any(axis=1)
+    return np.diff(rows.indptr) == 0 if sp.issparse(rows) else ~rows.any(axis=1)
 
 
 def find_constant_rows(rows: np.ndarray) -> np.ndarray:
@@ -48,22 +54,41 @@ def find_constant_rows(rows: np.ndarray) -> np.ndarray:
     return rows.min(axis=1) == rows.max(axis=1)
 
 
-def find_negative_rows(rows: np.ndarray) -> np.ndarray:
+def find_negative_rows(rows: Points) -> np.ndarray:
     """Return which rows (n, D) hold a negative value."""
-    return rows.min(axis=1) < 0
+    least = rows.min(axis=1)
+    return (least.toarray().ravel() if sp.issparse(rows) else least) < 0
+
+
+def scale_factors(largest: np.ndarray) -> np.ndarray:
+    """Return powers of two (n,), by which rows of such largest magnitudes have no square that overflows.
+
+    That of the largest value is then normal.
+    """
+    return np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -LARGEST_EXPONENT, LARGEST_EXPONENT))
 
 
 def scale_rows(rows: np.ndarray) -> np.ndarray:
-    """Return rows times powers of two, exactly, so that no square overflows and that of the largest value is normal."""
-    exponents = np.frexp(np.abs(rows).max(axis=1))[1]
-    factors = np.ldexp(1.0, -np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT))
-    return rows * factors[:, np.newaxis]
+    """Return rows times powers of two, exactly: see `scale_factors`."""
+    return rows * scale_factors(np.abs(rows).max(axis=1))[:, np.newaxis]
+
+
+def scale_nonzeros(values: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nonzeros of sparse rows as `scale_rows` scales them, and the row of each."""
+    row_of = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
+    return values * scale_factors(np.maximum.reduceat(np.abs(values), starts))[row_of], row_of
 
 
 def normalize_rows(rows: np.ndarray) -> np.ndarray:
     """Return rows (n, D) float64 at unit length; none is zero."""
     scaled = scale_rows(rows)
     return scaled / np.sqrt(np.square(scaled).sum(axis=1))[:, np.newaxis]
+
+
+def normalize_nonzeros(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the nonzeros (m,) float64 of sparse rows at unit length; none is empty."""
+    scaled, row_of = scale_nonzeros(values, starts)
+    return scaled / np.sqrt(np.add.reduceat(np.square(scaled), starts))[row_of]
 
 
 def standardize_rows(rows: np.ndarray) -> np.ndarray:
@@ -77,6 +102,12 @@ def take_root_shares(rows: np.ndarray) -> np.ndarray:
     """Return the square roots of rows (n, D) float64 that are divided by their sum: unit rows; none is zero."""
     scaled = scale_rows(rows)
     return np.sqrt(scaled / scaled.sum(axis=1)[:, np.newaxis])
+
+
+def take_root_shares_of_nonzeros(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the square roots of the nonzeros (m,) float64 of sparse rows that are divided by their sum."""
+    scaled, row_of = scale_nonzeros(values, starts)
+    return np.sqrt(scaled / np.add.reduceat(scaled, starts)[row_of])
 
 
 def halve_squares(distances: np.ndarray) -> np.ndarray:
@@ -98,6 +129,7 @@ METRICS = {
         normalize_rows,
         halve_squares,
         "rows at unit length",
+        normalize_nonzeros,
     ),
     "correlation": Metric(
         (Refusal(find_constant_rows, "hold one value only, which correlates with nothing"),),
@@ -113,6 +145,7 @@ METRICS = {
         take_root_shares,
         shrink_distances,
         "square roots of rows that are divided by their sum",
+        take_root_shares_of_nonzeros,
     ),
     PRECOMPUTED: Metric((), as_given, as_given, "nowhere: neighbours were given, without points"),
 }
@@ -128,16 +161,27 @@ def rows_at_once(n_features: int) -> int:
     return max(1, MAPPED_BYTES // (8 * n_features))
 
 
-def map_rows(rows: np.ndarray, metric: str) -> np.ndarray:
+def keeps_zeros(metric: str) -> bool:
+    """Return whether sparse rows, mapped for a metric, are as sparse."""
+    return metric == EUCLIDEAN or METRICS[metric].nonzeros is not None
+
+
+def map_rows(rows: Points, metric: str) -> Points:
     """Return rows (n, D) mapped for a metric, none of which it refuses, in `mapped_dtype`; Euclidean ones as given.
 
     Parameters
     ----------
-    rows : (n, D) finite, of a real dtype
+    rows : (n, D) finite, of a real dtype; sparse ones stay so where the metric keeps zeros, else they become dense
     metric : a name of `METRICS`
     """
     if metric == EUCLIDEAN:
         return rows
+    of_nonzeros = METRICS[metric].nonzeros
+    if sp.issparse(rows):
+        if of_nonzeros is None:
+            return map_rows(rows.toarray(), metric)
+        values = of_nonzeros(rows.data.astype(np.float64), rows.indptr[:-1]) if rows.nnz else rows.data
+        return sp.csr_matrix((values.astype(mapped_dtype(rows.dtype)), rows.indices, rows.indptr), shape=rows.shape)
     mapped = np.empty(rows.shape, mapped_dtype(rows.dtype))
     step = rows_at_once(rows.shape[1])
     for start in range(0, len(rows), step):

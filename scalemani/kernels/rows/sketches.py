@@ -6,9 +6,11 @@ The projection is orthogonal, so the distance of two sketches never exceeds that
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.compressed import Points, projected_rows
 
 MOST_SAMPLE_ROWS = 2048  # the leading directions of a sample this size lose nothing that matters for pruning
 DIRECT_DIMS = 64  # up to here the coordinates themselves prune as well as any directions, without a product
@@ -26,15 +28,15 @@ class SketchBasis(NamedTuple):
     direct: bool = False  # the axes are those of the coordinates, and no product is taken
 
 
-def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
+def fit_sketch(sample: Points, n_dims: int = 64) -> SketchBasis:
     """Return the basis of the leading principal directions of a sample.
 
     Signs are fixed: the entry of largest magnitude of each direction is positive. With more than 2,048 dimensions,
-    evenly spread rows of the sample, 2,048 at most, are used through their Gram matrix.
+    evenly spread rows of the sample, 2,048 at most, are used through their Gram matrix; sparse rows then stay sparse.
 
     Parameters
     ----------
-    sample : (n, D) real, finite
+    sample : (n, D) real, finite, dense or sparse
     n_dims : s, at most D; default 64
 
     Returns
@@ -42,6 +44,10 @@ def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
     SketchBasis with axes in descending variance and a power of two for its scale
     """
     n_features = sample.shape[1]
+    if sp.issparse(sample):
+        if n_features > MOST_SAMPLE_ROWS:
+            return _fit_sparse(sample, min(n_dims, n_features))
+        sample = sample.toarray()
     chosen = gram_rows(*sample.shape)
     points = (sample if len(chosen) == len(sample) else sample[chosen]).astype(np.float64)
     mean = points.mean(axis=0)
@@ -52,13 +58,35 @@ def fit_sketch(sample: np.ndarray, n_dims: int = 64) -> SketchBasis:
     if n_features <= points.shape[0]:
         axes = np.linalg.eigh(points.T @ points)[1][:, ::-1][:, :n_dims]
     else:
-        # a QR factorisation completes the directions that the rows span to as many as are asked for
         vectors = np.linalg.eigh(points @ points.T)[1][:, ::-1]
-        spanned = points.T @ vectors[:, :n_dims]
-        missing = np.eye(n_features, max(n_dims - spanned.shape[1], 0))
-        axes = np.linalg.qr(np.hstack([spanned, missing]))[0]
+        axes = _orthonormal(points.T @ vectors[:, :n_dims], n_dims)
+    return SketchBasis(mean, _with_signs(axes), scale)
+
+
+def _fit_sparse(sample: sp.csr_matrix, n_dims: int) -> SketchBasis:
+    """Return what `fit_sketch` does, of sparse rows (n, D) and n_dims <= D, by products of these as they are."""
+    chosen = sample[gram_rows(*sample.shape)]
+    scale = _power_of_two(float(abs(chosen).max()))
+    points = chosen.astype(np.float64) / scale
+    mean = np.asarray(points.mean(axis=0)).ravel()
+    gram = (points @ points.T).toarray()
+    of_rows = gram.mean(axis=1)
+    gram += of_rows.mean() - of_rows[:, np.newaxis] - of_rows
+    vectors = np.linalg.eigh(gram)[1][:, ::-1][:, :n_dims]
+    spanned = points.T @ vectors - np.outer(mean, vectors.sum(axis=0))
+    return SketchBasis(mean * scale, _with_signs(_orthonormal(spanned, n_dims)), scale)
+
+
+def _orthonormal(spanned: np.ndarray, n_dims: int) -> np.ndarray:
+    """Return orthonormal columns (D, n_dims) whose first ones span those given (D, m), m <= n_dims."""
+    missing = np.eye(len(spanned), max(n_dims - spanned.shape[1], 0))
+    return np.linalg.qr(np.hstack([spanned, missing]))[0]
+
+
+def _with_signs(axes: np.ndarray) -> np.ndarray:
+    """Return directions (D, s) float32, of each the entry of largest magnitude positive."""
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
-    return SketchBasis(mean, np.ascontiguousarray(np.where(largest < 0, -axes, axes), dtype=np.float32), scale)
+    return np.ascontiguousarray(np.where(largest < 0, -axes, axes), dtype=np.float32)
 
 
 def gram_rows(n_rows: int, n_features: int) -> np.ndarray:
@@ -103,18 +131,23 @@ def _power_of_two(size: float) -> float:
     return float(np.ldexp(1.0, int(np.frexp(size)[1]))) if size > 0 else 1.0
 
 
-def sketch_points(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
+def sketch_points(points: Points, basis: SketchBasis) -> np.ndarray:
     """Return the sketches of points by float32 products: quick, for distances that only rank points.
+
+    Those of sparse points are summed in float64: what the mean takes away again may be many times a sketch.
 
     Parameters
     ----------
-    points : (n, D) real
+    points : (n, D) real, dense or sparse
     basis : from `fit_sketch`
 
     Returns
     -------
     (n, s) float32, in units of `basis.scale`; the same bits for any cut of the points at multiples of 1,024 rows
     """
+    if sp.issparse(points):
+        origin = basis.mean @ basis.axes
+        return projected_rows(points.indptr, points.indices, points.data, basis.axes, origin, 1.0 / basis.scale)
     # centred before anything is rounded to float32: an offset of 1e8 would leave nothing of the differences
     wide = np.float32 if points.dtype in EXACT_IN_FLOAT32 else np.float64
     mean, unit = basis.mean.astype(wide), wide(1.0 / basis.scale)

@@ -76,6 +76,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
     """
     current = before.store.load_plan()
     check_growing(before, freeze)
+    stored = points_of(before)
     new = map_points(before.metric, open_points(points))
     check_like_run(before, new)
     with executor.started():
@@ -84,7 +85,6 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
         if known == {"after": n_before - new.shape[0], "content": content}:
             executor.progress.note(f"the last {new.shape[0]} points of {before.store.root} are these: nothing to do")
             return Grown(before, 0, None)
-        stored = StoredPoints(before.group(StoredPoints.STAGE)).points
         source: PointsSource = AppendedPoints(stored, n_before, new)
         params = before.params
         if params.layout.objective is not None:
@@ -126,6 +126,14 @@ def check_growing(run: Run, freeze: bool) -> None:
         raise ConfigError(f"{run.store.root} is not finished ({', '.join(unfinished)}): run its command again first")
     if freeze and run.params.layout.objective is None:
         raise ConfigError(f"freeze keeps points still in a descent, and {run.method} has none: leave it out")
+
+
+def points_of(run: Run) -> ArrayReader:
+    """Return the points of a run; raise ConfigError where they are kept as sparse rows."""
+    stored = StoredPoints(run.group(StoredPoints.STAGE)).points
+    if not isinstance(stored, ArrayReader):
+        raise ConfigError("points cannot be appended to a run of sparse points: embed all points anew")
+    return stored
 
 
 def check_like_run(run: Run, new: PointsSource) -> None:

@@ -5,8 +5,9 @@ from abc import ABC, abstractmethod
 from typing import Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
-from scalemani.sources.base import PointsSource
+from scalemani.sources.base import PointsSource, nonzeros_of, read_rows
 
 Beside = TypeVar("Beside", bound="PointsBeside")
 
@@ -25,6 +26,15 @@ class PointsBeside(ABC):
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the points."""
         return self.points.read(start, stop)
+
+    @property
+    def nonzeros(self) -> int | None:
+        """As of the points."""
+        return nonzeros_of(self.points)
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) of the points as sparse rows."""
+        return read_rows(self.points, start, stop, sparse=True)
 
     def with_rows_of(self, points: PointsSource) -> Self:
         """Return the same with the rows of another source of as many points."""

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.params import Parameters
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
@@ -11,7 +11,8 @@ FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared wi
 
 def n_compared(dimensions: Dimensions) -> int:
     """Return on how many points the recall of an exact search is measured: all of few ones."""
-    affordable = int(COMPARED_NUMBERS / (dimensions.n_points * dimensions.n_features))
+    values = dimensions.n_points * dimensions.n_features if dimensions.nonzeros is None else dimensions.nonzeros
+    affordable = int(COMPARED_NUMBERS / max(1, values))
     return min(dimensions.n_points, int(np.clip(affordable, FEWEST_COMPARED, MOST_COMPARED)))
 
 

@@ -7,6 +7,7 @@ import functools
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
@@ -14,7 +15,9 @@ from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
+from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES, wide_neighbors
+from scalemani.kernels.rows.compressed import Points
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared
@@ -45,6 +48,8 @@ def nearest_of_block(
     work_points = StoredWorkPoints(task.inputs["work_points"])
     start, stop = task.dimensions.rows(block)
     points = work_points.points.read_block(block)
+    if sp.issparse(points):
+        return sparse_neighbors(queries.points, rows, points, start, known, limits)
     if task.dimensions.row_bytes > WIDE_ROW_BYTES:
         return wide_neighbors(queries.points, rows, points, start, known, limits)
     sketches = task.read_table(work_points.sketch)[start:stop]
@@ -86,7 +91,7 @@ def sampled_queries(task: StageTask) -> SketchedRows:
 class StoredLists(NamedTuple):
     """Points (m, D) at work rows (m,), and the neighbours (m, k) that the first round has stored for them."""
 
-    points: np.ndarray
+    points: Points
     rows: np.ndarray
     lists: np.ndarray
 

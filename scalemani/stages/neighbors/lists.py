@@ -5,7 +5,6 @@ import numpy as np
 from scalemani.chunked.tiled_search import refine_by_tiles
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
-from scalemani.memory.mapped import Table
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPoints, StoredWorkPoints
 from scalemani.store.schema import RowArray
@@ -57,6 +56,6 @@ def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, k
     """Return the arrays of rows from `start` on: the nearest of what is known and the candidates, by exact distance."""
     stored, n_points = StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points
     fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
-    points: Table = stored.read_once() if fits else stored.map_once()
-    found, fresh = refine_by_tiles(points, start, candidates, known)
+    points = stored.read_once() if fits else stored.map_once()
+    found, fresh = refine_by_tiles(points, start, candidates, known, task.dimensions.row_bytes)
     return round_arrays(found, fresh)

@@ -4,6 +4,7 @@ from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, MAP
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
+from scalemani.kernels.neighbors.sparse_scan import LANES
 from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
 from scalemani.routes import PRECOMPUTED
@@ -32,6 +33,10 @@ def memory(sizes: Sizes) -> list[Held]:
 def compared_held(sizes: Sizes, queries: int, step: str = "") -> list[Held]:
     """List what wide points take that are compared by products."""
     features = sizes.dimensions.n_features
+    if sizes.dimensions.sparse:
+        # Of each query one row is spread out; of a tile of rows, at most all columns have a place in it.
+        spread = Held("a row spread out, and the places of columns", EACH_TASK, features, 2, step=step)
+        return [spread, Held("tile of rows side by side", EACH_TASK, features, LANES, "float32", step=step)]
     if sizes.dimensions.row_bytes <= WIDE_ROW_BYTES:
         return []
     converted = Held("wide points about their centre", EACH_TASK, queries, features, "float32", step=step)
@@ -43,15 +48,16 @@ def compared_held(sizes: Sizes, queries: int, step: str = "") -> list[Held]:
 def exact_held(sizes: Sizes) -> list[Held]:
     """List what a block takes that is compared with all others."""
     dimensions, width = sizes.dimensions, sizes.sketch_width
-    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    rows = dimensions.block_rows
+    compared = (2 * dimensions.row_bytes, "uint8") if dimensions.sparse else (dimensions.n_features, "float64")
     return [
         Held("sketches of all points", GROWING, dimensions.n_points, width, "float32"),
-        Held("points of a block and of the one it is compared with", EACH_TASK, rows, features, dtype, 2),
-        Held("block that points are in while they are gathered", EACH_TASK, rows, features, dtype),
+        Held("points of a block and of the one it is compared with", EACH_TASK, rows, *dimensions.kept_row, 2),
+        Held("block that points are in while they are gathered", EACH_TASK, rows, *dimensions.kept_row),
         Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
         *compared_held(sizes, rows),
-        Held("sampled queries", EACH_PROCESS, n_compared(dimensions), features, dtype, step="recall"),
-        Held("tiles that are compared", EACH_TASK, QUERIES_AT_ONCE + ROWS_AT_ONCE, features, "float64", step="recall"),
+        Held("sampled queries", EACH_PROCESS, n_compared(dimensions), *dimensions.kept_row, step="recall"),
+        Held("tiles that are compared", EACH_TASK, QUERIES_AT_ONCE + ROWS_AT_ONCE, *compared, step="recall"),
     ]
 
 
@@ -59,7 +65,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
     """List sketches and lists of all points, and what a block takes of them."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
     n_points, row_bytes = dimensions.n_points, dimensions.row_bytes
-    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    rows = dimensions.block_rows
     n_queries = min(params.neighbors.sampled_queries, n_points)
     n_cells = sizes.n_cells
     pools = n_candidates(params, 0) + SPARE_CANDIDATES
@@ -69,15 +75,14 @@ def partition_held(sizes: Sizes) -> list[Held]:
         Held("sketches of all points", GROWING, n_points, width, "float32"),
         Held("sketches of all points in bytes", GROWING, n_points, width, "int8"),
         Held("heads of all lists", GROWING, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
-        Held("points of all blocks", CACHE, n_points, features, dtype),
-        Held("sampled queries", EACH_PROCESS, n_queries, features, dtype),
+        Held("points of all blocks", CACHE, n_points, *dimensions.kept_row),
+        Held("sampled queries", EACH_PROCESS, n_queries, *dimensions.kept_row),
         Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, params.neighbors.nearby_cells), "int32"),
         Held(
             "points of a block that queries are compared with",
             EACH_TASK,
             rows,
-            features,
-            dtype,
+            *dimensions.kept_row,
             COPIES_OF_BLOCK,
             "recall",
         ),
@@ -100,10 +105,11 @@ def continued_held(sizes: Sizes) -> list[Held]:
 
 def descent_held(sizes: Sizes) -> list[Held]:
     """List the points, and what pynndescent keeps of them."""
-    n_points, features = sizes.dimensions.n_points, sizes.dimensions.n_features
+    dimensions, n_points = sizes.dimensions, sizes.dimensions.n_points
+    in_float32 = dimensions.kept_row if dimensions.sparse else (dimensions.n_features, "float32")
     return [
-        Held("points", EACH_PROCESS, n_points, features, sizes.dimensions.dtype),
-        Held("points in float32", EACH_PROCESS, n_points, features, "float32"),
+        Held("points", EACH_PROCESS, n_points, *dimensions.kept_row),
+        Held("points in float32", EACH_PROCESS, n_points, *in_float32),
         Held("lists of pynndescent", EACH_PROCESS, n_points, sizes.params.n_neighbors * BYTES_BY_DESCENT, "uint8"),
     ]
 
@@ -122,5 +128,5 @@ def disk(sizes: Sizes) -> list[Written]:
         Written("rows and reaches of the sampled queries", STORED, queries, 2),
         Written("distances of their true neighbours", STORED, queries, k),
     ]
-    points = Written("points in work order", MAPPED, dimensions.n_points, dimensions.n_features, dimensions.dtype)
+    points = Written("points in work order", MAPPED, dimensions.n_points, *dimensions.kept_row)
     return written if exact else [*written, points]

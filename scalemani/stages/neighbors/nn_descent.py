@@ -73,6 +73,6 @@ def pynndescent_graph(task: StageTask) -> np.ndarray:
     from pynndescent import NNDescent  # its import alone takes seconds
 
     points = StoredWorkPoints(task.inputs["work_points"]).points.read().astype(np.float32)
-    width = min(task.params.n_neighbors + 1, len(points))
+    width = min(task.params.n_neighbors + 1, task.dimensions.n_points)
     index = NNDescent(points, n_neighbors=width, random_state=task.params.seed % 2**32, low_memory=True)
     return np.asarray(index.neighbor_graph[0], dtype=np.int32)

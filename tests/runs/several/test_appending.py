@@ -240,6 +240,10 @@ def test_runs_that_cannot_grow_are_refused(points, earlier, tmp_path):
     sm.LaplacianEigenmaps(metric="precomputed", store=tmp_path / "lists", **few).fit(sm.knn_graph(spread, 10))
     with pytest.raises(ConfigError, match="started from neighbour lists"):
         sm.append(tmp_path / "lists", points[BEFORE:])
+    counts = sp.random_array((200, 300), density=0.05, format="csr", rng=np.random.default_rng(1))
+    sm.LaplacianEigenmaps(store=tmp_path / "sparse", **few).fit(counts)
+    with pytest.raises(ConfigError, match="a run of sparse points"):
+        sm.append(tmp_path / "sparse", points[BEFORE:])
     apart = np.concatenate([spread, spread[:20] + 1000])
     sm.LaplacianEigenmaps(disconnected="largest", store=tmp_path / "apart", **few).fit(apart)
     with pytest.raises(ConfigError, match="left out components"):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from scalemani.chunked.work import Dimensions
+from scalemani.chunked.task import Dimensions
 from scalemani.params import Parameters
 from scalemani.stages.neighbors.counts import n_candidates, n_listed, n_probes
 

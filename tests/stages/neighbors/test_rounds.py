@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.chunked.work import Dimensions, StageTask
+from scalemani.chunked.task import Dimensions
+from scalemani.chunked.work import StageTask
 from scalemani.kernels.neighbors.rerank import found_shares
 from scalemani.kernels.neighbors.rounds import Round
 from scalemani.memory.process import PROCESS

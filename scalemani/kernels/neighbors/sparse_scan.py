@@ -1,0 +1,130 @@
+"""Exact nearest neighbours of sparse points: products with tiles of rows say which may be near, distances settle them.
+
+A tile holds 64 rows side by side, for the columns alone in which one of them has a value: a few thousand of many. A
+nonzero of a query is then multiplied with all 64 at once, and where no row of the tile has its column, with none.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
+from scalemani.kernels.rows.compressed import CompressedRows, compressed_rows, squared_distance_of_compressed
+from scalemani.kernels.rows.smallest import insert_neighbor
+
+LANES = 64
+_LANES = np.uint64(LANES)
+# What float32 may add to a squared distance, as a share of the squared lengths that went into it, for some thousand
+# nonzeros a row. It costs a few more exact distances; too little would lose neighbours.
+PRODUCT_SHARE = 1e-4
+
+
+def sparse_neighbors(
+    queries: sp.csr_matrix,
+    query_labels: np.ndarray,
+    rows: sp.csr_matrix,
+    start: int,
+    known: Neighbors,
+    limits: np.ndarray,
+) -> Neighbors:
+    """Return the nearest of the known neighbours and a block of rows, by exact distance, ties by index.
+
+    Exact as long as float32 rounding stays under PRODUCT_SHARE.
+
+    Parameters
+    ----------
+    queries : (n, D) points, columns ascending in each row
+    query_labels : (n,) int, the index of each query, which is never its own neighbour; -1 for a query that is no row
+    rows : (u, D) points, likewise
+    start : index of the first of the rows
+    known : (n, k) neighbours, none of them among the rows
+    limits : (n,) distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them
+
+    Returns
+    -------
+    Neighbors (n, k) in the dtypes of `known`
+    """
+    found = Neighbors(known.indices.copy(), known.distances.copy())
+    reaches = np.minimum(limits, found.distances[:, -1].astype(np.float64))
+    scan_tiles(
+        compressed_rows(queries),
+        query_labels,
+        compressed_rows(rows, queried=False),
+        start,
+        found,
+        reaches,
+        np.full(queries.shape[1], -1, np.int32),
+    )
+    return found
+
+
+@compiled
+def scan_tiles(
+    queries: CompressedRows,
+    query_labels: np.ndarray,
+    rows: CompressedRows,
+    start: int,
+    found: Neighbors,
+    reaches: np.ndarray,
+    slots: np.ndarray,
+) -> None:
+    """Insert the rows that are near enough into the lists of the queries.
+
+    Parameters
+    ----------
+    queries, query_labels, rows, start : as in `sparse_neighbors`
+    found : (n, k) neighbours; they change in place
+    reaches : (n,) float64, distances beyond which no row is wanted; they change too
+    slots : (D,) int32, -1; written, and -1 again in the end
+    """
+    indices, distances, n_rows = found.indices, found.distances, rows.indptr.size - 1
+    products = np.empty(LANES, np.float32)
+    rounded = np.empty(1, dtype=distances.dtype)
+    for first in range(0, n_rows, LANES):
+        count = min(LANES, n_rows - first)
+        packed = _packed_tile(rows, first, count, slots)
+        for i in range(query_labels.size):
+            _multiply_tile(queries, i, slots, packed, products)
+            for lane in range(count):
+                row = first + lane
+                limit = reaches[i] ** 2 * LIMIT_SLACK
+                squares = queries.squares[i] + rows.squares[row]
+                bound = (1.0 - PRODUCT_SHARE) * squares - 2.0 * np.float64(products[lane])
+                if bound > limit or start + row == query_labels[i]:  # what overflowed in float32 is no number
+                    continue
+                square = squared_distance_of_compressed(queries, i, rows, row)
+                if square <= limit:
+                    rounded[0] = np.sqrt(square)  # in the dtype of the lists, so that ties stay ties
+                    insert_neighbor(indices, distances, i, start + row, rounded[0])
+                    reaches[i] = min(reaches[i], distances[i, -1])
+        for entry in range(rows.indptr[first], rows.indptr[first + count]):
+            slots[rows.columns[entry]] = -1
+
+
+@compiled
+def _packed_tile(rows: CompressedRows, first: int, count: int, slots: np.ndarray) -> np.ndarray:
+    """Return `count` rows from `first` on side by side, (columns that they have, 64) float32, and number these."""
+    n_used = 0
+    for entry in range(rows.indptr[first], rows.indptr[first + count]):
+        if slots[rows.columns[entry]] < 0:
+            slots[rows.columns[entry]] = n_used
+            n_used += 1
+    packed = np.zeros((n_used, LANES), np.float32)
+    for lane in range(count):
+        for entry in range(rows.indptr[first + lane], rows.indptr[first + lane + 1]):
+            packed[slots[rows.columns[entry]], lane] = rows.values[entry]
+    return packed
+
+
+@compiled
+def _multiply_tile(
+    queries: CompressedRows, query: int, slots: np.ndarray, packed: np.ndarray, products: np.ndarray
+) -> None:
+    """Write the products of a query with the rows of a tile: (64,) float32."""
+    products[:] = np.float32(0.0)
+    for entry in range(np.uint64(queries.indptr[query]), np.uint64(queries.indptr[query + 1])):
+        slot = slots[np.uint64(queries.columns[entry])]
+        if slot >= 0:
+            value = np.float32(queries.values[entry])
+            for lane in range(_LANES):
+                products[lane] += value * packed[np.uint64(slot), lane]
