@@ -4,7 +4,7 @@
 # The driver itself counts how often a task fails. Schedulers and workers say on their pages that they are well, no more.
 scalemani_tls=$(realpath -m "$1")
 if [ ! -f "$scalemani_tls/certificate.pem" ]; then
-    "${SCALEMANI_VENV:-.venv}/bin/scalemani" certificates "$scalemani_tls" >/dev/null || return 1
+    "${SCALEMANI_VENV:-.venv}/bin/scalemani" tls "$scalemani_tls" >/dev/null || return 1
 fi
 export DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION=True
 export DASK_DISTRIBUTED__COMM__TLS__CA_FILE=$scalemani_tls/ca.pem

@@ -233,7 +233,7 @@ class Placing:
 
 def read_configuration(path: Path) -> dict[str, Any]:
     """Return the tables of a TOML file."""
-    if path.exists() and not path.is_file():
+    if path.exists() and not path.is_file() and not path.is_dir():
         raise ConfigError("no regular file: a pipe may never be written to, and a device may never end")
     try:
         with path.open("rb") as file:

@@ -43,6 +43,7 @@ class Embedder(BaseEstimator):
     embedding_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
     _placement: Placement
+    _folder: str | Path  # while `computed_in` lasts
     _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
 
     @property
@@ -68,6 +69,15 @@ class Embedder(BaseEstimator):
         values = None if labels is None else open_labels(labels, len(embedded))[embedded]
         return drawn_embedding(self.embedding_[embedded], values, size, title)[0]
 
+    @contextlib.contextmanager
+    def computed_in(self, folder: str | Path) -> Iterator[None]:
+        """Have `fit` take what a folder holds, in the place of a temporary store, while the block lasts."""
+        self._folder = folder
+        try:
+            yield
+        finally:
+            del self._folder
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
@@ -87,7 +97,7 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
     if not lists:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
-    with store_or_temporary(asked["store"]) as folder:
+    with store_or_temporary(asked["store"] or getattr(estimator, "_folder", None)) as folder:
         with executor_for(*resources) as executor:
             finished = run(given, folder, estimator._method, parameters_of(asked), executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)

@@ -4,7 +4,6 @@ import contextlib
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +11,15 @@ from scalemani.estimators.telling import LoggedProgress, ShownProgress
 from scalemani.progress import progress_for
 from scalemani.workers.executor import Executor
 
-# The temporary store that estimators without one share while several of them run.
-SHARED: ContextVar[Path | None] = ContextVar("shared temporary store", default=None)
-
 
 @contextlib.contextmanager
 def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
     """Yield the folder or URL asked for, or a temporary folder that goes when the block ends."""
-    shared = SHARED.get() if store is None else store
-    if shared is not None:
-        yield shared
+    if store is not None:
+        yield store
         return
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         yield Path(folder) / "run"
-
-
-@contextlib.contextmanager
-def sharing_temporary(store: str | Path | None) -> Iterator[str | Path]:
-    """As `store_or_temporary`; estimators without a store that are fitted in the block run in the same one."""
-    with store_or_temporary(store) as folder:
-        before = SHARED.set(Path(folder) if store is None else None)
-        try:
-            yield folder
-        finally:
-            SHARED.reset(before)
 
 
 @contextlib.contextmanager

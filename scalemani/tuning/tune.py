@@ -8,7 +8,7 @@ from sklearn.base import clone
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.estimators.fitting import Embedder, open_training_points, pixels_of, with_arrays
 from scalemani.estimators.parameters import PARAMETERS, RESOURCES, parameters_of
-from scalemani.estimators.running import executor_for, sharing_temporary
+from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.routes import PRECOMPUTED, WINDOW, takes_labels
 from scalemani.sources import PointsSource, open_lists
 from scalemani.sources.beside.labelled import LabelledPoints
@@ -99,12 +99,13 @@ def tune(
         candidate_of(one._method, one.get_params(deep=False) if several else fixed, values, several)
         for one, values in tried
     ]
-    with sharing_temporary(asked["store"]) as folder:
+    with store_or_temporary(asked["store"]) as folder:
         with executor_for(*resources) as executor:
             found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
         if found.best_index_ is not None:
             found.best_estimator_ = best_of(tried, found).set_params(store=asked["store"])
-            found.best_estimator_.fit(X, y)
+            with found.best_estimator_.computed_in(folder):
+                found.best_estimator_.fit(X, y)
     return found
 
 

@@ -22,7 +22,10 @@ import pytest
         ("neighbors.n_neighbors=15.5", ["valid integer", "got 15.5"]),
         ("neighbors.n_neighbors=1e3", ["valid integer", "got 1000.0"]),
         ("neighbors.n_neighbors=2000", ["N=2000 points, need more than n_neighbors (k=2000)", "give more points"]),
-        ("neighbors.method=annoy", ["neighbors.method", "'auto', 'exact', 'pynndescent' or 'partition'", "'annoy'"]),
+        (
+            "neighbors.method=annoy",
+            ["neighbors.method", "'auto', 'exact', 'pynndescent', 'partition' or 'window'", "'annoy'"],
+        ),
         ("neighbors.metric=cosine", ["unknown parameter neighbors.metric", "allowed:"]),
         ("neighbors.recall=1.5", ["neighbors.recall must be <= 1, got 1.5"]),
         ("landmarks.n_landmarks=1", ["landmarks.n_landmarks must be >= 2, got 1"]),

@@ -64,7 +64,7 @@ def test_duplicated_points_run_and_are_counted(scalemani, points, tmp_path, time
     assert status == 0
     assert "duplicated_points 2000" in output
     assert f"saturated_points {0 if times == 2 else 2000}" in output
-    told = "2000 of 2000 points" in errors and "merge duplicated points or raise affinities.perplexity" in errors
+    told = "2000 of 2000 points" in errors and "merge duplicated points, or raise affinities.perplexity" in errors
     assert told == (times == 10)
     assert np.isfinite(rows_of(tmp_path / "run")).all()
     if times == 10:

@@ -54,7 +54,7 @@ def test_refined_lists_are_the_nearest_of_all_candidates(tmp_path, monkeypatch, 
     candidates = graph_of(3).indices[START:STOP]
     monkeypatch.setattr(tiled_search, "SETTLED_BYTES", tile_bytes)
     table = mapped(tmp_path, points) if in_file else points
-    found, fresh = refine_by_tiles(table, START, candidates, no_neighbors(STOP - START, 4))
+    found, fresh = refine_by_tiles(table, START, candidates, no_neighbors(STOP - START, 4), points[0].nbytes)
     away = cdist(points[START:STOP], points)
     expected = np.sort(np.take_along_axis(away, candidates.astype(np.int64), axis=1), axis=1)[:, :4]
     np.testing.assert_allclose(found.distances, expected, rtol=1e-5)
@@ -66,10 +66,10 @@ def test_what_is_known_stays_where_no_candidate_is_nearer():
     points = np.arange(N_POINTS, dtype=np.float32)[:, np.newaxis]
     rows = np.arange(START, STOP, dtype=np.int32)[:, np.newaxis]
     known = Neighbors(np.hstack([rows + 1, rows + 2]), np.tile(np.array([1.0, 2.0], np.float32), (len(rows), 1)))
-    found, fresh = refine_by_tiles(points, START, rows + 9, known)
+    found, fresh = refine_by_tiles(points, START, rows + 9, known, 4)
     np.testing.assert_array_equal(found.indices, known.indices)
     assert not fresh.any()
-    found, fresh = refine_by_tiles(points, START, np.where(rows % 2 == 0, rows - 1, -1), known)
+    found, fresh = refine_by_tiles(points, START, np.where(rows % 2 == 0, rows - 1, -1), known, 4)
     even = START % 2 == 0
     assert even
     np.testing.assert_array_equal(np.sort(found.indices[::2]), np.hstack([rows - 1, rows + 1])[::2])

@@ -29,6 +29,7 @@ def test_a_run_outlasts_its_standard_error(points, tmp_path, redirection):
 def test_a_terminal_that_goes_stops_a_run_as_other_signals_do():
     program = """
 import os, signal, time
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a process started by nohup ignores it
 from scalemani.cli.process import ending_in_time
 with ending_in_time():
     os.kill(os.getpid(), signal.SIGHUP)

@@ -10,6 +10,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import open_pixels, open_points
 from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.workers.executor import Executor
 
 BLOCK_ROWS = 1024
@@ -58,6 +59,15 @@ def sparse_run(tmp_path_factory) -> Run:
     folder, params = tmp_path_factory.mktemp("records") / "sparse", Parameters().with_values(values)
     points = open_points(counts.astype(np.uint8))
     return run(points, folder, "knn-graph", params, Executor(workers=2), BLOCK_ROWS)
+
+
+@pytest.fixture(scope="session")
+def weighted(roll, tmp_path_factory) -> Run:
+    """Return a run of points that stand for one to three each."""
+    values = {"neighbors": {"n_neighbors": 9}, "affinities": {"perplexity": 6}, "landmarks": {"n_landmarks": 30}}
+    folder, params = tmp_path_factory.mktemp("records") / "weighted", Parameters().with_values(values)
+    points = WeightedPoints(open_points(roll[:400]), 1 + np.arange(400) % 3)
+    return run(points, folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)
 
 
 @pytest.fixture(scope="session")

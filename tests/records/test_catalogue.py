@@ -62,7 +62,7 @@ def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
     assert named == set(DIMENSIONS)
 
 
-@pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run"])
+@pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run", "weighted"])
 def test_what_is_stored_is_what_is_described(which, request):
     runs = request.getfixturevalue(which)
     one = runs["t-sne"] if isinstance(runs, dict) else runs
@@ -74,10 +74,10 @@ def test_what_is_stored_is_what_is_described(which, request):
         assert dict(array.attrs) == {"meaning": described.meaning, "units": described.units}, where
 
 
-def test_runs_store_every_array_that_is_described(finished, wide, pictured, sparse_run):
+def test_runs_store_every_array_that_is_described(finished, wide, pictured, sparse_run, weighted):
     seen = {
         (stage, description_of(stage, path))
-        for one in (finished["t-sne"], wide, pictured, sparse_run)
+        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted)
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
     described = {(stored.STAGE, one) for stored in STORED_STAGES for one in stored.ARRAYS}
