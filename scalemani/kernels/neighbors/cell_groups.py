@@ -49,10 +49,9 @@ def group_cells(centroids: np.ndarray) -> CellGroups:
     for _ in range(ITERATIONS):
         groups = nearest_cells(centroids, centers, 1)[:, 0]
         order, offsets = group_by(groups, n_groups)
-        sums = np.add.reduceat(centroids[order], np.minimum(offsets[:-1], n_cells - 1), axis=0, dtype=np.float64)
-        counts = np.diff(offsets)[:, np.newaxis]
-        # An empty group stays where it is: it costs a comparison and holds nothing.
-        centers = np.where(counts > 0, sums / np.maximum(counts, 1), centers).astype(np.float32)
+        filled = np.flatnonzero(np.diff(offsets))  # an empty group stays where it is: it costs a comparison
+        sums = np.add.reduceat(centroids[order], offsets[filled], axis=0, dtype=np.float64)
+        centers[filled] = sums / np.diff(offsets)[filled, np.newaxis]
     order, offsets = group_by(nearest_cells(centroids, centers, 1)[:, 0], n_groups)
     return CellGroups(centers, order, offsets, centroids[order])
 

@@ -65,3 +65,12 @@ def test_equal_centroids_and_empty_groups_do_no_harm():
     centroids[-10:] = 1
     found = nearest_cells_in_groups(np.ones((5, 4), dtype=np.float32), group_cells(centroids), 2)
     assert (centroids[found] == 1).all()
+
+
+def test_the_centre_of_the_last_group_is_the_mean_of_all_its_cells_where_those_behind_are_empty():
+    n_cells = FEW_CELLS + 1
+    centroids, tried = np.zeros((n_cells, 2), dtype=np.float32), round(np.sqrt(n_cells))
+    middle = int(np.linspace(0, n_cells - 1, tried)[tried // 2])
+    centroids[middle - 2 : middle + 3] = 1  # all centres that are tried but one are zero, and all zeros go to the first
+    groups = group_cells(centroids)
+    np.testing.assert_array_equal(np.unique(groups.centers), [0, 1])
