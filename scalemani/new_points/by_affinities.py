@@ -6,49 +6,23 @@ import numpy as np
 
 from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.account import Placed
-from scalemani.new_points.by_descent import farthest_neighbor, query_affinities
-from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
-from scalemani.new_points.reach import Reach, reach_of
-from scalemani.params import Parameters
+from scalemani.new_points.by_neighbors import NeighborPlacement, query_affinities, read_training_points
 from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
-from scalemani.stages.affinities import sigma_of
 
 
 @dataclass(frozen=True)
-class AffinityPlacement:
-    """All that placing a point takes; rows are in work order.
+class AffinityPlacement(NeighborPlacement):
+    """All that placing a point takes.
 
-    `positions` (N, d) of the training points; `landmarks` (N,) says which of these are landmarks; `densities` (N,) is
-    what affinities are divided by, ones where they are not normalised by density; `sigma` is that of Gaussian
-    affinities, None for others.
+    `landmarks` (N,) says which of the training points are landmarks; `densities` (N,) is what affinities are divided
+    by, ones where they are not normalised by density.
     """
 
-    index: NeighborIndex = field(repr=False)
-    positions: np.ndarray = field(repr=False)
     landmarks: np.ndarray = field(repr=False)
     densities: np.ndarray = field(repr=False)
-    params: Parameters
-    reach: Reach
-    sigma: float | None
-    spacing: float
-
-    @property
-    def metric(self) -> str:
-        """The metric of the training points."""
-        return self.params.points.metric
-
-    @property
-    def sparse(self) -> bool:
-        """Whether the training points are sparse."""
-        return self.index.sparse
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The columns D that points must have, and the dimensions d of the embedding."""
-        return len(self.index.basis.mean), self.positions.shape[1]
 
     def place(self, points: Points) -> Placed:
         """Return points (n, D) placed: each at the mean of the landmarks among its neighbours, by affinity.
@@ -77,17 +51,8 @@ def read_affinity_placement(run: Run, in_memory: bool) -> AffinityPlacement:
     order = StoredWorkPoints(run.group("work_points")).input_rows.read()
     chosen = np.zeros(len(order), np.bool_)
     chosen[StoredLandmarks(run.group("landmarks")).rows.read()] = True
-    densities, asked = np.ones(len(order)), run.params.affinities
+    densities = np.ones(len(order))
     if StoredNormalizedAffinities.STAGE in run.keys:
         degrees = StoredSymmetricAffinities(run.group("symmetric_affinities")).read_degrees(len(order))
         densities = degrees**run.params.normalized_affinities.alpha
-    return AffinityPlacement(
-        neighbor_index(run, in_memory),
-        np.ascontiguousarray(run.stored_embedding.read()[order]),
-        chosen[order],
-        densities,
-        run.params,
-        reach_of(run),
-        sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None,
-        farthest_neighbor(run),
-    )
+    return AffinityPlacement(*read_training_points(run, in_memory), chosen[order], densities)

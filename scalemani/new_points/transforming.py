@@ -29,8 +29,9 @@ from scalemani.kernels.landmarks.nearest import prepare_landmarks
 from scalemani.memory.process import PROCESS
 from scalemani.new_points import NEEDS_POINTS, check_features, read_placement
 from scalemani.new_points.account import Account, Placed, Placement
-from scalemani.new_points.by_descent import farthest_neighbor, read_descent_placement
+from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_landmarks import farthest_landmark
+from scalemani.new_points.by_neighbors import farthest_neighbor
 from scalemani.new_points.clusters import centers_of, nearest_clusters
 from scalemani.new_points.needs import needs_of
 from scalemani.new_points.neighbors import neighbor_index
