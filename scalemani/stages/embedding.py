@@ -56,7 +56,7 @@ ROUNDINGS = 4  # of a product, in inner products of unit vectors
 MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
-COPIES_OF_WANTED = 3  # as refined, scaled, and with their signs
+COPIES_OF_WANTED = 3  # divided by the roots of degrees, what their signs are found from, and with their signs
 COPIES_OF_BLOCK = 3  # as read, decoded, and where they lie from then on
 COLUMNS_OF_POINT, COLUMNS_ON_THE_WAY = 6, 4
 COPIES_OF_MATRIX = 4  # W by blocks and whole, scaled from the left, and from both sides
@@ -97,7 +97,6 @@ def memory(sizes: Sizes) -> list[Held]:
         columns, starting = n_columns(width, n_points), n_start_columns(width, n_points) + width
         held.append(Held("values of W", GROWING, sizes.nonzeros, 1, "float32"))
         held.append(Held("columns of W", GROWING, sizes.nonzeros, 1, "int32"))
-        held.append(Held("vectors wanted", EACH_PROCESS, n_points, width, dtype, COPIES_OF_WANTED))
         held += coarse_graphs_held(sizes)
         if sizes.n_appended:
             held.append(
@@ -108,6 +107,11 @@ def memory(sizes: Sizes) -> list[Held]:
         held.append(
             Held("vectors while they are refined", GROWING, n_points, columns, dtype, COPIES_OF_VECTORS, "passes")
         )
+        held.append(Held("vectors as refined", GROWING, n_points, columns, dtype, COPIES_IN_CHECKPOINT, "scaling"))
+        held.append(
+            Held("vectors wanted, as scaled", EACH_PROCESS, n_points, width, dtype, COPIES_OF_WANTED, "scaling")
+        )
+        held.append(Held("vectors wanted", EACH_PROCESS, n_points, width, dtype, 1, "writing"))
     return held
 
 
