@@ -34,7 +34,8 @@ DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
 class Sizes:
     """The shape of the points, the parameters, and what is known beside.
 
-    These are the nonzeros of W once they were counted, whether points weigh, and how many were appended to a run.
+    These are the nonzeros of W once they were counted, whether points weigh, how many were appended to a run, and
+    whether all rounds of the search for neighbours are kept.
     """
 
     dimensions: Dimensions
@@ -42,6 +43,7 @@ class Sizes:
     counted_nonzeros: int | None = None
     weighted: bool = False
     n_appended: int = 0
+    rounds_kept: bool = False
 
     @property
     def n_cells(self) -> int:

@@ -109,6 +109,7 @@ Ids = Annotated[
     ),
 ]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
+Keep = Annotated[bool, typer.Option("--keep", help="keep all rounds of the search for neighbours, not the last alone")]
 Log = Annotated[
     str,
     typer.Option(help="how progress is told on standard error: text (bars on a terminal), or json: an object a line"),
@@ -138,6 +139,7 @@ class Options:
     block_rows: BlockRows = None
     tls: Tls = None
     wait: Wait = 0.0
+    keep: Keep = False
     log: Log = "text"
     quiet: Quiet = False
     debug: Debug = False
@@ -163,7 +165,8 @@ class Options:
         """Return where tasks run, how many at once and in how much memory."""
         from scalemani.workers.executor import Executor
 
-        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, wait=self.wait)
+        asked = {"tls": self.tls, "wait": self.wait, "keep": self.keep}
+        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, **asked)
 
     @property
     def implied(self) -> dict[str, str]:

@@ -64,6 +64,7 @@ DIMENSIONS: dict[str, str] = {
     "cell_bound": "the cells, and one",
     "neighbor": "the neighbours of a point, k",
     "query": "the points by which the recall is measured: neighbors.sampled_queries, at most N",
+    "figure": "the share, its standard error, and the number of points",
     "bridge": "the bridges between components",
     "end": "the ends of a bridge, 2",
     "extent": "frames, rows and columns of an image: 3",

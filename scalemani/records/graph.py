@@ -7,7 +7,8 @@ import numpy as np
 from scalemani.records.reading import ArrayReader, StoredStage
 from scalemani.store.schema import AS_DISTANCES, ArrayDescription
 
-ROUND_FOLDERS = ("round_N",)
+QUERIES, TRUTH = "queries", "truth"  # units: the points by which the recall is measured, and their true neighbours
+ROUND_FOLDERS, RECALL_FOLDERS = ("round_N",), ("recall_N",)
 
 
 def round_step(number: int) -> str:
@@ -15,8 +16,13 @@ def round_step(number: int) -> str:
     return f"round_{number}"
 
 
+def recall_unit(number: int) -> str:
+    """Return the unit that says how good a round was, and its folder."""
+    return f"recall_{number}"
+
+
 class StoredNeighbors(StoredStage):
-    """Rounds of the search for neighbours: the last one is the graph. Rows and neighbours are work rows."""
+    """Rounds of the search, of which the last is the graph and may be the only one left. Rows are work rows."""
 
     STAGE: ClassVar = "neighbors"
     INDICES: ClassVar = ArrayDescription(
@@ -70,6 +76,16 @@ class StoredNeighbors(StoredStage):
         "as given",
         "the distances of their true neighbours, ascending",
     )
+    RECALL: ClassVar = ArrayDescription(
+        STAGE,
+        "recall",
+        "whole",
+        ("figure",),
+        "float64",
+        "1",
+        "the share of true neighbours after a round, its standard error, and how many points it was measured on",
+        RECALL_FOLDERS,
+    )
     LAST_ROUND: ClassVar = ArrayDescription(
         STAGE,
         "last_round",
@@ -79,7 +95,7 @@ class StoredNeighbors(StoredStage):
         "round",
         "the round whose arrays are the graph; where it is missing, the certificate `rounds` says it",
     )
-    ARRAYS: ClassVar = (INDICES, DISTANCES, FRESH, LAST_ROUND, QUERY_ROWS, QUERY_LIMITS, TRUE_DISTANCES)
+    ARRAYS: ClassVar = (INDICES, DISTANCES, FRESH, RECALL, LAST_ROUND, QUERY_ROWS, QUERY_LIMITS, TRUE_DISTANCES)
 
     @property
     def final_step(self) -> str:
@@ -106,6 +122,10 @@ class StoredNeighbors(StoredStage):
         step = self.final_step
         indices, distances = (table(step).read_block(block)[:, :width] for table in (self.indices, self.distances))
         return np.ascontiguousarray(indices), np.ascontiguousarray(distances)
+
+    def read_recall(self, number: int) -> np.ndarray:
+        """Return the recall (3,) after a round: the share, its standard error, and points looked at."""
+        return self.reader(self.RECALL, recall_unit(number)).read()
 
     @property
     def query_rows(self) -> ArrayReader:

@@ -150,7 +150,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
     n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
     weighted, processes = surveyed.weights is not None, tuple(executor.processes)
-    sizes = Sizes(dimensions, outline.params, counted_nonzeros(groups), weighted, n_appended)
+    sizes = Sizes(dimensions, outline.params, counted_nonzeros(groups), weighted, n_appended, executor.keep)
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
         for stage in outline.stages

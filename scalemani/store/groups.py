@@ -220,6 +220,17 @@ class StageGroup:
                     self._arrays.pop(key.removesuffix("/zarr.json"), None)
                     self.objects.delete(f"arrays/{key}")
 
+    def remove_step(self, step: str) -> None:
+        """Remove what a step of an incomplete group has written: its marks first, what they speak of after them."""
+        for unit in self.units:
+            if unit.startswith(f"{step}-"):
+                self.objects.delete(f"marks/{unit}.json")
+                self._marks.remove(unit)
+        with self._lock:
+            self._arrays = {name: array for name, array in self._arrays.items() if not name.startswith(f"{step}/")}
+        self.objects.delete_below(f"arrays/{step}")
+        self.revision = uuid.uuid4().hex
+
     # Within
 
     def _write_chunked(self, given: Described, kind: Kind, unit: str, folder: str) -> None:

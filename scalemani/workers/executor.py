@@ -38,7 +38,8 @@ class Executor:
     use; with the address of a cluster, which has workers of its own, the threads of what the driver computes itself.
     `memory` is the budget of threads, or of all local processes; None is all that the machine, or the control group of
     this process, has. Workers of a cluster have limits of their own. `tls` is a folder made by `scalemani tls`; `wait`
-    are the seconds to wait for a run that another command works on.
+    are the seconds to wait for a run that another command works on. `keep` leaves in the store what a stage reads no
+    more: the rounds of the search for neighbours before the last.
     """
 
     scheduler: str | Client | None = None
@@ -47,6 +48,7 @@ class Executor:
     progress: Progress = field(default_factory=Silent)
     tls: str | None = None
     wait: float = 0.0
+    keep: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:

@@ -140,6 +140,22 @@ def test_steps_share_a_group_and_are_forgotten_apart(tmp_path):
     assert (reader.read_block("round_1/counts", 0) == 1).all()
 
 
+def test_a_step_that_is_removed_leaves_nothing_and_touches_no_other(tmp_path):
+    group = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
+    for step in ("round_1", "round_10"):
+        group.create(BLOCK_ROWS, [COUNTS.sized()], step)
+        group.write_block(0, {COUNTS: np.full(BLOCK_ROWS, 7, np.int32)}, step)
+    group.remove_step("round_1")
+    for seen in (group, StageGroup(tmp_path, group.path, BLOCK_ROWS)):
+        assert seen.units == ["round_10-block-000000", "round_10-schema"]
+        assert seen.damaged_units() == []
+        assert (seen.read_block("round_10/counts", 0) == 7).all()
+        with pytest.raises(StoreError, match="no array"):
+            seen.array("round_1/counts")
+    below = {path.relative_to(tmp_path / group.path).parts[:2] for path in (tmp_path / group.path).rglob("*")}
+    assert ("arrays", "round_1") not in below
+
+
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
 def test_no_value_that_is_not_finite_is_ever_stored(tmp_path, bad):
     group = written_group(tmp_path, skip=(0,))

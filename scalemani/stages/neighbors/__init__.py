@@ -2,7 +2,7 @@
 
 Round 0 looks through the cells nearest to each point; every later round looks among the neighbours of its neighbours.
 Candidates are chosen by sketches and settled by exact distances. Each round is a full set of arrays, so that a round
-that was cut short, or a block that was lost, can be computed anew on its own.
+that was cut short goes on where it stopped.
 """
 
 import functools
@@ -13,16 +13,17 @@ import numpy as np
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.neighbors.rounds import Round, next_round
-from scalemani.records.graph import StoredNeighbors, round_step
+from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition
 from scalemani.routes import PRECOMPUTED
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import n_candidates, n_compared
-from scalemani.stages.neighbors.exact import compared_recall, exact_block, measured_recall
-from scalemani.stages.neighbors.lists import arrays, given_block
+from scalemani.stages.neighbors.exact import compared_recall, exact_block
+from scalemani.stages.neighbors.lists import given_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.nn_descent import near_neighbors_block, pynndescent_block
+from scalemani.stages.neighbors.rounds import first_needed, run_measured_round, run_round
 
 STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
 
@@ -39,13 +40,14 @@ def run(work: StageWork) -> dict[str, Any]:
     method = asked.method_for(task.dimensions.n_points)
     first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
     continued = method == "partition" and task.earlier is not None
-    run_round(work, 0, continued_block if continued else first)
     if method == "exact":
+        run_round(work, 0, first)
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     rounds = [first_round(task) if method == "partition" else Round(0, 1)]
-    recalls = [measured_recall(work, 0)]
+    needed = first_needed(work)
+    recalls = [run_measured_round(work, 0, needed, continued_block if continued else first)]
     most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
     while len(rounds) <= asked.max_rounds:
         sought = min(1.0, asked.recall + STANDARD_ERRORS * recalls[-1].error)
@@ -56,9 +58,9 @@ def run(work: StageWork) -> dict[str, Any]:
             break
         number = len(rounds)
         compute = further_cells_block if following.over_cells else near_neighbors_block
-        run_round(work, number, functools.partial(compute, following, number))
         rounds.append(following)
-        recalls.append(measured_recall(work, number))
+        find = functools.partial(compute, following, number)
+        recalls.append(run_measured_round(work, number, needed, find))
     recall = recalls[-1]
     if recall.value < asked.recall:
         work.warn(
@@ -91,9 +93,3 @@ def exact_certificates(work: StageWork) -> dict[str, Any]:
 def write_last_round(task: StageTask, number: int) -> None:
     """Say which round the graph is."""
     task.output.write_whole({StoredNeighbors.LAST_ROUND: np.array(number)}, StoredNeighbors.LAST_ROUND.name)
-
-
-def run_round(work: StageWork, number: int, function: Any) -> None:
-    """Compute the missing blocks of a round."""
-    work.task.output.create(work.task.dimensions.n_points, arrays(work.task), round_step(number))
-    work.map_blocks(function, round_step(number))

@@ -18,7 +18,7 @@ from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_ne
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES, wide_neighbors
 from scalemani.kernels.rows.compressed import Points
-from scalemani.records.graph import StoredNeighbors, round_step
+from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared
 from scalemani.stages.neighbors.lists import no_known, round_arrays
@@ -64,13 +64,14 @@ def measured_recall(work: StageWork, number: int) -> Measure:
         task.params.seed, "neighbors/queries", task.dimensions.n_points, task.params.neighbors.sampled_queries
     )
     found = output.distances(round_step(number)).gather(rows)
-    if not task.output.committed("truth"):
+    if not task.output.committed(QUERIES):
         limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
         queries = {StoredNeighbors.QUERY_ROWS: rows, StoredNeighbors.QUERY_LIMITS: limits}
-        task.output.write_whole(queries, "queries")
+        task.output.write_whole(queries, QUERIES)
+    if not task.output.committed(TRUTH):
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
         truth = work.fold_blocks(nearest_to_queries, merge, "recall")
-        task.output.write_whole({StoredNeighbors.TRUE_DISTANCES: truth.distances}, "truth")
+        task.output.write_whole({StoredNeighbors.TRUE_DISTANCES: truth.distances}, TRUTH)
     return mean_of(found_shares(found, output.true_distances.read()), task.dimensions.n_points)
 
 

@@ -1,6 +1,17 @@
 """What the search holds in memory and writes, by method."""
 
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, MAPPED, STORED, Held, Written
+from scalemani.chunked.needs import (
+    CACHE,
+    EACH_PROCESS,
+    EACH_TASK,
+    GROWING,
+    MAPPED,
+    PASSING,
+    STORED,
+    Held,
+    Stay,
+    Written,
+)
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
@@ -119,14 +130,23 @@ def disk(sizes: Sizes) -> list[Written]:
     dimensions, k = sizes.dimensions, sizes.params.n_neighbors
     given = sizes.params.points.metric == PRECOMPUTED
     exact = given or sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
-    rounds = 1 if exact else 1 + sizes.params.neighbors.max_rounds
-    queries = sizes.params.neighbors.sampled_queries
+    queries, rounds = sizes.params.neighbors.sampled_queries, sizes.params.neighbors.max_rounds
+    kept = rounds * sizes.rounds_kept * (not exact)
     written = [
-        Written("neighbours, in every round", STORED, sizes.n_edges, 1, "int32", rounds),
-        Written("distances, in every round", STORED, sizes.n_edges, 1, sizes.dimensions.distance_dtype, rounds),
-        Written("whether they are new, in every round", STORED, sizes.n_edges, 1, "uint8", rounds),
+        *round_written("the graph", STORED, sizes),
+        *(round_written("rounds that are kept", STORED, sizes, kept) if kept else []),
+        *(round_written("the round before", PASSING, sizes) if rounds and not kept and not exact else []),
         Written("rows and reaches of the sampled queries", STORED, queries, 2),
         Written("distances of their true neighbours", STORED, queries, k),
     ]
     points = Written("points in work order", MAPPED, dimensions.n_points, *dimensions.kept_row)
     return written if exact else [*written, points]
+
+
+def round_written(name: str, stay: Stay, sizes: Sizes, count: int = 1) -> list[Written]:
+    """List the arrays of so many rounds."""
+    return [
+        Written(f"neighbours of {name}", stay, sizes.n_edges, 1, "int32", count),
+        Written(f"distances of {name}", stay, sizes.n_edges, 1, sizes.dimensions.distance_dtype, count),
+        Written(f"{name}: whether neighbours are new", stay, sizes.n_edges, 1, "uint8", count),
+    ]

@@ -1,5 +1,7 @@
 """The stage `neighbors`: rounds give the same lists however much memory there is, and each brings the graph nearer."""
 
+import shutil
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -13,11 +15,12 @@ from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
+from scalemani.stages.neighbors import rounds
 from scalemani.stages.neighbors.cells import near_cells_block
 from scalemani.stages.neighbors.counts import n_listed
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
 from scalemani.stages.neighbors.nn_descent import listed_edges, near_neighbors_block, short_sketches
-from scalemani.workers.executor import Executor
+from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 K = 35  # more than `few_neighbors`, and more than a neighbour's list is visited for
 PARAMS = Parameters().with_values(
@@ -39,7 +42,7 @@ def points():
 @pytest.fixture(scope="module")
 def finished(points, tmp_path_factory):
     folder = tmp_path_factory.mktemp("runs") / "graph"
-    return run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+    return run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2, keep=True), BLOCK_ROWS)
 
 
 def task_with(finished, cache_bytes, in_memory=True):
@@ -103,7 +106,7 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
     far_apart = rng.normal(size=(6, 1, 40)) * 1e4 + rng.normal(size=(6, 600, 40))
     params = PARAMS.with_values({"neighbors": {"n_probes": 4}})
     source = open_points(far_apart.reshape(-1, 40).astype(np.float32))
-    apart = run(source, tmp_path / "apart", "knn-graph", params, Executor(workers=2))
+    apart = run(source, tmp_path / "apart", "knn-graph", params, Executor(workers=2, keep=True))
     groups = {name: apart.group(name) for name in ("work_points", "partition")}
     coarse = StageTask("neighbors", Dimensions(3600, 40, "float32", 4096), params, groups, apart.group("neighbors"), 0)
     try:
@@ -156,7 +159,8 @@ def test_points_far_from_all_others_have_all_their_neighbours(tmp_path):
     rng = np.random.default_rng(0)
     groups = rng.normal(size=(400, 1, 8)) * 1000 + rng.normal(size=(400, 5, 8))
     points = np.concatenate([rng.normal(size=(2000, 8)), groups.reshape(-1, 8)]).astype(np.float32)
-    graph = run(open_points(points), tmp_path / "graph", "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+    kept = Executor(workers=2, keep=True)
+    graph = run(open_points(points), tmp_path / "graph", "knn-graph", PARAMS, kept, BLOCK_ROWS)
     assert (graph.group("neighbors").read("round_0/indices") >= 0).all()
     assert graph.certificates["neighbors"]["recall"] > 0.8  # two small cells a point are few
 
@@ -176,3 +180,70 @@ def test_a_recall_that_is_asked_for_is_reached_on_points_of_many_dimensions(tmp_
     reached = np.sort(squares, axis=1)[:, 9:10] * (1 + 1e-6)
     true = np.mean(found.group("graph").read("distances") <= reached)
     assert abs(true - measured) < 0.02
+
+
+@pytest.fixture(scope="module")
+def bare(points, tmp_path_factory):
+    """The run of `finished`, of which only what is needed is kept."""
+    folder = tmp_path_factory.mktemp("runs") / "bare"
+    return run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+
+
+def test_the_last_round_alone_stays_and_is_the_one_of_a_run_that_keeps_all(finished, bare):
+    kept, left = finished.group("neighbors"), bare.group("neighbors")
+    last = bare.certificates["neighbors"]["rounds"]
+    assert last == 2
+    folders = {name for name in left.objects.names("arrays") if name.startswith("round_")}
+    assert folders == {f"round_{last}"}
+    assert {f"round_{number}" for number in range(last + 1)} <= set(kept.objects.names("arrays"))
+    assert not [unit for unit in left.units if unit.startswith(("round_0", "round_1"))]
+    for name in ("indices", "distances"):
+        np.testing.assert_array_equal(left.read(f"round_{last}/{name}"), kept.read(f"round_{last}/{name}"))
+    assert bare.certificates["neighbors"] == finished.certificates["neighbors"]
+    assert left.committed_bytes < 0.5 * kept.committed_bytes
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        ["round_2-block-000001"],
+        ["round_2-block-000001", "recall_2"],
+        ["recall_1"],
+        ["queries", "truth"],
+        ["recall_2", "last_round"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_lost_of_the_search_is_computed_again_to_the_same_bits(bare, points, tmp_path, lost):
+    folder = tmp_path / "run"
+    shutil.copytree(bare.store.root, folder)
+    open_run(folder).group("neighbors").forget(lost)
+    again = run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+    assert again.group("neighbors").content_digest == bare.group("neighbors").content_digest
+    assert again.group("graph").content_digest == bare.group("graph").content_digest
+    assert not again.group("neighbors").damaged_units()
+
+
+def test_a_search_that_was_stopped_between_rounds_computes_no_measured_round_again(bare, points, tmp_path, monkeypatch):
+    """The state after `kill -9` in the last round: two of its blocks are there, and the round before it."""
+    folder, stopped = tmp_path / "run", RuntimeError("stopped")
+    measure = rounds.measured_recall
+
+    def stop_in_the_last(work, number):
+        if number == 2:
+            raise stopped
+        return measure(work, number)
+
+    monkeypatch.setattr(rounds, "measured_recall", stop_in_the_last)
+    with pytest.raises(RuntimeError, match="stopped"):
+        run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+    monkeypatch.undo()
+    group = open_run(folder).group("neighbors")
+    assert {"recall_0", "recall_1"} <= set(group.units)
+    group.forget(["round_2-block-000000", "round_2-block-000003"])
+    ledger = tmp_path / "ledger"
+    monkeypatch.setenv(LEDGER_VARIABLE, str(ledger))
+    again = run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
+    assert again.group("neighbors").content_digest == bare.group("neighbors").content_digest
+    computed = [line.split()[1].rpartition("/")[2] for line in ledger.read_text().splitlines() if "round_" in line]
+    assert sorted(computed) == ["round_2-block-000000", "round_2-block-000003"]
