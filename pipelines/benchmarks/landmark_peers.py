@@ -3,9 +3,10 @@
     python pipelines/benchmarks/landmark_peers.py WORK_FOLDER --peer-python PYTHON [--sets swiss-roll mnist]
 
 PYTHON is an interpreter of an environment with sude and tapkee. sude finds its number of landmarks itself; all others
-get the same. Ours are `laplacian-eigenmaps` with `solver=lll`, and `t-sne`, whole commands from the file to the map on
-disk; a peer's seconds are its fit alone, with points in memory. Preservation is the share of the true 15 neighbours
-that are among the 15 in the map, of 5,000 points; accuracy is that of 15-NN labels in the map, over all points.
+get the same, or `--landmarks` where it does not get to its end. Ours are `laplacian-eigenmaps` with `solver=lll`, and
+`t-sne`, whole commands from the file to the map on disk; a peer's seconds are its fit alone, with points in memory.
+Preservation is the share of the true 15 neighbours that are among the 15 in the map, of 5,000 points; accuracy is that
+of 15-NN labels in the map, over all points.
 """
 
 import argparse
@@ -27,6 +28,7 @@ from scalemani.runs.opened import open_run
 SETS = ("swiss-roll", "mnist")
 SWISS_ROLL_POINTS = 20_000
 PRESERVED, N_NEIGHBORS = 5000, 15
+LANDMARKS = 2000
 PATIENCE = 900  # seconds after which a peer is stopped
 
 PEER = """
@@ -103,13 +105,13 @@ def ours(path: Path, method: str, n_landmarks: int) -> tuple[dict[str, Any], np.
     return row, np.asarray(open_run(run).embedding[...])
 
 
-def rows_of(name: str, folder: Path, python: Path, peers: list[str]) -> list[dict[str, Any]]:
+def rows_of(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Return the rows of a set of points."""
-    path, labels = points_of(name, folder)
-    points, n_landmarks, rows = np.load(path), 0, []
-    for method in peers:
-        row, found = peer(python, path, method, n_landmarks)
-        n_landmarks = n_landmarks or int(row["landmarks"])
+    path, labels = points_of(name, arguments.folder)
+    points, n_landmarks, rows = np.load(path), arguments.landmarks, []
+    for method in arguments.peers:
+        row, found = peer(arguments.peer_python, path, method, n_landmarks)
+        n_landmarks = int(row["landmarks"])
         rows.append({"points": name, **row, **(figures(points, labels, found) if found is not None else {})})
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     for method in ("laplacian-eigenmaps", "t-sne"):
@@ -125,14 +127,10 @@ def main() -> None:
     parser.add_argument("--peer-python", type=Path, required=True)
     parser.add_argument("--sets", nargs="+", choices=SETS, default=SETS)
     parser.add_argument("--peers", nargs="+", default=["sude", "l-isomap", "l-mds"], help="sude first")
+    parser.add_argument("--landmarks", type=int, default=LANDMARKS, help="where sude does not say how many")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    rows = [
-        row
-        for name in arguments.sets
-        for row in rows_of(name, arguments.folder, arguments.peer_python, arguments.peers)
-    ]
-    show(rows)
+    show([row for name in arguments.sets for row in rows_of(name, arguments)])
 
 
 if __name__ == "__main__":
