@@ -4,15 +4,20 @@ Two landmarks on neighbouring sheets may be as near as two on one sheet: the Gau
 not. Points are read twice, in tiles: once for the radius of each neighbourhood, once for its moments.
 """
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.points_by_row import PointsByRow
 
+TILES_TOGETHER = 4  # worked on side by side, and held: enough for a few threads at this size of a tile
+ROWS_TOGETHER = 16  # of distances between landmarks, in one step
 ASSIGNED = 4  # nearest landmarks to whose neighbourhoods a point may belong
 SINGULAR = 1e-10  # least over largest eigenvalue at which a covariance cannot be inverted
 ADDED_SHARE = 1e-3  # of the mean variance, which is added to the diagonal of a singular covariance
@@ -31,7 +36,11 @@ class LocalGeometry(NamedTuple):
 
 
 def local_geometry(
-    points: PointsByRow, landmarks: np.ndarray, neighborhood: int, diagonal: bool = False
+    points: PointsByRow,
+    landmarks: np.ndarray,
+    neighborhood: int,
+    diagonal: bool = False,
+    workspace: Workspace = IN_MEMORY,
 ) -> LocalGeometry:
     """Return the covariances of the `neighborhood` points nearest to each landmark, around their mean.
 
@@ -45,6 +54,7 @@ def local_geometry(
     landmarks : (L, D) real, distinct
     neighborhood : m
     diagonal : whether variances alone are computed, for many dimensions
+    workspace : what runs tiles side by side; their results are added in the order of the points
 
     Returns
     -------
@@ -58,15 +68,19 @@ def local_geometry(
     prepared = prepare_landmarks(landmarks)
     n_assigned, n_landmarks = min(ASSIGNED, len(landmarks)), len(landmarks)
     listed = np.full((n_landmarks, neighborhood), np.inf)
-    for start in range(0, len(points), TILE_ROWS):
-        indices, squares = nearest_landmarks(_tile(points, start), prepared, n_assigned)
+
+    def nearest(tile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return nearest_landmarks(tile, prepared, n_assigned)
+
+    for indices, squares in _of_tiles(nearest, points, workspace):
         _keep_smallest(indices, squares, listed)
     reaches = np.where(np.isfinite(listed), listed, -np.inf).max(axis=1)
     width = landmarks.shape[1]
     sums, products = np.zeros((n_landmarks, width)), np.zeros((n_landmarks, width, 1 if diagonal else width))
     counts = np.zeros(n_landmarks, dtype=np.int64)
-    for start in range(0, len(points), TILE_ROWS):
-        _add_moments(_tile(points, start), prepared, n_assigned, reaches, counts, sums, products)
+    within_reach = functools.partial(_within_reach, prepared=prepared, n_assigned=n_assigned, reaches=reaches)
+    for chosen, differences in _of_tiles(within_reach, points, workspace):
+        _accumulate(chosen, differences, counts, sums, products)
     found = np.maximum(counts, 1)[:, np.newaxis]
     means = sums / found
     if diagonal:
@@ -106,18 +120,29 @@ def bhattacharyya_distances(landmarks: np.ndarray, covariances: np.ndarray, rows
     return distances
 
 
-def bhattacharyya_neighbors(landmarks: np.ndarray, covariances: np.ndarray, n_neighbors: int) -> np.ndarray:
+def bhattacharyya_neighbors(
+    landmarks: np.ndarray, covariances: np.ndarray, n_neighbors: int, workspace: Workspace = IN_MEMORY
+) -> np.ndarray:
     """Return the landmarks nearest to each by the Bhattacharyya distance, itself left out: (L, n_neighbors) int64."""
-    neighbors = np.empty((len(landmarks), n_neighbors), dtype=np.int64)
-    for row in range(len(landmarks)):
-        distances = bhattacharyya_distances(landmarks, covariances, np.array([row]))[0]
-        distances[row] = np.inf
-        neighbors[row] = np.argsort(distances, kind="stable")[:n_neighbors]
-    return neighbors
+
+    def nearest(rows: slice) -> np.ndarray:
+        own = np.arange(rows.start, rows.stop)
+        distances = bhattacharyya_distances(landmarks, covariances, own)
+        distances[np.arange(len(own)), own] = np.inf
+        return np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+
+    return np.concatenate(list(workspace.over(nearest, slices(len(landmarks), ROWS_TOGETHER)))).astype(np.int64)
 
 
-def _tile(points: PointsByRow, start: int) -> np.ndarray:
-    return points[np.arange(start, min(start + TILE_ROWS, len(points)))]
+def _of_tiles(function: Callable[[np.ndarray], Any], points: PointsByRow, workspace: Workspace) -> Iterator[Any]:
+    """Yield function(tile) of all tiles of points in their order, a few of them computed side by side."""
+
+    def of_tile(rows: slice) -> Any:
+        return function(points[np.arange(rows.start, rows.stop)])
+
+    tiles = slices(len(points), TILE_ROWS)
+    for first in range(0, len(tiles), TILES_TOGETHER):
+        yield from workspace.over(of_tile, tiles[first : first + TILES_TOGETHER])
 
 
 def _log_determinants(covariances: np.ndarray) -> np.ndarray:
@@ -126,21 +151,17 @@ def _log_determinants(covariances: np.ndarray) -> np.ndarray:
     return np.asarray(np.linalg.slogdet(covariances)[1])
 
 
-def _add_moments(
-    tile: np.ndarray,
-    prepared: PreparedLandmarks,
-    n_assigned: int,
-    reaches: np.ndarray,
-    counts: np.ndarray,
-    sums: np.ndarray,
-    products: np.ndarray,
-) -> None:
-    """Add the moments of a tile, of differences from the landmark: next to it they lose no digits to its place."""
+def _within_reach(
+    tile: np.ndarray, prepared: PreparedLandmarks, n_assigned: int, reaches: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return landmarks (n,) whose neighbourhood a point of a tile belongs to, and its differences (n, D) from each.
+
+    Of differences from the landmark moments are computed: next to it they lose no digits to its place.
+    """
     indices, squares = nearest_landmarks(tile, prepared, n_assigned)
     rows, columns = np.nonzero(squares <= reaches[indices])
     chosen = indices[rows, columns]
-    differences = tile[rows].astype(np.float64) - prepared.landmarks[chosen].astype(np.float64)
-    _accumulate(chosen, differences, counts, sums, products)
+    return chosen, tile[rows].astype(np.float64) - prepared.landmarks[chosen].astype(np.float64)
 
 
 @compiled

@@ -1,6 +1,9 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.geometry import (
     ASSIGNED,
     bhattacharyya_distances,
@@ -93,3 +96,21 @@ def test_neighbours_stay_on_their_sheet():
     assert np.mean(side[neighbors] == side[:, np.newaxis]) > 0.98
     assert np.mean(side[nearest] == side[:, np.newaxis]) < 0.8
     assert not np.any(neighbors == np.arange(120)[:, np.newaxis])
+
+
+def test_threads_change_no_bit():
+    """Six tiles of points, more than are worked on together; distances of more landmarks than make one panel."""
+    points = drawn(6000)
+    landmarks = points[::40]
+    with ThreadPoolExecutor(3) as pool:
+        threads = Workspace(pool.map)
+        for diagonal in (False, True):
+            expected = local_geometry(points, landmarks, 40, diagonal)
+            found = local_geometry(points, landmarks, 40, diagonal, threads)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_array_equal(one, other)
+            neighbors = bhattacharyya_neighbors(landmarks, found.covariances, 9, threads)
+            np.testing.assert_array_equal(neighbors, bhattacharyya_neighbors(landmarks, found.covariances, 9))
+            distances = bhattacharyya_distances(landmarks, found.covariances, np.arange(len(landmarks)))
+            np.fill_diagonal(distances, np.inf)
+            np.testing.assert_array_equal(neighbors, np.argsort(distances, axis=1, kind="stable")[:, :9])
