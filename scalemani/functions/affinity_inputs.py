@@ -14,14 +14,14 @@ from scalemani.validation import refuse_masked
 LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
 
 
-def checked_distances(distances: np.ndarray) -> np.ndarray:
+def checked_distances(distances: np.ndarray, least_neighbors: int = 2) -> np.ndarray:
     """Return the distances (n, k) as float32 or float64, or raise a DataError that says what is wrong and where."""
     refuse_masked(distances, "distances")
     table = np.asarray(distances)
     if table.dtype.kind not in "fiu":
         raise DataError(f"distances must be real numbers, got dtype {table.dtype}: give float32 or float64")
-    if table.ndim != 2 or table.shape[1] < 2:
-        raise DataError(f"distances must be (n_points, k) with k >= 2, got shape {table.shape}")
+    if table.ndim != 2 or table.shape[1] < least_neighbors:
+        raise DataError(f"distances must be (n_points, k) with k >= {least_neighbors}, got shape {table.shape}")
     if table.dtype not in (np.float32, np.float64) or not table.dtype.isnative:
         table = table.astype(np.float32 if table.dtype.kind == "f" and table.dtype.itemsize <= 4 else np.float64)
     for start in range(0, table.shape[0], TILE_ROWS):

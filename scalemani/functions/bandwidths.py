@@ -22,8 +22,8 @@ def gaussian_affinities(
 
     Parameters
     ----------
-    distances : (n, k) array-like of real numbers, distances (not squared) to the k >= 2 nearest neighbours, ascending,
-        self excluded; squared in float64
+    distances : (n, k) array-like of real numbers, distances (not squared) to the k nearest neighbours, ascending, self
+        excluded; squared in float64
     sigma : above zero, in the unit of the distances. None: the median distance of points to their `neighbor`-th
         neighbour, over 10,000 points where there are more; a point whose neighbours are all duplicates does not count
     neighbor : from 1 to k, read where `sigma` is None
@@ -53,7 +53,7 @@ def gaussian_affinities(
     array([[0.946, 0.801],
            [0.946, 0.411]])
     """
-    table = checked_distances(distances)
+    table = checked_distances(distances, least_neighbors=1)
     scale = power_of_two_scale(table)
     if sigma is not None:
         return bandwidths.gaussian_affinities(_squares(table, scale), max(_checked_sigma(sigma) * scale, SMALLEST))
@@ -93,7 +93,7 @@ def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarr
     array([[0.607, 0.135],
            [1.   , 0.607]])
     """
-    table = checked_distances(distances)
+    table = checked_distances(distances, least_neighbors=1)
     nth = check_count(neighbor, "neighbor", 1, table.shape[1], "the number of neighbours that a row has")
     return bandwidths.self_tuning_affinities(_squares(table, power_of_two_scale(table)), nth)
 

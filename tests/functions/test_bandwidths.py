@@ -49,6 +49,13 @@ def test_weights_are_those_of_the_formula():
     np.testing.assert_allclose(sm.self_tuning_affinities(away, neighbor=4), expected, rtol=1e-13)
 
 
+def test_a_single_neighbour_has_the_weight_that_it_has_beside_others():
+    away = distances()
+    nearest = away[:, :1]
+    np.testing.assert_allclose(sm.gaussian_affinities(nearest, 1.7), sm.gaussian_affinities(away, 1.7)[:, :1], rtol=1e-13)
+    np.testing.assert_allclose(sm.self_tuning_affinities(nearest, neighbor=1), np.exp(-0.5), rtol=1e-13)
+
+
 def test_sigma_follows_a_sample_of_many_points_by_the_seed():
     away = np.sort(np.random.default_rng(1).gamma(2.0, 1.0, (10_100, 2)), axis=1)
     first, again, other = (sm.gaussian_affinities(away, neighbor=1, random_state=seed) for seed in (0, 0, 1))
@@ -84,7 +91,7 @@ def test_a_neighbour_that_rows_do_not_have_is_refused(weigh, neighbor):
 
 
 @pytest.mark.parametrize("weigh", [sm.gaussian_affinities, sm.self_tuning_affinities])
-@pytest.mark.parametrize("bad", [[[2.0, 1.0]], [[-1.0, 1.0]], [[0.0, np.nan]], [1.0, 2.0]])
+@pytest.mark.parametrize("bad", [[[2.0, 1.0]], [[-1.0, 1.0]], [[0.0, np.nan]], [1.0, 2.0], [[], []]])
 def test_tables_that_are_no_distances_are_refused(weigh, bad):
     with pytest.raises(DataError, match="distances"):
         weigh(bad, neighbor=1)
