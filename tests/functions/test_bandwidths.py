@@ -52,7 +52,9 @@ def test_weights_are_those_of_the_formula():
 def test_a_single_neighbour_has_the_weight_that_it_has_beside_others():
     away = distances()
     nearest = away[:, :1]
-    np.testing.assert_allclose(sm.gaussian_affinities(nearest, 1.7), sm.gaussian_affinities(away, 1.7)[:, :1], rtol=1e-13)
+    np.testing.assert_allclose(
+        sm.gaussian_affinities(nearest, 1.7), sm.gaussian_affinities(away, 1.7)[:, :1], rtol=1e-13
+    )
     np.testing.assert_allclose(sm.self_tuning_affinities(nearest, neighbor=1), np.exp(-0.5), rtol=1e-13)
 
 
