@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,6 +24,13 @@ def test_rows_are_found_in_every_part_whatever_the_dtype():
     assert BALL.beyond(points).tolist() == [3, 4095, 4096, 8999]
     assert Reach(np.zeros(2), 100.0).beyond(np.full((3, 2), 255, np.uint8)).tolist() == [0, 1, 2]
     assert BALL.beyond(np.full((1, 2), 1e300)).tolist() == [0]  # its square overflows
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(0.1, 10.0))
+def test_sparse_points_are_beyond_where_the_same_dense_ones_are(seed, size):
+    points = sp.random_array((40, 6), density=0.4, format="csr", rng=np.random.default_rng(seed)) * size
+    ball = Reach(np.linspace(0, 1, 6), 1.5)
+    np.testing.assert_array_equal(ball.beyond(points), ball.beyond(points.toarray()))
 
 
 @pytest.mark.parametrize("n_rows", [1, 5, 6])

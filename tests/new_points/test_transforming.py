@@ -84,6 +84,16 @@ def test_what_was_placed_is_not_placed_again(runs, expected, new, tmp_path, meth
     assert not (tmp_path / "out.zarr.transform").exists()
 
 
+def test_a_placed_block_that_was_damaged_is_placed_again(runs, expected, new, tmp_path):
+    points, out = np.load(new), tmp_path / "out.npy"
+    with pytest.raises(StoreError):
+        sm.transform(runs["pca"], failing(points, 4)[0], out)
+    (chunk,) = (tmp_path / "out.npy.transform").rglob("arrays/embedding/c/0/0")
+    chunk.write_bytes(chunk.read_bytes()[:-1] + b"x")
+    sm.transform(runs["pca"], points, out)
+    np.testing.assert_array_equal(np.load(out), expected["pca"])
+
+
 def test_other_points_do_not_go_on_from_blocks_of_these(runs, new, tmp_path):
     points = np.load(new)
     with pytest.raises(StoreError):
