@@ -1,6 +1,7 @@
 """Figure 4.7 of [LLL 4.8.1]: what sigma, L and K_W are best for locally linear landmarks is best for exact eigenmaps.
 
     python pipelines/reproductions/model_selection.py FOLDER                      # 4,000 points, as in the thesis
+    python pipelines/reproductions/model_selection.py FOLDER --stretch 4          # a roll as high as long
     python pipelines/reproductions/model_selection.py FOLDER --points 1000 --landmarks 100 --neighbors 40
 
 A Swiss roll; one of the three varies, the others are at sigma = 1.6, L = 300, K_W = 150. Errors are those after
@@ -24,12 +25,13 @@ SHARES = (0.2, 0.5, 1.0, 1.5, 2.0)  # of the usual number of landmarks and of ne
 SOLVERS = ("exact", "lll", "variational-nystrom")
 
 
-def roll_and_truth(n_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return points (N, 3) of the roll, and their arc length along it and height (N, 2)."""
+def roll_and_truth(n_points: int, stretch: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return points (N, 3) of the roll, its height stretched, and their arc length along it and height (N, 2)."""
     data = generator("swiss-roll", n_points, seed=0)
-    points, angle = data.read(0, n_points), data.labels(0, n_points)
+    points, angle = np.array(data.read(0, n_points), np.float64), data.labels(0, n_points)
+    points[:, 1] *= stretch
     length = 0.5 * (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle))
-    return np.asarray(points, np.float64), np.column_stack([length, points[:, 1]])
+    return points, np.column_stack([length, points[:, 1]])
 
 
 def curve(
@@ -54,8 +56,9 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=4000)
     parser.add_argument("--landmarks", type=int, default=LANDMARKS)
     parser.add_argument("--neighbors", type=int, default=NEIGHBORS)
+    parser.add_argument("--stretch", type=float, default=1.0, help="of the height: 4 makes it as high as long")
     given = parser.parse_args()
-    points, truth = roll_and_truth(given.points)
+    points, truth = roll_and_truth(given.points, given.stretch)
     grids = {
         "sigma": list(SIGMAS),
         "n_landmarks": [round(share * given.landmarks) for share in SHARES],
