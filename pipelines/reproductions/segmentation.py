@@ -107,6 +107,8 @@ def cameraman(arguments: argparse.Namespace) -> None:
     reference = Found(exact.embedding_, clustered(exact.embedding_, every[:: max(1, len(every) // 4000)], n_clusters))
     draw(reference, image, arguments.folder / "cameraman-exact.png")
     rows = {"LLL": [], "Nystrom": []}
+    print("| landmarks | method | projection error | clustering error | pixels missing | seconds |")
+    print("| --- | --- | --- | --- | --- | --- |")
     for n_landmarks in arguments.landmarks:
         for method, kept in rows.items():
             found = []
@@ -121,23 +123,19 @@ def cameraman(arguments: argparse.Namespace) -> None:
                 error = sm.measures.clustering_error(one.labels, reference.labels)
                 found.append((projection, error, one.missing, seconds))
             kept.append(np.array(found))
-            if n_landmarks == max(arguments.landmarks):
-                draw(one, image, arguments.folder / f"cameraman-{method.lower()}.png")
-    write_errors(arguments, rows)
-
-
-def write_errors(arguments: argparse.Namespace, rows: dict[str, list[np.ndarray]]) -> None:
-    """Print the errors of both methods, how few landmarks reach 10 and 1 %, and draw the curves."""
-    print("| landmarks | method | projection error | clustering error | pixels missing | seconds |")
-    print("| --- | --- | --- | --- | --- | --- |")
-    for place, n_landmarks in enumerate(arguments.landmarks):
-        for method, kept in rows.items():
-            projection, error, missing, seconds = kept[place].mean(axis=0)
-            spread = kept[place].std(axis=0)
+            (projection, error, missing, seconds), spread = kept[-1].mean(axis=0), kept[-1].std(axis=0)
             print(
                 f"| {n_landmarks} | {method} | {projection:.3f} ± {spread[0]:.3f} | {error:.3f} ± {spread[1]:.3f} | "
-                f"{missing:.0f} | {seconds:.1f} |"
+                f"{missing:.0f} | {seconds:.1f} |",
+                flush=True,
             )
+            if n_landmarks == max(arguments.landmarks):
+                draw(one, image, arguments.folder / f"cameraman-{method.lower()}.png")
+    report_errors(arguments, rows)
+
+
+def report_errors(arguments: argparse.Namespace, rows: dict[str, list[np.ndarray]]) -> None:
+    """Print how few landmarks reach 10 and 1 %, and draw the errors."""
     for limit, paper in zip(REACHED, ("7 times fewer by LLL", "2.2 times fewer by LLL"), strict=True):
         fewest = {
             method: next(
