@@ -50,7 +50,7 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
 
     References
     ----------
-    [GP] 5.2
+    Liang and Paisley, Landmarking manifolds with Gaussian processes, ICML 2015, section 5.2.
 
     Examples
     --------

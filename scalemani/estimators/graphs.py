@@ -28,10 +28,13 @@ SAMPLED_POINTS = 100  # by which the recall of a query is measured
 class KnnGraph:
     """A k-nearest-neighbour graph, rows and neighbours numbered as the points came.
 
+    Arrays are NumPy for points in memory and zarr for points on disk or in Dask.
+
+    Attributes
+    ----------
     indices : (N, k) int64, neighbours of each point, itself excluded
     distances : (N, k) float32 (float64 for float64 points), ascending, in the metric asked for
     recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
-    Arrays are NumPy for points in memory and zarr for points on disk or in Dask.
     """
 
     indices: np.ndarray | zarr.Array
@@ -137,6 +140,13 @@ def knn_graph(
     ------
     ConfigError, DataError, MemoryBudgetError
         Before any work, saying what came, what is allowed and what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = knn_graph(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> graph.indices.ravel(), graph.distances.ravel(), graph.recall
+    (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
     asked = {name: value for name, value in locals().items() if name not in ("points", "method")}
     params = parameters_of({**asked, "neighbors_method": method})

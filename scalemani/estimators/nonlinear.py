@@ -1,6 +1,7 @@
 """Nonlinear embeddings as scikit-learn estimators, a class for each row of the table of objectives."""
 
 import functools
+import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,15 @@ from scalemani.estimators.fitting import Embedder, fit_run, given_weights, trans
 from scalemani.estimators.parameters import keep_parameters
 from scalemani.objectives import OBJECTIVES
 from scalemani.runs.opened import Curve
+
+EXAMPLE = """Examples
+--------
+>>> from sklearn.datasets import load_digits
+>>> import scalemani as sm
+>>> model = sm.{}(perplexity=10, max_iter=20, converged=0).fit(load_digits().data[:200])
+>>> model.embedding_.shape, model.n_iter_
+((200, 2), 20)
+"""
 
 
 class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder):
@@ -167,7 +177,9 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         ValueError
             For another number of columns, and for points that are not finite numbers.
 
-        Source: Vladymyrov, thesis 2014, eq. (5.9).
+        References
+        ----------
+        Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, equation (5.9).
         """
         return transform_points(self, X)
 
@@ -181,8 +193,9 @@ def estimator_of(method: str) -> type[NonlinearEmbedding]:
     """Return the estimator of a method: a class with the name, the formula and the source of its objective."""
     row = OBJECTIVES[method]
     described = f"{row.name}: {row.formula[0]} + strength {row.formula[1]}."
-    content = {"_method": method, "__module__": __name__}
-    content["__doc__"] = f"{described}\n\n    References\n    ----------\n    {row.source}\n    "
+    shared = inspect.cleandoc(NonlinearEmbedding.__doc__ or "")
+    sections = f"References\n----------\n{row.source}\n\n{EXAMPLE.format(row.estimator)}"
+    content = {"_method": method, "__module__": __name__, "__doc__": f"{described}\n\n{shared}\n\n{sections}"}
     return type(row.estimator, (NonlinearEmbedding,), content)
 
 

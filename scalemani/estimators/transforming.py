@@ -46,6 +46,18 @@ def transform(
         For points with other columns, and with values that are not finite.
     StoreError, ConfigError, MemoryBudgetError
         For a run that is not finished, an output that cannot be, and a budget that cannot hold a block.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import scalemani as sm
+    >>> points = np.random.default_rng(0).normal(size=(200, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = sm.LaplacianEigenmaps(store=f"{folder}/run").fit(points)
+    ...     found = sm.transform(f"{folder}/run", points[:5], f"{folder}/placed.npy")
+    ...     np.load(f"{folder}/placed.npy").shape
+    (5, 2)
     """
     opened = run if isinstance(run, Run) else open_run(run)
     given = str(points) if isinstance(points, Path) else points
@@ -95,6 +107,18 @@ def append(
         For runs of labels, of given neighbour lists, or with components left out, and `freeze` without a descent.
     StoreError, MemoryBudgetError, DiskSpaceError
         As in a run of all points.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import scalemani as sm
+    >>> points = np.random.default_rng(0).normal(size=(220, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = sm.LaplacianEigenmaps(store=folder).fit(points[:200])
+    ...     grown = sm.append(folder, points[200:])
+    ...     grown.run.embedding.shape, grown.appended
+    ((220, 2), 20)
     """
     opened, keeps = run if isinstance(run, Run) else open_run(run), check_flag(freeze, "freeze")
     with executor_for(scheduler, workers, memory, verbose) as executor:

@@ -28,13 +28,16 @@ SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, 
 class Affinities:
     """Affinities of n points to their k neighbours.
 
-    values (n, k) float64: p, each row sums to one, columns in the order of the distances.
-    beta (n,) float64: 1 / (2 sigma^2); the largest float64 where saturated.
-    iterations (n,) int32: steps of the root finder.
-    saturated (n,) bool: at least `perplexity` neighbours tie at the smallest distance; uniform over those.
-    residuals (n,) float64: entropy minus log perplexity, in nats; within `tol` unless saturated.
-    twins (n,) float64, with weights w alone, else None: the affinity of a copy of the point to each of its w - 1 other
-    copies. `values` are then those to one copy of each neighbour, and w times them and w - 1 times `twins` sum to one.
+    Attributes
+    ----------
+    values : (n, k) float64, p; each row sums to one, columns are in the order of the distances
+    beta : (n,) float64, 1 / (2 sigma^2); the largest float64 where saturated
+    iterations : (n,) int32, steps of the root finder
+    saturated : (n,) bool, whether at least `perplexity` neighbours tie at the smallest distance; uniform over those
+    residuals : (n,) float64, entropy minus log perplexity, in nats; within `tol` unless saturated
+    twins : (n,) float64, with weights w alone, else None: the affinity of a copy of the point to each of its w - 1
+        other copies. `values` are then those to one copy of each neighbour, and w times them and w - 1 times `twins`
+        sum to one
     """
 
     values: np.ndarray
@@ -88,7 +91,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
 
     References
     ----------
-    [EA]
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, chapter 2.
 
     Examples
     --------

@@ -42,7 +42,7 @@ def gaussian_affinities(
 
     References
     ----------
-    [LLL] 4.8.1
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.8.1.
 
     Examples
     --------
@@ -84,8 +84,9 @@ def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarr
 
     References
     ----------
-    [EA] 2.1; Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, who take the bandwidths of both ends of an
-    edge, and 7
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 2.1.
+    Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, who take the bandwidths of both ends of an edge,
+    and 7.
 
     Examples
     --------

@@ -134,13 +134,14 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
 
     References
     ----------
-    [DPP] equation 1; [LLL] 4.3 and 4.8.1
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, sections 4.3 and
+    4.8.1. Wachinger and Golland, arXiv:1503.03506, equation 1.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
-    >>> found = compare_landmarks(load_digits().data, 100, ["random", "dpp"])
-    >>> found[1].nystrom_error.value < found[0].nystrom_error.value
+    >>> random, farthest = compare_landmarks(load_digits().data[:500], 50, ["random", "minmax"])
+    >>> farthest.largest_distance < random.largest_distance
     True
     """
     check_asked(methods, seeds, sigma, n_sampled)

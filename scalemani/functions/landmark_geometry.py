@@ -41,7 +41,7 @@ def landmark_covariances(points: Any, landmarks: Any, neighborhood: int, *, diag
 
     References
     ----------
-    [DPP] 3.3
+    Wachinger and Golland, Diverse landmark sampling from determinantal point processes, arXiv:1503.03506, section 3.3.
 
     Examples
     --------
@@ -90,7 +90,8 @@ def nystrom_eigenmaps(
 
     References
     ----------
-    [DPP] 3.3, and equations 8 to 10
+    Wachinger and Golland, Diverse landmark sampling from determinantal point processes, arXiv:1503.03506, section 3.3
+    and equations 8 to 10.
 
     Examples
     --------

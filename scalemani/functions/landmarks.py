@@ -78,7 +78,10 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
 
     References
     ----------
-    [LLL] 4.4; [DPP] 3.1 and 3.2 for determinantal sampling; [GP] 2 for "gp-active", 3 and 4 for "gp"
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.4.
+    Wachinger and Golland, arXiv:1503.03506, sections 3.1 and 3.2, for determinantal sampling.
+    Liang and Paisley, Landmarking manifolds with Gaussian processes, ICML 2015, section 2 for "gp-active", 3 and 4
+    for "gp".
 
     Examples
     --------
@@ -134,7 +137,7 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
 
     References
     ----------
-    [LLL] 4.3
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.3.
 
     Examples
     --------

@@ -34,13 +34,16 @@ NUMBERS = tuple(name for name in names_of_parameters() if name.startswith("layou
 class Minimum:
     """Where a descent ended, and how.
 
-    embedding (N, d) float64, about its mean.
-    objective: its value there; for t-SNE and s-SNE at strength 1 the Kullback-Leibler divergence.
-    curve: `iteration`, `objective` and `gradient_norm`, (n,) each, of the iterations that computed the objective.
-    iterations: those made.
-    stopped: "converged", or "max_iterations".
-    gradient_norm: before the last step.
-    repulsion: how it was summed, and `force_error`, the relative error of its forces at the end.
+    Attributes
+    ----------
+    embedding : (N, d) float64, about its mean
+    objective : its value there; for t-SNE and s-SNE at strength 1 the Kullback-Leibler divergence
+    curve : `iteration`, `objective` and `gradient_norm`, (n,) each, of the iterations that computed the objective
+    iterations : those made
+    stopped : "converged", or "max_iterations"
+    gradient_norm : before the last step
+    repulsion : how it was summed
+    force_error : the relative error of its forces at the end
     """
 
     embedding: np.ndarray
@@ -106,7 +109,8 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
 
     References
     ----------
-    [PH] 3.2 to 3.4; [NB] 5.2
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, sections 3.2
+    to 3.4 and 5.2.
 
     Examples
     --------

@@ -60,7 +60,8 @@ def repulsion(
 
     References
     ----------
-    [NB] 5.2 and 5.3
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, sections 5.2
+    and 5.3.
 
     Examples
     --------
@@ -133,7 +134,7 @@ def objective(
 
     References
     ----------
-    [PH] 3.2
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 3.2.
 
     Examples
     --------

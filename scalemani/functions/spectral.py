@@ -52,7 +52,7 @@ def symmetric_affinities(indices: Any, values: Any, *, sample_weight: Any = None
 
     References
     ----------
-    [EA] 2.1
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 2.1.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
 
     References
     ----------
-    [LLL] 4.3
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.3.
 
     Examples
     --------
@@ -194,7 +194,7 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
 
     References
     ----------
-    [LLL] 4.3
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.3.
 
     Examples
     --------

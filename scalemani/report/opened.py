@@ -52,5 +52,32 @@ class ReportedRun(Run):
 
 
 def open_run(root: str | Path) -> ReportedRun:
-    """Open a run for reading."""
+    """Open a run for reading.
+
+    Parameters
+    ----------
+    root : folder of the run, or s3://bucket/name
+
+    Returns
+    -------
+    Run
+        Its arrays in input order, its parameters, and what every stage has measured; `report` and `plot` show it.
+
+    Raises
+    ------
+    StoreError
+        For a place that holds no run, and a run that is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import scalemani as sm
+    >>> points = np.random.default_rng(0).normal(size=(200, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = sm.LaplacianEigenmaps(store=folder).fit(points)
+    ...     run = sm.open_run(folder)
+    ...     run.embedding.shape, run.method, run.certificates["neighbors"]["recall"]
+    ((200, 2), 'laplacian-eigenmaps', 1.0)
+    """
     return ReportedRun(root)

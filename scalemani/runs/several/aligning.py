@@ -22,6 +22,8 @@ ABSENT = -1  # the row of a point that a run has left out
 class Alignment:
     """The similarity x -> scale x rotation + translation, and what it leaves.
 
+    Attributes
+    ----------
     scale : of all directions alike
     rotation : (d, d), orthogonal, applied from the right; `reflected` where its determinant is negative
     translation : (d,)

@@ -30,6 +30,8 @@ from scalemani.workers.executor import Executor
 class Grown(NamedTuple):
     """A run after points were appended to it.
 
+    Attributes
+    ----------
     run : of all points, the appended ones last
     appended : how many rows these are, 0 where they were there before
     moved : how far the earlier points have moved, as a share of their spread, once both embeddings are aligned; None

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# Builds the documentation as a static site into the folder given (default site): without a network, warnings are errors,
+# examples of the gallery are run where they have changed since the last build here, and links are checked.
+set -euo pipefail
+out=$(realpath -m "${1:-site}")
+cd "$(dirname "$0")/../.."
+bash deploy/environment.sh
+bin="${SCALEMANI_VENV:-.venv}/bin"
+"$bin/python" -m pip install --quiet --constraint constraints.txt --group docs
+
+docs=pipelines/docs
+rm -rf "$out"
+"$bin/python" -m sphinx --fail-on-warning --keep-going --quiet -d "$docs/built/doctrees" "$docs" "$out"
+"$bin/python" "$docs/check_site.py" "$out"
+echo "open $out/index.html"

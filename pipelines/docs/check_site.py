@@ -1,0 +1,81 @@
+"""Checks a built site: no page loads anything from elsewhere, and every link within the site leads somewhere.
+
+python pipelines/docs/check_site.py SITE
+"""
+
+import re
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+LOADING = {  # attributes whose address a browser loads without being asked
+    "audio": "src",
+    "embed": "src",
+    "iframe": "src",
+    "img": "src",
+    "input": "src",
+    "link": "href",
+    "object": "data",
+    "script": "src",
+    "source": "src",
+    "track": "src",
+    "video": "src",
+}
+LOADED_BY_STYLE = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
+
+
+class Page(HTMLParser):
+    """What a page loads, where it leads, and the places in it that links lead to."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.loaded: list[str] = []
+        self.links: list[str] = []
+        self.places: set[str] = {""}
+        self.feed(text)
+        self.loaded += style_addresses(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note what an element loads, links to and is called."""
+        values = {name: value or "" for name, value in attrs}
+        self.places |= {values[name] for name in ("id", "name") if name in values}
+        if tag in LOADING and LOADING[tag] in values:
+            self.loaded.append(values[LOADING[tag]])
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+
+
+def style_addresses(text: str) -> list[str]:
+    """Return the addresses that a style sheet, or the styles in a page, load."""
+    return [first or second for first, second in LOADED_BY_STYLE.findall(text)]
+
+
+def is_elsewhere(address: str) -> bool:
+    """Return whether an address lies outside the site."""
+    return bool(urlsplit(address).netloc)
+
+
+def findings(site: Path) -> list[str]:
+    """Return a line for each address that is loaded from elsewhere and each link within the site that leads nowhere."""
+    pages = {path.resolve(): Page(path.read_text()) for path in site.rglob("*.html")}
+    found = []
+    for path in site.rglob("*.css"):
+        found += [f"{path} loads {address}" for address in style_addresses(path.read_text()) if is_elsewhere(address)]
+    for path, page in pages.items():
+        found += [f"{path} loads {address}" for address in page.loaded if is_elsewhere(address)]
+        for link in page.links:
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            there = pages[target].places if target in pages else {unquote(parts.fragment)}
+            if not target.exists() or unquote(parts.fragment) not in there:
+                found.append(f"{path} links to {link}, where there is nothing")
+    return found
+
+
+if __name__ == "__main__":
+    lines = findings(Path(sys.argv[1]))
+    print(*lines, sep="\n")
+    sys.exit(f"{len(lines)} addresses to mend" if lines else 0)
