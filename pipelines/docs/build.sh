@@ -1,7 +1,13 @@
 #!/usr/bin/env bash
 # Builds the documentation as a static site into the folder given (default site): without a network, warnings are errors,
 # examples of the gallery are run where they have changed since the last build here, and links are checked.
+# --without-gallery: examples are not run, and what they draw is missing.
 set -euo pipefail
+tags=()
+if [ "${1:-}" = --without-gallery ]; then
+    tags=(--tag without_gallery)
+    shift
+fi
 out=$(realpath -m "${1:-site}")
 cd "$(dirname "$0")/../.."
 bash deploy/environment.sh
@@ -10,6 +16,7 @@ bin="${SCALEMANI_VENV:-.venv}/bin"
 
 docs=pipelines/docs
 rm -rf "$out"
-"$bin/python" -m sphinx --fail-on-warning --keep-going --quiet -d "$docs/built/doctrees" "$docs" "$out"
+"$bin/python" -m sphinx --fail-on-warning --keep-going --quiet "${tags[@]}" \
+    -d "$docs/built/doctrees" "$docs" "$out"
 "$bin/python" "$docs/check_site.py" "$out"
 echo "open $out/index.html"

@@ -25,6 +25,9 @@ exclude_patterns = ["gallery/**", "built/gallery/*.py", "built/gallery/*.ipynb"]
 templates_path = ["templates"]
 # Functions among the settings cannot be kept from build to build.
 suppress_warnings = ["config.cache"]
+runs_gallery = not tags.has("without_gallery")  # noqa: F821 - Sphinx provides them, those of --tag
+if not runs_gallery:  # pictures are missing
+    suppress_warnings += ["image.not_readable"]
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
@@ -38,6 +41,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "built/gallery",
     "filename_pattern": r"\.py$",
+    "plot_gallery": runs_gallery,
     "show_memory": call_and_measure,
     "min_reported_time": 0,
     "write_computation_times": False,  # their page loads scripts from elsewhere; each example shows its own

@@ -23,7 +23,7 @@ for message in told:
 print(model.certificates_["components"])
 
 figure, axes = plt.subplots(figsize=(4.5, 4))
-axes.scatter(*model.embedding_.T, c=labels, cmap="tab10", s=5)
+axes.scatter(*model.embedding_.T, c=labels, cmap="tab10", s=20)
 axes.set(xticks=[], yticks=[])
 
 # %%

@@ -21,5 +21,5 @@ with tempfile.TemporaryDirectory() as store:
     for axes, method in zip(panels.flat, (*methods, sm.EpanechnikovElasticEmbedding), strict=True):
         model = method(perplexity=20, max_iter=200, converged=1e-3, store=store).fit(points)
         axes.scatter(*model.embedding_.T, c=labels, cmap="tab10", s=3)
-        axes.set(xticks=[], yticks=[], title=f"{method.__name__}: {model.n_iter_} iterations")
+        axes.set(xticks=[], yticks=[], title=method.__name__)
 figure.tight_layout()

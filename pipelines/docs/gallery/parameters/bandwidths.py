@@ -17,14 +17,16 @@ graph = sm.knn_graph(points, n_neighbors=60)
 entropic = sm.entropic_affinities(graph.distances, perplexity=20)
 sigma = 1 / np.sqrt(2 * entropic.beta)
 
-figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.4))
-shown = left.scatter(*points.T, c=np.log10(sigma), s=5)
-left.set(title="bandwidth of each point", aspect="equal")
-figure.colorbar(shown, ax=left, label="log10 sigma")
+figure, axes = plt.subplots(figsize=(7, 3.4))
+shown = axes.scatter(*points.T, c=np.log10(sigma), s=5)
+axes.set(title="bandwidth of each point", aspect="equal")
+figure.colorbar(shown, label="log10 sigma")
+figure.tight_layout()
 
 # %%
 # The effective number of neighbours, exp(entropy): entropic affinities have what was asked for, others what results.
 
+figure, axes = plt.subplots(figsize=(7, 3.4))
 for name, values in (
     ("entropic, perplexity 20", entropic.values),
     ("self-tuning", sm.self_tuning_affinities(graph.distances)),
@@ -32,8 +34,8 @@ for name, values in (
 ):
     shares = values / values.sum(axis=1, keepdims=True)
     neighbors = np.exp(-np.sum(shares * np.log(np.maximum(shares, 1e-300)), axis=1))
-    right.hist(neighbors, bins=np.arange(0, 62, 2), histtype="step", label=name)
-right.set(xlabel="effective number of neighbours", ylabel="points", yscale="log")
-right.legend()
+    axes.hist(neighbors, bins=np.arange(0, 62, 2), histtype="step", label=name)
+axes.set(xlabel="effective number of neighbours", ylabel="points", yscale="log")
+axes.legend()
 figure.tight_layout()
 print(f"entropic: every entropy within {np.abs(entropic.residuals).max():.1e} nats of log(20)")
