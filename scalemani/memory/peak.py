@@ -1,22 +1,54 @@
 """The peak of resident memory of this process and its children, sampled while a stage runs."""
 
 import contextlib
+import os
 import threading
+from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
 
 import psutil
 
 SECONDS_BETWEEN_SAMPLES = 0.05
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+CHILDREN_ARE_LISTED = Path("/proc/thread-self/children").exists()  # not by every kernel
 
 
 def resident_bytes() -> int:
-    """Return the resident memory of this process and all its children."""
-    process = psutil.Process()
-    total = process.memory_info().rss
-    for child in process.children(recursive=True):
-        with contextlib.suppress(psutil.Error):
-            total += child.memory_info().rss
-    return total
+    """Return the resident memory of this process and of all processes below it."""
+    return sum(resident_bytes_of(process) for process in family_of(os.getpid()))
+
+
+def resident_bytes_of(process: int) -> int:
+    """Return the resident memory of a process by its number; nothing where it has ended."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
+    except OSError:
+        return 0
+
+
+def family_of(process: int) -> Iterator[int]:
+    """Yield the number of a process and those of all processes below it.
+
+    Each process lists its children. psutil looks at all processes of the machine instead, which holds the interpreter
+    for milliseconds or more.
+    """
+    yield process
+    if not CHILDREN_ARE_LISTED:
+        yield from (child.pid for child in psutil.Process(process).children(recursive=True))
+        return
+    for child in children_of(process):
+        yield from family_of(child)
+
+
+def children_of(process: int) -> list[int]:
+    """Return the numbers of the processes that the threads of a process have started."""
+    found: list[int] = []
+    with contextlib.suppress(OSError):  # it may end while it is looked at, and so may its threads
+        for thread in Path(f"/proc/{process}/task").iterdir():
+            with contextlib.suppress(OSError):
+                found += map(int, (thread / "children").read_text().split())
+    return found
 
 
 class PeakMemory:

@@ -16,11 +16,12 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
+from scalemani.store.arrays import create_array, open_array
 from scalemani.store.committed import check_size, intact_description, marks_of, refuse_non_finite
 from scalemani.store.marks import Marks
 from scalemani.store.objects import damaged_object, digest
 from scalemani.store.places import open_objects
-from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, create_array, whole_chunks
+from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, whole_chunks
 from scalemani.store.verified import VerifiedStore
 
 SCHEMA_UNIT = "schema"
@@ -252,7 +253,6 @@ class StageGroup:
     ) -> None:
         # Metadata left by a run that was killed before the mark is written anew; chunks beside it stay.
         # What was committed there before is no longer expected: a unit may be written again.
-        self.objects.delete(f"arrays/{name}/zarr.json")
         self._marks.disown(f"{name}/zarr.json")
         array = create_array(self._store, name, shape, dtype, chunks, attributes)
         with self._lock:
@@ -262,7 +262,7 @@ class StageGroup:
         with self._lock:
             if name not in self._arrays:
                 try:
-                    array = zarr.open_array(self._store, path=name, mode="r+", zarr_format=3)
+                    array = open_array(self._store, name)
                 except FileNotFoundError as error:
                     raise StoreError(f"no array {name!r} in {self.path} below {self.root}") from error
                 except (ScalemaniError, OSError):
@@ -272,7 +272,7 @@ class StageGroup:
                 if self._complete is not None:
                     lengths = [entry[0] for key, entry in self._marks.objects.items() if key.startswith(f"{name}/c")]
                     check_size(array, lengths, f"{self.objects.root}/arrays/{name}/zarr.json")
-                self._arrays[name] = array.with_config({"write_empty_chunks": True})
+                self._arrays[name] = array
             return self._arrays[name]
 
     def _commit(self, unit: str, keys: Sequence[str]) -> None:

@@ -1,4 +1,4 @@
-"""How an array of a run is described and created; the format version stands here too."""
+"""How an array of a run is described; the format version stands here too."""
 
 import re
 from collections.abc import Mapping
@@ -6,11 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
-import zarr
 from numcodecs import Blosc
 from numpy.typing import DTypeLike
-from zarr.abc.store import Store
-from zarr.codecs import BloscCodec
 
 from scalemani.errors import StoreError
 from scalemani.validation import KEPT_DTYPES
@@ -175,55 +172,10 @@ def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDe
                 )
 
 
-def fill_value(dtype: np.dtype) -> float | int:
-    """Return what an unwritten entry reads as, where anything reads it: NaN, -1 or the largest unsigned value."""
-    if dtype.kind == "f":
-        return float("nan")
-    return -1 if dtype.kind == "i" else int(np.iinfo(dtype).max) if dtype.kind == "u" else 0
-
-
-def compressor(dtype: np.dtype) -> BloscCodec:
-    """Return the codec of an array: lz4 decodes at memory speed, and wider types gain from a byte shuffle."""
-    return BloscCodec(
-        cname=CODEC,
-        clevel=CODEC_LEVEL,
-        shuffle="shuffle" if dtype.itemsize > 1 else "noshuffle",
-        typesize=dtype.itemsize,
-    )
-
-
 def encoded_bytes(values: np.ndarray) -> int:
     """Return the bytes that values take in a chunk of their own."""
     shuffle = Blosc.SHUFFLE if values.dtype.itemsize > 1 else Blosc.NOSHUFFLE
     return len(Blosc(CODEC, CODEC_LEVEL, shuffle).encode(np.ascontiguousarray(values)))
-
-
-def create_array(
-    store: Store, path: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...], attributes: Mapping[str, Any]
-) -> zarr.Array:
-    """Create one zarr v3 array whose empty chunks are written like any other.
-
-    Parameters
-    ----------
-    store, path : where it is made.
-    shape, chunks : of the array, and of what is compressed at once.
-    dtype : of its values.
-    attributes : stored with it; "dimensions" are the names of its dimensions.
-    """
-    dtype = np.dtype(dtype)
-    attributes = dict(attributes)
-    return zarr.create_array(
-        store,
-        name=path,
-        shape=shape,
-        dtype=dtype,
-        chunks=chunks,
-        compressors=compressor(dtype),
-        fill_value=fill_value(dtype),
-        dimension_names=attributes.pop("dimensions", None),
-        attributes=attributes,
-        config={"write_empty_chunks": True},
-    )
 
 
 def whole_chunks(values: np.ndarray) -> tuple[int, ...]:

@@ -1,0 +1,126 @@
+"""Arrays that are made from metadata alone are those that zarr makes and opens, to the byte, and cost few requests."""
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+import zarr
+from zarr.storage import LocalStore
+
+from scalemani.store.arrays import compressor, create_array, open_array
+from scalemani.store.objects import LocalObjects
+from scalemani.store.verified import VerifiedStore
+
+FILL = {"f": float("nan"), "i": -1, "b": False}
+DTYPES = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
+
+
+class Counted(LocalObjects):
+    """Objects that count what is asked of them."""
+
+    def __init__(self, root):
+        super().__init__(root)
+        self.asked = Counter()
+
+    def get(self, key):
+        self.asked["get"] += 1
+        return super().get(key)
+
+    def set(self, key, content):
+        self.asked["set"] += 1
+        return super().set(key, content)
+
+
+def store_in(folder):
+    return VerifiedStore(Counted(folder), {}, {})
+
+
+def made_by_zarr(folder, path, shape, dtype, chunks, dimensions):
+    """The array as zarr itself makes it."""
+    dtype = np.dtype(dtype)
+    fill = FILL.get(dtype.kind, np.iinfo(dtype).max if dtype.kind == "u" else 0)
+    codec = compressor(dtype)
+    return zarr.create_array(
+        LocalStore(folder),
+        name=path,
+        shape=shape,
+        dtype=dtype,
+        chunks=chunks,
+        compressors=codec,
+        fill_value=fill,
+        dimension_names=dimensions,
+        attributes={"meaning": "numbers"},
+        config={"write_empty_chunks": True},
+    )
+
+
+def files(folder):
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("path", "shape", "chunks", "dimensions"),
+    [
+        ("x", (7, 3), (4, 3), ("point", "axis")),
+        ("block-000001/x", (5,), (5,), ("point",)),
+        ("a/b/x", (), (), ()),
+        ("x", (0, 3), (1, 3), None),
+    ],
+)
+def test_every_file_is_that_of_zarr(tmp_path, dtype, path, shape, chunks, dimensions):
+    values = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
+    attributes = {"meaning": "numbers"} | ({} if dimensions is None else {"dimensions": dimensions})
+    for array in (
+        create_array(store_in(tmp_path / "ours"), path, shape, dtype, chunks, attributes),
+        made_by_zarr(tmp_path / "zarr", path, shape, dtype, chunks, dimensions),
+    ):
+        array[...] = values
+    assert files(tmp_path / "ours") == files(tmp_path / "zarr")
+    found = zarr.open_array(tmp_path / "ours", path=path, mode="r", zarr_format=3)
+    np.testing.assert_array_equal(found[...], values)
+
+
+def test_what_is_opened_is_what_was_made(tmp_path):
+    store = store_in(tmp_path)
+    made = create_array(store, "x", (7, 3), "float32", (4, 3), {"dimensions": ("point", "axis")})
+    made[...] = np.arange(21).reshape(7, 3)
+    store.expected |= store.written
+    found = open_array(store, "x")
+    assert json.dumps(found.metadata.to_dict()) == json.dumps(made.metadata.to_dict())
+    np.testing.assert_array_equal(found[...], made[...])
+
+
+def test_chunks_of_fill_values_are_written(tmp_path):
+    store = store_in(tmp_path)
+    create_array(store, "x", (8,), "int32", (4,), {})[...] = -1
+    assert {"x/c/0", "x/c/1"} <= set(store.written)
+
+
+def test_an_array_is_made_anew_in_the_place_of_one_that_is_there(tmp_path):
+    store = store_in(tmp_path)
+    create_array(store, "x", (8,), "int32", (4,), {})
+    create_array(store, "x", (6, 2), "float64", (3, 2), {})
+    assert json.loads((tmp_path / "x" / "zarr.json").read_text())["shape"] == [6, 2]
+
+
+def test_an_array_costs_one_write_and_a_folder_above_it_a_look_and_a_write_once(tmp_path):
+    store = store_in(tmp_path)
+    for number in range(10):
+        create_array(store, f"part/x{number}", (4,), "int32", (4,), {})
+    assert store.objects.asked == {"set": 10 + 2, "get": 2}
+    other = store_in(tmp_path)  # of another process
+    create_array(other, "part/y", (4,), "int32", (4,), {})
+    assert other.objects.asked == {"set": 1, "get": 2}
+    open_array(other, "part/y")
+    assert other.objects.asked == {"set": 1, "get": 3}
+
+
+def test_what_is_no_array_is_an_error(tmp_path):
+    store = store_in(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        open_array(store, "x")
+    create_array(store, "part/x", (4,), "int32", (4,), {})
+    with pytest.raises(Exception, match="node"):
+        open_array(store, "part")

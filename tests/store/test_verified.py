@@ -1,0 +1,99 @@
+"""What zarr reads of a group is what was committed there, or an error that says what to do; never a fill value."""
+
+import asyncio
+
+import numpy as np
+import pytest
+import zarr
+from zarr.core.buffer import default_buffer_prototype
+
+from scalemani.errors import CorruptChunkError, MissingChunkError
+from scalemani.store.arrays import create_array
+from scalemani.store.objects import LocalObjects, digest
+from scalemani.store.verified import VerifiedStore, is_chunk
+
+ROWS, CHUNK = 40, 16
+
+
+@pytest.fixture
+def store(tmp_path):
+    """A store with an array `x` of three chunks, all of them committed."""
+    made = VerifiedStore(LocalObjects(tmp_path), {}, {})
+    array = create_array(made, "x", (ROWS, 2), np.float32, (CHUNK, 2), {"dimensions": ("row", "column")})
+    array[...] = np.arange(2 * ROWS, dtype=np.float32).reshape(ROWS, 2)
+    made.expected |= made.written
+    made.written.clear()
+    return made
+
+
+def read(store, path="x"):
+    return zarr.open_array(store, path=path, mode="r", zarr_format=3)[...]
+
+
+def got(store, key):
+    return asyncio.run(store.get(key, default_buffer_prototype()))
+
+
+def test_what_was_committed_is_read(store):
+    np.testing.assert_array_equal(read(store), np.arange(2 * ROWS, dtype=np.float32).reshape(ROWS, 2))
+
+
+def test_lengths_and_digests_of_what_is_written_wait_for_the_commit(tmp_path):
+    store = VerifiedStore(LocalObjects(tmp_path), {}, {})
+    array = create_array(store, "y", (ROWS,), np.int32, (CHUNK,), {})
+    array[...] = np.arange(ROWS)
+    assert store.expected == {}
+    assert {f"y/c/{chunk}" for chunk in range(3)} | {"y/zarr.json"} <= set(store.written)
+    for key, (length, found, _) in store.written.items():
+        content = (tmp_path / key).read_bytes()
+        assert (length, found) == (len(content), digest(content))
+
+
+def test_a_chunk_that_nobody_committed_is_no_fill_value(store):
+    del store.expected["x/c/1/0"]
+    with pytest.raises(MissingChunkError, match=r"x/c/1/0 was never committed: run the stage that writes it"):
+        read(store)
+
+
+def test_a_chunk_that_is_gone_is_no_fill_value(store, tmp_path):
+    (tmp_path / "x" / "c" / "2" / "0").unlink()
+    with pytest.raises(MissingChunkError, match=r"x/c/2/0 is gone: run the same command again"):
+        read(store)
+
+
+@pytest.mark.parametrize("change", [lambda c: c + b"\0", lambda c: c[:-1], lambda c: bytes([c[0] ^ 1]) + c[1:]])
+@pytest.mark.parametrize("key", ["x/c/0/0", "x/zarr.json"])
+def test_an_object_that_is_not_what_was_committed_is_refused(store, tmp_path, key, change):
+    path = tmp_path / key
+    path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(CorruptChunkError, match=rf"{key} holds \d+ bytes with digest \w+, committed were"):
+        got(store, key)
+
+
+def test_metadata_that_is_not_there_is_none_and_not_an_error(store):
+    assert got(store, "z/zarr.json") is None
+    assert not asyncio.run(store.exists("z/zarr.json"))
+    assert asyncio.run(store.exists("x/zarr.json"))
+
+
+def test_what_is_written_again_is_expected_once_it_is_committed(store):
+    """Until then a reader is told of the difference: what was committed is what counts."""
+    array = zarr.open_array(store, path="x", mode="r+", zarr_format=3)
+    array[:CHUNK] = 7
+    with pytest.raises(CorruptChunkError):
+        read(store)
+    store.expected |= store.written
+    assert (read(store)[:CHUNK] == 7).all()
+
+
+def test_only_what_was_committed_is_listed(store):
+    async def listed(prefix):
+        return [key async for key in store.list_prefix(prefix)]
+
+    assert asyncio.run(listed("x/c/")) == ["x/c/0/0", "x/c/1/0", "x/c/2/0"]
+    assert asyncio.run(listed("y")) == []
+
+
+@pytest.mark.parametrize(("key", "chunk"), [("x/c/0", True), ("block-000001/x/c/0/0", True), ("x/zarr.json", False)])
+def test_chunks_are_told_from_metadata_by_their_key(key, chunk):
+    assert is_chunk(key) is chunk
