@@ -43,7 +43,7 @@ class Embedder(BaseEstimator):
     embedding_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
     _placement: Placement
-    _folder: str | Path  # while `computed_in` lasts
+    _folder: str | Path | None = None  # in the place of a temporary store, while `computed_in` lasts
     _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
 
     @property
@@ -97,7 +97,7 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
     if not lists:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
-    with store_or_temporary(asked["store"] or getattr(estimator, "_folder", None)) as folder:
+    with store_or_temporary(asked["store"] or estimator._folder) as folder:
         with executor_for(*resources) as executor:
             finished = run(given, folder, estimator._method, parameters_of(asked), executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)

@@ -7,8 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
-from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
@@ -59,10 +59,14 @@ class HeldRows:
 
 @dataclass(frozen=True)
 class NeighborIndex:
-    """What finding neighbours takes: sketches (N, s) of the training points by cell, and the points themselves."""
+    """What finding neighbours takes: sketches (N, s) of the training points by cell, and the points themselves.
+
+    `groups` are those of the cells, by which a new point comes to the cells near it as the points of a run do.
+    """
 
     basis: SketchBasis
     centroids: np.ndarray
+    groups: CellGroups
     cell_offsets: np.ndarray
     sketches: np.ndarray
     rows: TrainingRows
@@ -76,7 +80,8 @@ class NeighborIndex:
         if len(self.sketches) <= self.tuning.exact_below:
             return self._exact(points, n_neighbors)
         own = sketch_points(points, self.basis)
-        probes = nearest_cells(own, self.centroids, self.tuning.many_probes)
+        n_probes = min(self.tuning.many_probes, len(self.centroids))
+        probes = nearest_cells_in_groups(own, self.groups, n_probes)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         behind = len(self.sketches)
         candidates = search_enough_cells(self.sketches, self.cell_offsets, self.centroids, probes, behind, wanted, own)
@@ -130,9 +135,11 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) ->
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
     partition, stored = StoredPartition(run.group("partition")), StoredWorkPoints(run.group("work_points"))
     rows = HeldRows(stored.points.read()) if in_memory else StoredRows(stored.points, cache_bytes)
+    centroids = partition.centroids.read()
     return NeighborIndex(
         partition.basis,
-        partition.centroids.read(),
+        centroids,
+        group_cells(centroids),
         stored.cell_offsets.read(),
         stored.sketch.read(),
         rows,

@@ -21,8 +21,9 @@ from scalemani.records.landmarks import (
     StoredLandmarkWeights,
     StoredReduced,
 )
-from scalemani.records.points import StoredPartition, StoredPoints, StoredWeights, StoredWorkPoints
+from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.records.reading import StoredStage
+from scalemani.records.weights import StoredWeights
 from scalemani.store.schema import ArrayDescription, numberless
 
 STORED_STAGES: tuple[type[StoredStage], ...] = (

@@ -4,7 +4,6 @@ Points are dense or sparse rows. Where they are sparse, the groups hold CSR part
 of features; `points` of their readers gives whichever there are.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +13,6 @@ import scipy.sparse as sp
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.records.reading import ArrayReader, StoredStage
-from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
@@ -198,23 +196,3 @@ class StoredWorkPoints(StoredRows):
     def sketch(self) -> ArrayReader:
         """Sketches (N, s) float32 in work order."""
         return self.reader(self.SKETCH)
-
-
-class StoredWeights(StoredStage):
-    """How many equal points each point stands for, in work order; computed where points have weights."""
-
-    STAGE: ClassVar = "weights"
-    WEIGHTS: ClassVar = ArrayDescription(
-        STAGE, "weights", "rows", ("point",), "float64", "1", "the weight of each point, at least one"
-    )
-    ARRAYS: ClassVar = (WEIGHTS,)
-
-    @property
-    def weights(self) -> ArrayReader:
-        """The weight (N,) float64 of each point, in work order."""
-        return self.reader(self.WEIGHTS)
-
-
-def stored_weights(inputs: Mapping[str, StageGroup]) -> ArrayReader | None:
-    """Return the weights (N,) float64 of the points in work order, from a stage's inputs; None where all are one."""
-    return StoredWeights(inputs[StoredWeights.STAGE]).weights if StoredWeights.STAGE in inputs else None

@@ -25,9 +25,16 @@ class ReportedRun(Run):
         ----------
         path : where to, ending in .html; None: `report.html` in the folder of the run
         labels : labels or values of the points to colour the map by: (N,) arrays in input order or files of them, one,
-            a list, or by their names
-        n_sampled : points by which quality is measured; None: up to 1,000, fewer of many; 0: none
+            a list, or by their names; the embedding is measured against the first classes among them
+        n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
         random_state : of this sample
+
+        Raises
+        ------
+        ConfigError
+            For another suffix, or no path for a run that is not in a folder.
+        DataError, StoreError
+            For labels that do not fit; where the page cannot be written.
         """
         from scalemani.report.writing import write_report
 

@@ -27,23 +27,12 @@ def write_report(
     n_sampled: int | None = None,
     random_state: Any = 0,
 ) -> Path:
-    """Write one self-contained HTML page about a run, which opens from disk without a network, and return its path.
+    """Write the page about a run and return its path.
 
     Parameters
     ----------
     run : a run, finished or not
-    path : where to, ending in .html; None: `report.html` in the folder of the run
-    labels : labels or values of the points to colour the map by: (N,) arrays in input order or files of them, one, a
-        list, or by their names; the embedding is measured against the first classes among them
-    n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
-    random_state : of this sample
-
-    Raises
-    ------
-    ConfigError
-        For another suffix, or no path for a run that is not in a folder.
-    DataError, StoreError
-        For labels that do not fit; where the page cannot be written.
+    path, labels, n_sampled, random_state : those of `ReportedRun.report`, as are the errors
     """
     target = checked_target(run, path)
     found = named_labels(labels, run.n_input_points)

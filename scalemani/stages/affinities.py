@@ -22,7 +22,7 @@ from scalemani.kernels.affinities.shares import row_entropies
 from scalemani.params import AffinitiesParams, Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import stored_weights
+from scalemani.records.weights import stored_weights
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 

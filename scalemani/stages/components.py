@@ -27,7 +27,8 @@ from scalemani.kernels.graph.bridges import (
 from scalemani.kernels.graph.components import Components, components, join_neighbors
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints, stored_weights
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.records.weights import stored_weights
 from scalemani.routes import PRECOMPUTED
 
 COPIES_OF_LABELS = 4  # parents, the same with a block's edges, labels, and those of what bridges have joined
@@ -162,7 +163,19 @@ def cells_with_radii(work: StageWork) -> Cells:
 
 
 def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, block: int) -> np.ndarray:
-    """Return how far the rows of one block lie from the centres of their cells."""
+    """Return how far the rows of one block lie from the centres of their cells.
+
+    Parameters
+    ----------
+    task : the stage's
+    offsets : (C + 1,) int64, cell c is work rows [offsets[c], offsets[c + 1])
+    centers : (C, s) float32
+    block : its number
+
+    Returns
+    -------
+    (C,) float64, the largest distance in each cell, infinite where the block has no row of it
+    """
     rows = StoredWorkPoints(task.inputs["work_points"]).sketch.read_block(block)
     return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
 
@@ -170,7 +183,20 @@ def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, bl
 def nearest_of_other_components(
     work: StageWork, labels: np.ndarray, queries: np.ndarray, cells: Cells
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each query row the nearest row of another component, by sketch distance, and that distance."""
+    """Return the nearest row of another component for each of some rows.
+
+    Parameters
+    ----------
+    work : of the stage
+    labels : (N,) int, the component of each work row
+    queries : (q,) int64, work rows
+    cells : of the partition, with their radii
+
+    Returns
+    -------
+    rows : (q,) int64, work rows, by distance of the sketches
+    distances : (q,) float64, these distances, in the units of the points
+    """
     points = StoredWorkPoints(work.task.inputs["work_points"]).sketch.gather(queries)
     within = reach(points, labels[queries], labels, cells)
     blocks = range(work.task.dimensions.n_blocks)
@@ -189,7 +215,20 @@ def nearest_in_block(
     cells: Cells,
     block: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Search one block."""
+    """Search one block.
+
+    Parameters
+    ----------
+    task : the stage's
+    labels, queries, cells : those of `nearest_of_other_components`
+    points : (q, s) float32, sketches of the queries
+    within : (q,) how far each looks, at most
+    block : its number
+
+    Returns
+    -------
+    rows, distances : as of `nearest_of_other_components`, in the units of the sketches
+    """
     start, stop = task.dimensions.rows(block)
     rows = StoredWorkPoints(task.inputs["work_points"]).sketch.read_block(block)
     return nearest_in_cells(points, labels[queries], within, rows, labels[start:stop], start, cells)

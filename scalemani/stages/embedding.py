@@ -48,7 +48,8 @@ from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding
-from scalemani.records.points import StoredWeights, StoredWorkPoints
+from scalemani.records.points import StoredWorkPoints
+from scalemani.records.weights import StoredWeights
 from scalemani.routes import VARIATIONAL
 
 CHECKPOINT_SECONDS = 10.0

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.chunked.beside_points import given_beside
 from scalemani.chunked.needs import EACH_PROCESS, ENCODED, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
@@ -25,7 +26,6 @@ from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
 from scalemani.records.reading import RowsOfArray
 from scalemani.routes import GIVEN_LANDMARKS
-from scalemani.sources.beside import found_beside
 from scalemani.sources.beside.landmarked import LandmarkedPoints
 
 COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
@@ -138,11 +138,8 @@ def run(work: StageWork) -> dict[str, Any]:
     params, output = work.task.params, work.task.output
     stored = StoredPoints(work.task.inputs["points"]).points
     points = RowsOfArray(stored, work.task.dimensions.n_points, work.task.cache_bytes)
-    given = None if work.points is None else found_beside(work.points.source, LandmarkedPoints)
     if params.landmarks.method == GIVEN_LANDMARKS:
-        if given is None:
-            raise ValueError("the stage `landmarks` was started without the landmarks that were given")
-        landmarks, rows, found = Selected(given.landmarks, None)
+        landmarks, rows, found = Selected(given_beside(work, LandmarkedPoints).landmarks, None)
     else:
         landmarks, rows, found = selected_landmarks(points, choice_of(params))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}

@@ -10,7 +10,7 @@ from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.density import density_normalized, density_scales
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
-from scalemani.records.points import stored_weights
+from scalemani.records.weights import stored_weights
 
 COPIES_OF_SCALES = 2  # the degrees, and their powers
 COPIES_OF_BLOCK = 3  # as read, decoded, and encoded

@@ -69,7 +69,21 @@ class Executor:
     def asked_for(
         cls, scheduler: Any, workers: int | None, memory: str | int | None, progress: Progress, **others: Any
     ) -> "Executor":
-        """Return the executor that a user asks for: the default number of workers for None, a memory such as "4GB"."""
+        """Return the executor that a user asks for.
+
+        Parameters
+        ----------
+        scheduler : where tasks run, as of `Executor`
+        workers : threads or processes; None: as many as there are processors
+        memory : such as "4GB", or bytes; None: all that there is
+        progress : who is told
+        others : fields of `Executor`
+
+        Raises
+        ------
+        ConfigError
+            For what none of them can be.
+        """
         given = others if workers is None else {**others, "workers": workers}
         return cls(scheduler, memory=None if memory is None else bytes_of(memory), progress=progress, **given)
 
@@ -105,8 +119,12 @@ class Executor:
     def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, batch: Batch) -> None:
         """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.
 
-        On threads, `at_once` tasks run at the same moment; on a cluster as many as its workers have threads and memory
-        for, by what the tasks need.
+        Parameters
+        ----------
+        function : of a unit
+        units : blocks, or runs of blocks
+        at_once : tasks that run at the same moment on threads; a cluster runs as many as its workers have room for
+        batch : what the tasks need, and the cache they share
         """
         if self._client is not None:
             ClusterMap(self._client, function, units, batch, self._advance, self._restore).run()
@@ -121,7 +139,16 @@ class Executor:
         at_once: int | None = None,
         batch: Batch = ANY_BATCH,
     ) -> Any:
-        """As `each`; return what function(unit) returns, combined in the order of the units: few parts are held."""
+        """Return function(unit) of all units, combined in the order of the units: few parts are held.
+
+        Parameters
+        ----------
+        function : of a unit
+        combine : two parts to one
+        units : blocks, or runs of blocks
+        at_once : as of `each`; None: as many as there are workers
+        batch : as of `each`
+        """
         total = OrderedFold(combine)
         if self._client is not None:
             ClusterMap(self._client, function, units, batch, self._advance, self._restore, total.add).run()
@@ -137,7 +164,13 @@ class Executor:
         units: Sequence[Any],
         sequential: bool = False,
     ) -> Any:
-        """As `fold`, in this process. `sequential` does the units in their order."""
+        """Do what `fold` does, in this process.
+
+        Parameters
+        ----------
+        function, combine, units : as of `fold`
+        sequential : does the units in their order, one by one
+        """
         total = OrderedFold(combine)
         self.map_locally(lambda pair: total.add(pair[0], function(pair[1])), list(enumerate(units)), sequential)
         return total.total
@@ -150,6 +183,8 @@ class Executor:
 
     def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
+        if len(units) == 1:
+            return [call_and_release(function, units[0])]
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(functools.partial(call_and_release, function), units))
 
@@ -163,6 +198,8 @@ class Executor:
         return result
 
     def _map_threads(self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int) -> list[Any]:
+        if len(units) == 1:  # a thread would be started and waited for
+            return [self._counted(function, units[0])]
         # Threads of its own: those that a library keeps for all calls are not there in a process that was forked.
         with ThreadPoolExecutor(max(at_once, 1)) as pool:
             tasks = [pool.submit(self._counted, function, unit) for unit in units]

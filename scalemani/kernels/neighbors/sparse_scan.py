@@ -8,15 +8,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
+from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, PRODUCT_SHARE, Neighbors, lists_to_fill
 from scalemani.kernels.rows.compressed import CompressedRows, compressed_rows, squared_distance_of_compressed
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 LANES = 64
 _LANES = np.uint64(LANES)
-# What float32 may add to a squared distance, as a share of the squared lengths that went into it, for some thousand
-# nonzeros a row. It costs a few more exact distances; too little would lose neighbours.
-PRODUCT_SHARE = 1e-4
 
 
 def sparse_neighbors(
@@ -27,25 +24,18 @@ def sparse_neighbors(
     known: Neighbors,
     limits: np.ndarray,
 ) -> Neighbors:
-    """Return the nearest of the known neighbours and a block of rows, by exact distance, ties by index.
-
-    Exact as long as float32 rounding stays under PRODUCT_SHARE.
+    """As `wide_neighbors`, of sparse points.
 
     Parameters
     ----------
-    queries : (n, D) points, columns ascending in each row
-    query_labels : (n,) int, the index of each query, which is never its own neighbour; -1 for a query that is no row
-    rows : (u, D) points, likewise
-    start : index of the first of the rows
-    known : (n, k) neighbours, none of them among the rows
-    limits : (n,) distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them
+    queries, rows : (n, D) and (u, D) points, columns ascending in each row
+    query_labels, start, known, limits : those of `wide_neighbors`
 
     Returns
     -------
     Neighbors (n, k) in the dtypes of `known`
     """
-    found = Neighbors(known.indices.copy(), known.distances.copy())
-    reaches = np.minimum(limits, found.distances[:, -1].astype(np.float64))
+    found, reaches = lists_to_fill(known, limits)
     scan_tiles(
         compressed_rows(queries),
         query_labels,

@@ -9,15 +9,12 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
+from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, PRODUCT_SHARE, Neighbors, lists_to_fill
 from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 WIDE_ROW_BYTES = 2**15  # two rows of more leave no room for others in the first-level cache of 2026's processors
 ROWS_AT_ONCE = 256
-# What float32 may add to a squared distance, as a share of the squared lengths that went into it: some 20 times the
-# rounding of sums over 50,000 features that is seen in practice. It costs a few more exact distances.
-PRODUCT_SHARE = 1e-4
 
 
 def wide_neighbors(
@@ -45,8 +42,7 @@ def wide_neighbors(
     -------
     Neighbors (n, k) in the dtypes of `known`
     """
-    found = Neighbors(known.indices.copy(), known.distances.copy())
-    reaches = np.minimum(limits, found.distances[:, -1].astype(np.float64))
+    found, reaches = lists_to_fill(known, limits)
     center = np.mean(rows, axis=0, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # exact distances settle what overflows here
         products = Products.of(queries, center)

@@ -11,8 +11,9 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.params import Parameters
-from scalemani.records.points import StoredPoints, StoredWeights
+from scalemani.records.points import StoredPoints
 from scalemani.records.reading import ArrayReader
+from scalemani.records.weights import StoredWeights
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, takes_labels
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import Earlier, outline_run

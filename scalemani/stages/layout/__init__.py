@@ -27,7 +27,7 @@ from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredLayout
-from scalemani.records.points import stored_weights
+from scalemani.records.weights import stored_weights
 from scalemani.routes import GIVEN_START
 from scalemani.stages.layout.starts import beside_still, given_held, given_start, moved_share, start_positions
 

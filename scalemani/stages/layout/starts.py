@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import ndtri
 
+from scalemani.chunked.beside_points import given_beside, in_work_order
 from scalemani.chunked.needs import EACH_PROCESS, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
@@ -12,7 +13,6 @@ from scalemani.kernels.graph.spreading import spread_to_neighbors
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.points import StoredWorkPoints
 from scalemani.routes import GIVEN_START, SPECTRAL_START
-from scalemani.sources.beside import found_beside
 from scalemani.sources.beside.started import StartedPoints
 
 UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
@@ -69,10 +69,7 @@ def continued_start(work: StageWork, rows: AffinityRows) -> np.ndarray:
 
 def given_start(work: StageWork) -> np.ndarray:
     """Return a copy of the coordinates (N, d) that are given, in work order; NaN where there are none."""
-    given = None if work.points is None else found_beside(work.points.source, StartedPoints)
-    if given is None:
-        raise ValueError("the stage `layout` was started without coordinates to start from")
-    return given.coordinates[StoredWorkPoints(work.task.inputs["work_points"]).input_rows.read()]
+    return in_work_order(work, given_beside(work, StartedPoints).coordinates)
 
 
 def beside_still(given: np.ndarray, positions: np.ndarray) -> np.ndarray:

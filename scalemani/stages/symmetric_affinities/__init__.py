@@ -25,7 +25,7 @@ from scalemani.kernels.graph.symmetric import (
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import stored_weights
+from scalemani.records.weights import stored_weights
 from scalemani.stages.symmetric_affinities import ensemble, window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined

@@ -1,0 +1,61 @@
+"""Values that are given beside the points: found among what a stage is given, brought into work order, and stored."""
+
+import functools
+from typing import TypeVar
+
+import numpy as np
+
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.task import StageTask
+from scalemani.chunked.work import Arrays, StageWork
+from scalemani.records.points import StoredWorkPoints
+from scalemani.sources.beside import PointsBeside, found_beside
+from scalemani.store.schema import ArrayDescription
+
+COPIES_OF_VALUES = 2  # in input order, and in work order
+COPIES_OF_BLOCK = 2  # as it is written, and encoded
+
+Beside = TypeVar("Beside", bound=PointsBeside)
+
+
+def held_beside(name: str, dtype: str, sizes: Sizes) -> list[Held]:
+    """List what `store_in_work_order` takes for values called `name`, one a point."""
+    n_points = sizes.dimensions.n_points
+    return [
+        Held(f"{name} of the points", EACH_PROCESS, n_points, 1, dtype, COPIES_OF_VALUES),
+        Held("input rows", EACH_PROCESS, n_points, 1, "int64"),
+        Held(f"{name} of a block", EACH_TASK, sizes.dimensions.block_rows, 1, dtype, COPIES_OF_BLOCK),
+    ]
+
+
+def given_beside(work: StageWork, kind: type[Beside]) -> Beside:
+    """Return the source of a kind that the points of a stage are or stand on.
+
+    Raises
+    ------
+    ValueError
+        Where there is none: a run plans stages that read such values with points that have them.
+    """
+    found = None if work.points is None else found_beside(work.points.source, kind)
+    if found is None:
+        raise ValueError(f"the stage `{work.task.stage}` was started without {kind.__name__}")
+    return found
+
+
+def in_work_order(work: StageWork, values: np.ndarray) -> np.ndarray:
+    """Return a copy of values (N, ...) in input order with their rows in work order."""
+    return values[StoredWorkPoints(work.task.inputs[StoredWorkPoints.STAGE]).input_rows.read()]
+
+
+def store_in_work_order(work: StageWork, described: ArrayDescription, values: np.ndarray) -> np.ndarray:
+    """Write values (N,) in input order as a row array of the stage, and return them in work order."""
+    ordered = in_work_order(work, values)
+    work.task.output.create(len(ordered), [described.sized()])
+    work.map_blocks_here(functools.partial(block_of_values, described, ordered))
+    return ordered
+
+
+def block_of_values(described: ArrayDescription, ordered: np.ndarray, task: StageTask, block: int) -> Arrays:
+    """Return one block of values (N,) that are in work order."""
+    return {described: ordered[slice(*task.dimensions.rows(block))]}

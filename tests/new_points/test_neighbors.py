@@ -1,0 +1,56 @@
+"""Neighbours of new points by cells: those of brute force, whether all cells are looked at or groups of them."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, group_cells
+from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
+from scalemani.new_points.neighbors import HeldRows, NeighborIndex
+from scalemani.params.tuned import NeighborsTuning
+
+PER_CELL, N_DIMS, K = 4, 3, 10
+
+
+def index_of(n_cells):
+    """An index of four points around each of so many centres, which are cells; the points are their own sketches."""
+    draws = np.random.default_rng(0)
+    centers = draws.uniform(-1, 1, (n_cells, N_DIMS))
+    points = np.repeat(centers, PER_CELL, axis=0) + draws.normal(scale=1e-3, size=(n_cells * PER_CELL, N_DIMS))
+    basis = SketchBasis(np.zeros(N_DIMS), np.eye(N_DIMS, dtype=np.float32), 1.0)
+    centroids, offsets = centers.astype(np.float32), np.arange(0, len(points) + 1, PER_CELL)
+    return NeighborIndex(
+        basis,
+        centroids,
+        group_cells(centroids),
+        offsets,
+        sketch_points(points, basis),
+        HeldRows(points),
+        points.dtype,
+        NeighborsTuning(exact_below=1000),
+        False,
+    ), points
+
+
+@pytest.mark.parametrize("n_cells", [1500, FEW_CELLS + 500])
+def test_the_neighbours_found_are_nearly_all_those_of_brute_force(n_cells):
+    index, points = index_of(n_cells)
+    assert (len(index.groups.centers) > 1) == (n_cells > FEW_CELLS)
+    new = np.random.default_rng(1).uniform(-1, 1, (300, N_DIMS))
+    found, away = index.neighbors(new, K), cdist(new, points)
+    np.testing.assert_allclose(found.distances, np.take_along_axis(away, found.indices, axis=1), rtol=1e-12)
+    assert (np.diff(found.distances, axis=1) >= 0).all()
+    true = np.sort(away, axis=1)[:, :K]
+    share = np.mean(found.distances <= true[:, -1:] * (1 + 1e-12))
+    assert share > 0.99
+    assert abs(index.recall(new, K) - share) < 1e-3
+
+
+def test_neighbours_of_a_new_point_do_not_depend_on_the_points_beside_it():
+    index, _ = index_of(FEW_CELLS + 500)
+    new = np.random.default_rng(2).uniform(-1, 1, (40, N_DIMS))
+    whole = index.neighbors(new, K)
+    for start, stop in ((0, 1), (1, 17), (17, 40)):
+        part = index.neighbors(new[start:stop], K)
+        np.testing.assert_array_equal(part.indices, whole.indices[start:stop])
+        np.testing.assert_array_equal(part.distances, whole.distances[start:stop])
