@@ -26,14 +26,16 @@ KERNELS_TESTED_ELSEWHERE = {
     "landmarks/gaussian/batches.py": "kernels/landmarks/gaussian/test_ascent.py",  # what an ascent draws
     "landmarks/gaussian/residuals.py": "kernels/landmarks/gaussian/test_active.py",  # what a factor leaves
     "repulsion/gauss/bounds.py": "functions/test_repulsion_bounds.py",  # with what a user is told of them
-    "repulsion/gauss/boxes.py": "kernels/repulsion/gauss/test_expansions.py",
     "repulsion/gauss/scattered_pairs.py": "kernels/repulsion/gauss/test_fast_gauss.py",  # one of its two ways to sum
     "repulsion/gauss/targets.py": "kernels/repulsion/gauss/test_fast_gauss.py",
     "repulsion/tree/cell_fields.py": "kernels/repulsion/tree/test_barnes_hut.py",
     "rows/points_by_row.py": "kernels/landmarks/test_selection.py",  # a protocol, without code
 }
 # Rooms whose public functions of four parameters and more describe each of them, in numpydoc.
-DESCRIBED_ROOMS = ("kernels/spectral", "kernels/descent", "new_points", "runs", "sources", "store")
+DESCRIBED_ROOMS = (
+    *(f"kernels/{room}" for room in ("descent", "graph", "neighbors", "repulsion", "spectral")),
+    *("export", "new_points", "runs", "sources", "store", "workers"),
+)
 DESCRIBED_FROM = 4
 LOOSE_MODULES = 7  # beside __init__ and __main__, on the top floor
 FRONT_PAGE_LINES = 120

@@ -280,7 +280,15 @@ def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") ->
 def run_blocks(
     read: Callable[[int, int], np.ndarray], writer: RowWriter, progress: Progress | None, workers: int | None
 ) -> None:
-    """Read and write every block, side by side where the writer allows it."""
+    """Read and write every block, side by side where the writer allows it.
+
+    Parameters
+    ----------
+    read : returns rows [start, stop)
+    writer : takes them; it says how many there are, and how many make a block
+    progress : called with the number of rows after each block
+    workers : threads; None for as many as there are processors
+    """
     n_rows = writer.shape[0]
 
     def move(start: int) -> int:

@@ -80,7 +80,14 @@ def write_npz(arrays: Arrays, target: str) -> None:
 
 @contextlib.contextmanager
 def npy_member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Any]:
-    """Yield a new member of an .npz archive, with the header of an array written, to be filled by its rows."""
+    """Yield a new member of an .npz archive, with the header of an array written, to be filled by its rows.
+
+    Parameters
+    ----------
+    archive : open for writing
+    name : of the array
+    shape, dtype : of the array
+    """
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
         np.lib.format.write_array_header_1_0(member, header)
@@ -116,7 +123,14 @@ def write_zarr(arrays: Arrays, target: str) -> None:
 
 
 def group_array(group: zarr.Group, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> zarr.Array:
-    """Create an array of a group, so many rows a chunk."""
+    """Create an array of a group.
+
+    Parameters
+    ----------
+    group : the zarr group
+    name, shape, dtype : of the array
+    rows : of a chunk
+    """
     config: Any = {"write_empty_chunks": True}
     return group.create_array(name, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), config=config)
 

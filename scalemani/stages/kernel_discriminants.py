@@ -120,5 +120,14 @@ def sums_of_block(task: StageTask, block: int) -> KernelSums:
 
 
 def project_block(task: StageTask, directions: np.ndarray, mean: np.ndarray, positions: np.ndarray, block: int) -> None:
-    """Fill the coordinates of one block."""
+    """Write the coordinates of one block.
+
+    Parameters
+    ----------
+    task : the stage's
+    directions : (L + 1, d) float64, over the columns of `rows_of_kernel`
+    mean : (d,) float64, of all points along the directions
+    positions : (N, d) float64, of which the rows of the block are written
+    block : its number
+    """
     positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean

@@ -89,7 +89,20 @@ def surveyed_tiles(task: StageTask) -> list[str]:
 
 
 def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTask, block: int) -> Arrays:
-    """Read one block and make sure that it is what the survey saw."""
+    """Read one block and make sure that it is what the survey saw.
+
+    Parameters
+    ----------
+    source : (N, D), the points
+    tile_digests : of all tiles, as the survey saw them
+    task : the stage's
+    block : its number
+
+    Raises
+    ------
+    DataError
+        Where the source has other rows than it had.
+    """
     start, stop = task.dimensions.rows(block)
     sparse = task.dimensions.sparse
     rows = check_unchanged(read_rows(source, start, stop, sparse), start, tile_digests)

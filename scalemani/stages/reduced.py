@@ -58,7 +58,16 @@ def memory(sizes: Sizes) -> list[Held]:
 
 
 def entries(name: str, span: Span, count: float, copies: float = 1, step: str = "") -> list[Held]:
-    """List the values and the columns of a sparse matrix."""
+    """List the values and the columns of a sparse matrix.
+
+    Parameters
+    ----------
+    name : what the matrix is called
+    span : for how long, and how often, it is held
+    count : of its entries
+    copies : that are held at the same time
+    step : of the stage, if only then
+    """
     return [
         Held(f"values of {name}", span, count, 1, "float64", copies, step),
         Held(f"columns of {name}", span, count, 1, "int32", copies, step),
@@ -120,7 +129,15 @@ def step_of(level: int) -> str:
 
 
 def summed(task: StageTask, level: int, described: MatrixDescription, parts: range) -> sp.csr_matrix:
-    """Return the sum of parts of a round."""
+    """Return the sum of parts of a round.
+
+    Parameters
+    ----------
+    task : the stage's
+    level : the round, 0 for the parts of blocks
+    described : which of the two sums
+    parts : numbers of the parts
+    """
     total, output = TreeSum(), StoredReduced(task.output)
     for part in parts:
         total.add(output.read_part_of(described, part, step_of(level)))

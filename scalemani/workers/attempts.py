@@ -54,7 +54,14 @@ class Attempts:
 
 
 def poison_task_error(stage: str, unit: Any, ended: int, last: str) -> PoisonTaskError:
-    """Return the error of a unit that ends the processes that work on it."""
+    """Return the error of a unit that ends the processes that work on it.
+
+    Parameters
+    ----------
+    stage, unit : what was computed
+    ended : how many processes ended
+    last : how the last of them did
+    """
     return PoisonTaskError(
         f"stage {stage}, block {unit_name(unit)}: {ended} processes ended while they worked on it; the last had "
         f"nothing else to do and ended {last}: it needs more memory than there is, or compiled code crashed; give "

@@ -22,7 +22,20 @@ def scheduler_command(host: str, port: int, tls: str | None) -> list[str]:
 
 
 def worker_command(address: str, workers: int, threads: int, memory: str, tls: str | None) -> list[str]:
-    """Return the command of workers of a scheduler at an address."""
+    """Return the command of workers of a scheduler.
+
+    Parameters
+    ----------
+    address : of the scheduler, tcp://HOST:PORT or tls://HOST:PORT
+    workers, threads : processes, and threads of each
+    memory : the limit of each process, as Dask reads it, such as "4GB"
+    tls : a folder made by `scalemani tls`; None without certificates
+
+    Raises
+    ------
+    ConfigError
+        For an address that is none, one beyond this machine without certificates, or certificates and another protocol.
+    """
     check_address(address)
     host = address.partition("://")[2].rpartition(":")[0].strip("[]")
     require_encryption(host, tls)

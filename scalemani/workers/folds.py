@@ -38,5 +38,13 @@ def runs_of(count: int, together: int = 1) -> list[range]:
 def folded(
     function: Callable[[Any, int], Part], combine: Callable[[Part, Part], Part], task: Any, run: Sequence[int]
 ) -> Part:
-    """Return function(task, number) of the numbers of a run, combined in order."""
+    """Return function(task, number) of the numbers of a run, combined in order.
+
+    Parameters
+    ----------
+    function : of a task and a number
+    combine : two parts to one
+    task : a stage's
+    run : numbers of blocks
+    """
     return functools.reduce(combine, (function(task, number) for number in run))

@@ -49,7 +49,16 @@ def make_certificates(folder: Path, days: int = 365) -> list[Path]:
 
 
 def certificate(name: str, public_key: Any, signing_key: Any, issuer: Any, days: int) -> Any:
-    """Return a certificate signed with a key; without an issuer it is that of the authority itself."""
+    """Return a certificate signed with a key.
+
+    Parameters
+    ----------
+    name : whose it is
+    public_key : that it is for
+    signing_key : of the authority
+    issuer : the name of the authority; None for the certificate of the authority itself
+    days : for which it is valid
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes
 

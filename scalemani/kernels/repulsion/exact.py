@@ -156,7 +156,15 @@ def respond(kind: int, square: float) -> tuple[float, float]:
 
 @compiled_sums
 def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: int, squared: np.ndarray) -> None:
-    """Write |y - x_j|^2 to the points x_j = columns[:, begin:end] of `columns` (d, N) into `squared`."""
+    """Write the squared distances of a target to some of the points.
+
+    Parameters
+    ----------
+    columns : (d, N) float64, the points
+    target : (d,) float64, y
+    begin, end : the points are columns[:, begin:end]
+    squared : (HELD or more,) float64; |y - x_j|^2 goes to its first end - begin values
+    """
     for k in range(len(columns)):
         column, y = columns[k, begin:end], target[k]
         for j in range(np.uint64(len(column))):
@@ -165,7 +173,15 @@ def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: i
 
 @compiled_sums
 def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarray) -> float:
-    """Return sum_j q_j K(s_j) over the charges, s = `squared`, and write q_j K'(s_j) into `slopes`."""
+    """Return sum_j q_j K(s_j) over the charges.
+
+    Parameters
+    ----------
+    kind : GAUSSIAN, STUDENT or EPANECHNIKOV
+    squared : s, (n or more,) float64 squared distances
+    charges : q, (n,) float64
+    slopes : (n or more,) float64; q_j K'(s_j) is written there
+    """
     total = 0.0
     if kind == STUDENT:
         for j in range(np.uint64(len(charges))):

@@ -28,7 +28,15 @@ def near_cells_block(task: StageTask, block: int) -> Arrays:
 
 
 def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block after looking through further cells, beside those of the round before."""
+    """Return the neighbours of a block after looking through further cells, beside those of the round before.
+
+    Parameters
+    ----------
+    asked : the round
+    number : of the round
+    task : the stage's
+    block : its number
+    """
     indices, distances, _ = round_block(task, number - 1, block)
     first, parts = task.dimensions.rows(block)[0], []
     # With more candidates fewer rows are searched at a time: the memory is that of the first round.
@@ -40,7 +48,18 @@ def further_cells_block(asked: Round, number: int, task: StageTask, block: int) 
 
 
 def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
-    """Return the work rows (n, c) int32, -1 for none, that are nearest by sketch to rows `start` to `stop`."""
+    """Return the work rows that are nearest by sketch to some rows, among those of the cells that these visit.
+
+    Parameters
+    ----------
+    task : the stage's
+    start, stop : the rows are work rows [start, stop)
+    asked : the round, which says how many cells and candidates
+
+    Returns
+    -------
+    (stop - start, c) int32, -1 for none
+    """
     work_points = StoredWorkPoints(task.inputs["work_points"])
     sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
@@ -50,7 +69,16 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
 
 
 def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
-    """Return the cells (n, m) that rows `start` to `stop` visit in a round, nearest first."""
+    """Return the cells that some rows visit in a round.
+
+    Parameters
+    ----------
+    task, start, stop, asked : those of `candidates_of_cells`
+
+    Returns
+    -------
+    (stop - start, m) int32, nearest first
+    """
     work_points = StoredWorkPoints(task.inputs["work_points"])
     sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()

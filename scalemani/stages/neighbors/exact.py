@@ -44,7 +44,17 @@ def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
 def nearest_of_block(
     task: StageTask, queries: SketchedRows, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
 ) -> Neighbors:
-    """Return the nearest of what is known and a block of points, for the points `queries` at work rows `rows`."""
+    """Return the nearest of what is known and a block of points.
+
+    Parameters
+    ----------
+    task : the stage's
+    queries : n points with their sketches
+    rows : (n,) int64, their work rows
+    known : (n, k) neighbours, none of them in the block
+    limits : (n,) distances beyond which no neighbour is wanted, inf for none
+    block : its number
+    """
     work_points = StoredWorkPoints(task.inputs["work_points"])
     start, stop = task.dimensions.rows(block)
     points = work_points.points.read_block(block)

@@ -53,7 +53,15 @@ def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, n
 
 
 def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
-    """Return the arrays of rows from `start` on: the nearest of what is known and the candidates, by exact distance."""
+    """Return the arrays of consecutive rows: the nearest of what is known and the candidates, by exact distance.
+
+    Parameters
+    ----------
+    task : the stage's
+    start : the first of the work rows
+    candidates : (n, c) int32, work rows, -1 for none
+    known : (n, k) neighbours, none of them a candidate
+    """
     stored, n_points = StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points
     fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
     points = stored.read_once() if fits else stored.map_once()

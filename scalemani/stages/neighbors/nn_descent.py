@@ -16,7 +16,12 @@ from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, ro
 
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block after looking among the neighbours of those of the round before."""
+    """Return the neighbours of a block after looking among the neighbours of those of the round before.
+
+    Parameters
+    ----------
+    asked, number, task, block : those of `further_cells_block` in the rounds over cells
+    """
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
     indices, distances, fresh = round_block(task, number - 1, block)

@@ -69,7 +69,15 @@ def write_ensemble(work: StageWork) -> dict[str, Any]:
 
 
 def tree_of(points: np.ndarray, deviations: np.ndarray, image: Image, reach: Reach, seed: int, copy: int) -> np.ndarray:
-    """Return the edges of the tree of one copy of the pixels."""
+    """Return the edges of the tree of one copy of the pixels.
+
+    Parameters
+    ----------
+    points : (N, D) float64, the pixels
+    deviations : (N,) float64, of the noise that a copy is given
+    image, reach : the shape of the image, and how far apart pixels may be that share an edge
+    seed, copy : what the noise is drawn by
+    """
     return minimum_spanning_tree(jittered(points, deviations, seed, copy), image, reach)
 
 

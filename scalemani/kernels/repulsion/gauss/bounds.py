@@ -64,12 +64,22 @@ def hermite_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0
 
 
 def product_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.5) -> float:
-    """Return the form of 1991 that `hermite_bound` corrects: it takes the d-dimensional tail for a product of tails."""
+    """Return the form of 1991 that `hermite_bound` corrects: it takes the d-dimensional tail for a product of tails.
+
+    Parameters
+    ----------
+    total_charge, order, n_dims, ratio : those of `hermite_bound`
+    """
     return total_charge * (ratio**order / ((1.0 - ratio) * math.sqrt(math.factorial(order)))) ** n_dims
 
 
 def taylor_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.5) -> float:
-    """Return thesis equation (5.6), the error of a Taylor expansion alone: the same as `hermite_bound`."""
+    """Return thesis equation (5.6), the error of a Taylor expansion alone: the same as `hermite_bound`.
+
+    Parameters
+    ----------
+    total_charge, order, n_dims, ratio : those of `hermite_bound`
+    """
     return hermite_bound(total_charge, order, n_dims, ratio)
 
 
@@ -78,6 +88,10 @@ def translated_bound(total_charge: float, order: int, n_dims: int, ratio: float 
 
     *Erratum of the thesis.* The second term is a square; what it stands for is of first order in the tail. The slack of
     the first term covers it at r = 1/2.
+
+    Parameters
+    ----------
+    total_charge, order, n_dims, ratio : those of `hermite_bound`
     """
     wide = math.sqrt(2.0) * ratio
     second = _tail_form(1.0, wide, wide**order / math.sqrt(math.factorial(order)), order, n_dims)
@@ -121,10 +135,17 @@ def _lost_terms(order: int) -> np.ndarray:
 
 @compiled
 def pair_errors(axis: AxisErrors, steps: np.ndarray, reach: int, summed: bool) -> tuple[float, float]:
-    """Return bounds on the errors of K and of the length of its gradient, for boxes `steps` (d,) apart.
+    """Return bounds on the errors of K and of the length of its gradient, for two boxes.
 
-    Within reach a product of factors at most k_i, each wrong by at most e_i, is wrong by prod(k_i + e_i) - prod k_i,
-    and not at all where the pairs are `summed`; beyond, the kernel itself is left out.
+    Within reach a product of factors at most k_i, each wrong by at most e_i, is wrong by prod(k_i + e_i) - prod k_i;
+    beyond, the kernel itself is left out.
+
+    Parameters
+    ----------
+    axis : the largest values and errors along an axis
+    steps : (d,) int, how many boxes apart the two are
+    reach : the number of boxes beyond which nothing is summed
+    summed : whether the pairs of points are summed within reach, without any error
     """
     beyond = steps.max() > reach
     if summed and not beyond:

@@ -49,7 +49,15 @@ def translations(order: int, side: float, reach: int) -> np.ndarray:
 
 @compiled
 def box_moments(boxed: Boxed, charges: np.ndarray, boxes: np.ndarray, moments: np.ndarray) -> None:
-    """Write the moments (n, m0, m1, m2) of the points of some boxes, about their centers."""
+    """Write the moments of the points of some boxes, about the centres of these.
+
+    Parameters
+    ----------
+    boxed : the points by box
+    charges : (N,) float64, in that order
+    boxes : (n,) int64, numbers of boxes
+    moments : (n, m0, m1, m2) float64, written
+    """
     _, n0, n1, _ = moments.shape
     offsets, layer, line, left = np.zeros((3, CHUNK)), np.empty(CHUNK), np.empty(CHUNK), np.empty(CHUNK)
     moments[:] = 0.0
@@ -110,10 +118,17 @@ def _add_power_sums(weights: np.ndarray, x: np.ndarray, count: int, left: np.nda
 
 @compiled_sums
 def translate(moments: np.ndarray, sources: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
-    """Write coefficients (n, terms, rest) of moments (m, rest, order) along their last axis, which becomes the first.
+    """Write coefficients from moments along the last axis of these, which becomes the first.
 
-    `sources` (n, steps): the row of `moments` that lies each step away, or -1; `factors` of `translations`. Two lines
-    of moments and eight terms are summed side by side, in registers; the last line of an odd number is done twice.
+    Two lines of moments and eight terms are summed side by side, in registers; the last line of an odd number is done
+    twice.
+
+    Parameters
+    ----------
+    moments : (m, rest, order) float64
+    sources : (n, steps) int64, the row of `moments` that lies each step away, -1 for none
+    factors : (steps, order, terms or more) float64, of `translations`
+    out : (n, terms, rest) float64, written
     """
     _, rest, order = moments.shape
     for i in range(np.uint64(len(sources))):
@@ -154,9 +169,15 @@ def translate(moments: np.ndarray, sources: np.ndarray, factors: np.ndarray, out
 def evaluate(
     coefficients: np.ndarray, points: np.ndarray, first: int, count: int, center: np.ndarray, work: np.ndarray
 ) -> None:
-    """Write gradient and S of a box, from its coefficients (n0, n1, n2), into the first four rows of `work`.
+    """Write gradient and S of some points of a box, from its coefficients.
 
-    Of the points (N, d), `count` <= CHUNK from `first` on; `work` is (WORK_ROWS, CHUNK).
+    Parameters
+    ----------
+    coefficients : (n0, n1, n2) float64
+    points : (N, d) float64
+    first, count : the points are points[first : first + count], at most CHUNK
+    center : (3,) float64, of the box
+    work : (WORK_ROWS, CHUNK) float64; the first three rows become the gradient, the fourth S
     """
     n0, n1, _ = coefficients.shape
     found, offsets, lines, value, slope = work[:4], work[4:7], work[7:10], work[10], work[11]

@@ -17,17 +17,9 @@ import numpy as np
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.repulsion.gauss.bounds import axis_errors, worst_errors
-from scalemani.kernels.repulsion.gauss.boxes import (
-    Boxed,
-    Grid,
-    grid_over,
-    largest_offset,
-    near_ranges,
-    neighbors_along,
-    sort_into_boxes,
-    spread,
-)
+from scalemani.kernels.repulsion.gauss.boxes import Boxed, Grid, grid_over, largest_offset, sort_into_boxes
 from scalemani.kernels.repulsion.gauss.expansions import box_moments, translate, translations
+from scalemani.kernels.repulsion.gauss.near_boxes import near_ranges, neighbors_along, spread
 from scalemani.kernels.repulsion.gauss.targets import evaluate_boxes, sum_boxes
 from scalemani.kernels.repulsion.pair_sums import (
     Field,

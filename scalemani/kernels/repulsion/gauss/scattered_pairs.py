@@ -25,9 +25,18 @@ def empty_held(n_dims: int) -> Held:
 
 @compiled
 def add_points(kind: int, held: Held, n_held: int, targets: np.ndarray, found: np.ndarray) -> int:
-    """Add gradient and S of the first n_held points at the targets (g, d) to `found` (g, d + 1); return 0.
+    """Add the field of the points that are held at some targets, and hold none.
 
-    What is returned is how many are held afterwards.
+    Parameters
+    ----------
+    kind : GAUSSIAN, STUDENT or EPANECHNIKOV
+    held, n_held : the points, of which the first `n_held` count
+    targets : (g, d) float64
+    found : (g, d + 1) float64; gradient and S are added to it
+
+    Returns
+    -------
+    0, how many points are held afterwards
     """
     n_dims = len(held.columns)
     squared, slopes = np.empty(HELD), np.empty(HELD)
@@ -41,7 +50,16 @@ def add_points(kind: int, held: Held, n_held: int, targets: np.ndarray, found: n
 
 @compiled
 def add_own(kind: int, held: Held, targets: np.ndarray, charges: np.ndarray, found: np.ndarray) -> None:
-    """Add the field of the targets (g, d) with charges (g,) at each other: to itself, a point has no charge."""
+    """Add the field of targets at each other: to itself, a point has no charge.
+
+    Parameters
+    ----------
+    kind : GAUSSIAN, STUDENT or EPANECHNIKOV
+    held : room for points, overwritten
+    targets : (g, d) float64
+    charges : (g,) float64
+    found : (g, d + 1) float64; gradient and S are added to it
+    """
     for first in range(0, len(targets), HELD):
         n_held = min(HELD, len(targets) - first)
         for j in range(n_held):

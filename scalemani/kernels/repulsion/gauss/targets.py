@@ -20,7 +20,19 @@ def sum_boxes(  # noqa: PLR0913 - how LLVM associates sums depends on the functi
     sums: np.ndarray,
     gradients: np.ndarray,
 ) -> None:
-    """Fill the rows of `sums` and `gradients` of the targets in some boxes: pairs with the ranges (n, rows, 2)."""
+    """Write the field at the targets in some boxes as sums over pairs.
+
+    Parameters
+    ----------
+    boxed : the points by box
+    charges : (N,) float64, in that order
+    target_boxed : the targets by box
+    boxes : (n,) int64, numbers of boxes of targets
+    ranges : (n, rows, 2) int64, the points that are summed for each box: first, and the one behind the last
+    own : whether the targets are the points: none has a charge to itself
+    sums : (M,) float64, S, of which the rows of these targets are written
+    gradients : (M, d) float64, likewise
+    """
     n_dims = gradients.shape[1]
     held, n_held = empty_held(n_dims), 0
     for b in range(len(boxes)):
@@ -57,7 +69,17 @@ def evaluate_boxes(
     sums: np.ndarray,
     gradients: np.ndarray,
 ) -> None:
-    """Fill the rows of the targets in some boxes from their Taylor coefficients; what a point is to itself is 1."""
+    """Write the field at the targets in some boxes from Taylor coefficients.
+
+    Parameters
+    ----------
+    target_boxed : the targets by box
+    boxes : (n,) int64, numbers of boxes of targets
+    coefficients : (n, n0, n1, n2) float64, of each of these
+    charges : (M,) float64, in the order of the boxes
+    own : whether the targets are the points: what a point is to itself, its charge, is taken away
+    sums, gradients : those of `sum_boxes`
+    """
     n_dims = gradients.shape[1]
     found = np.empty((WORK_ROWS, CHUNK))
     for b in range(len(boxes)):

@@ -39,9 +39,19 @@ class MeshRule(NamedTuple):
 
 
 def mesh_rule(kernel: str, tolerance: float, n_points: int, n_dims: int) -> MeshRule:
-    """Return the mesh that keeps the error of the gradient of N points within a tolerance.
+    """Return the mesh that keeps the error of the gradient within a tolerance.
 
-    Raises ConfigError for a tolerance that is not in 1e-6 .. 1e-1.
+    Parameters
+    ----------
+    kernel : "student" or "gaussian"
+    tolerance : the largest relative error of the gradient
+    n_points : N
+    n_dims : d, 2 or 3
+
+    Raises
+    ------
+    ConfigError
+        For a tolerance that is not in 1e-6 .. 1e-1.
     """
     if not LEAST_TOLERANCE <= tolerance <= MOST_TOLERANCE:
         raise ConfigError(

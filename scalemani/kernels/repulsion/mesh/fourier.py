@@ -170,7 +170,12 @@ def plain_transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray,
 @in_plain_mode(plain_transformed)
 @compiled
 def transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Do what `plain_transformed` does, in passes over rows of all sequences."""
+    """Do what `plain_transformed` does, in passes over rows of all sequences.
+
+    Parameters
+    ----------
+    batch, spare, radices, factors : those of `plain_transformed`
+    """
     source, target = batch, spare
     remaining, done, w = batch.shape[0], 1, 0
     for radix in radices:

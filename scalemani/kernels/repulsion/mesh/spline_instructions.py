@@ -201,6 +201,11 @@ def spread_group(
     """Emit what `plain_spread_group` does, for the lengths of `taps` and `group`.
 
     Rows may be read, and written back unchanged, up to `row_lanes(degree)` nodes from their first tap on.
+
+    Parameters
+    ----------
+    typing_context : of numba
+    taps, group, place, scale, mesh, strides, charges : the types of those of `plain_spread_group`
     """
     signature = numba_types.void(taps, group, place, scale, mesh, strides, charges)
 
@@ -242,7 +247,13 @@ def gather_group(
     out: Any,
     element: Any,
 ) -> Any:
-    """Emit what `plain_gather_group` does; rows are read as by `spread_group`."""
+    """Emit what `plain_gather_group` does; rows are read as by `spread_group`.
+
+    Parameters
+    ----------
+    typing_context : of numba
+    taps, group, place, scale, amounts, mesh, strides, out, element : the types of those of `plain_gather_group`
+    """
     signature = numba_types.void(taps, group, place, scale, amounts, mesh, strides, out, element)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

@@ -33,10 +33,16 @@ def gather_points(degree: int, dtype: np.dtype) -> tuple[int, ...]:
 
 @compiled
 def spread(points: np.ndarray, charges: np.ndarray, unit: float, scale: tuple, taps: tuple, mesh: np.ndarray) -> None:
-    """Add the charges of `points` (n, d) float64 to `mesh`, in row order.
+    """Add the charges of points to a mesh, in row order.
 
-    `charges` is (n,) float64, or (1,) for all alike; `unit` is what a charge is multiplied by before it is rounded to
-    the dtype of the mesh; `taps` is `taps_of(degree)`.
+    Parameters
+    ----------
+    points : (n, d) float64, C-contiguous
+    charges : (n,) float64, or (1,) for all alike
+    unit : what a charge is multiplied by before it is rounded to the dtype of the mesh
+    scale : d coordinates of the origin, and 1 / h of the step h
+    taps : `taps_of(degree)`
+    mesh : d axes of nodes, float32 or float64; it changes
     """
     n_points, each = points.shape[0], 1 if charges.size == points.shape[0] else 0
     place, row, nodes = points.ctypes.data, points.strides[0], mesh.ctypes.data
@@ -65,10 +71,16 @@ def gather(
     mesh: np.ndarray,
     out: tuple,
 ) -> None:
-    """Write unit * spline + constant at `points` (n, d) float64, and unit times the spline's gradient.
+    """Write unit * spline + constant at points, and unit times the gradient of the spline.
 
-    The spline has the coefficients `mesh`; `amounts` are (unit, constant), `out` the values (n,) and the gradients
-    (n, d), both float64 and contiguous; `group` is `gather_points(degree, dtype)`.
+    Parameters
+    ----------
+    points : (n, d) float64, C-contiguous
+    scale, taps : those of `spread`
+    amounts : (unit, constant)
+    group : `gather_points(degree, dtype)`
+    mesh : d axes of nodes, float32 or float64: the coefficients of the spline
+    out : values (n,) and gradients (n, d), float64 and C-contiguous; written
     """
     element, strides, nodes = mesh.dtype.type(0), mesh.strides[:-1], mesh.ctypes.data
     place, values, gradients = points.ctypes.data, out[0].ctypes.data, out[1].ctypes.data

@@ -45,10 +45,17 @@ def _padded(needed: int) -> int:
 
 
 def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree: int) -> KernelTransform:
-    """Return the transform of a kernel on a padded mesh, for splines of a degree on charges and on potential.
+    """Return the transform of a kernel on a padded mesh.
 
     The kernel's value at the far corner is taken out, so that on meshes much smaller than 1 what is left is not one
     less a rounding error; the rest is scaled to 1 at distance 0.
+
+    Parameters
+    ----------
+    kernel : "student" or "gaussian"
+    lengths : d even numbers, of the padded axes
+    step : between nodes
+    degree : of the splines on charges and on potential
     """
     squares = [(step * _bent_offsets(length)) ** 2 for length in lengths]
     corner = float(sum(part[-1] for part in squares))

@@ -24,7 +24,15 @@ _X, _Y, _Z, _G0, _G1, _G2, _S = (np.uint64(i * GROUP_POINTS) for i in range(7))
 
 @compiled
 def add_point(kind: int, place: np.ndarray, charge: float, state: np.ndarray) -> None:
-    """Add the field of a point at `place` (d,), d = 2 or 3, to the state of a group."""
+    """Add the field of a point to the state of a group.
+
+    Parameters
+    ----------
+    kind : GAUSSIAN or STUDENT
+    place : (d,) float64, d = 2 or 3
+    charge : of the point
+    state : (STATE_SIZE,) float64, coordinates of the targets, gradient and S
+    """
     if len(place) == 2:
         _add_point_plane(kind, place[0], place[1], charge, state)
     else:
@@ -33,7 +41,14 @@ def add_point(kind: int, place: np.ndarray, charge: float, state: np.ndarray) ->
 
 @compiled
 def add_cell(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
-    """Add the field of a cell about its `center` (d,), with its second moments, to the state of a group."""
+    """Add the field of a cell to the state of a group.
+
+    Parameters
+    ----------
+    kind, charge, state : those of `add_point`, of all points in the cell together
+    center : (d,) float64, of the charge
+    moments : (d (d + 1) / 2,) float64, second moments about it, row by row of the upper triangle
+    """
     if len(center) == 2 and kind == STUDENT:
         _add_student_plane(center, charge, moments, state)
     elif len(center) == 2:

@@ -2,8 +2,6 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.special import eval_hermite
 
 from scalemani.kernels.repulsion.gauss.bounds import (
@@ -13,7 +11,6 @@ from scalemani.kernels.repulsion.gauss.bounds import (
     taylor_bound,
     translated_bound,
 )
-from scalemani.kernels.repulsion.gauss.boxes import grid_over, near_ranges, neighbors_along, sort_into_boxes, spread
 from scalemani.kernels.repulsion.gauss.expansions import hermite_functions, translations
 
 SIDE = math.sqrt(0.5)  # r = 1/2
@@ -97,36 +94,3 @@ def test_erratum_what_a_translation_loses_is_of_first_order_and_not_the_square_o
     lost = np.abs(truncated(order, order, SIDE) - truncated(order, 40, SIDE)).max()
     printed = translated_bound(1.0, order, 1) - taylor_bound(1.0, order, 1)
     assert lost > printed
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    seed=st.integers(0, 2**32 - 1), n=st.integers(1, 200), d=st.integers(1, 3), scale=st.sampled_from([0.1, 3.0, 1e4])
-)
-def test_boxes_hold_their_points(seed, n, d, scale):
-    points = np.random.default_rng(seed).normal(size=(n, d)) * scale
-    grid = grid_over([points], SIDE, 2)
-    boxed = sort_into_boxes(points, grid)
-    assert np.array_equal(np.sort(boxed.order), np.arange(n))
-    assert np.array_equal(boxed.points, points[boxed.order])
-    assert np.all(np.diff(boxed.keys) > 0)
-    assert np.all(np.diff(boxed.starts) > 0)
-    assert boxed.starts[-1] == n
-    offsets = boxed.points - np.repeat(boxed.centers[:, 3 - d :], np.diff(boxed.starts), axis=0)
-    assert np.abs(offsets).max() <= SIDE / 2 * (1 + 1e-9) + 1e-12 * scale
-    ranges = near_ranges(boxed.keys, boxed.keys, boxed.starts, grid.strides, grid.reaches)
-    places = np.round((boxed.centers - boxed.centers[0]) / SIDE).astype(int)
-    for b in range(len(boxed.keys)):
-        near = np.flatnonzero(np.abs(places - places[b]).max(axis=1) <= 2)
-        expected = np.concatenate([np.arange(boxed.starts[i], boxed.starts[i + 1]) for i in near])
-        assert np.array_equal(np.concatenate([np.arange(*part) for part in ranges[b]]), expected)
-
-
-def test_keys_are_spread_and_found():
-    keys, others = np.array([5, 6, 20, 41]), np.array([3, 6, 8, 19, 30, 41])
-    assert np.array_equal(spread(keys, 10, 1), np.unique(keys[:, None] + [-10, 0, 10]))
-    found = neighbors_along(keys, others, 1, 2)
-    for i, key in enumerate(keys):
-        for step in range(5):
-            place = np.flatnonzero(others == key + step - 2)
-            assert found[i, step] == (place[0] if len(place) else -1)
