@@ -17,10 +17,10 @@ from scalemani.kernels.spectral.coarsening import DENSE_NODES
 from scalemani.kernels.spectral.variational import MOST_LANDMARKS
 from scalemani.params import Parameters
 
-# Of all edges, D / (D + 6) go one way, up to a limit. Of points by Student's t with two degrees of freedom the share is
-# 0.08, 0.23, 0.57, 0.71 for D = 1, 3, 10, 20; of digits 0.48 and of counts of words 0.71, whatever D. Points of many
-# features without any structure have more: 0.89 for normal ones of 50.
-HALF_ONE_WAY_FEATURES, MOST_ONE_WAY = 6, 0.75
+# Of all edges, 1 - exp(-D / 10) go one way, up to a limit. Of points by Student's t with two degrees of freedom the
+# share is 0.08, 0.23, 0.57, 0.71 for D = 1, 3, 10, 20; of digits 0.48 and of counts of words 0.71, whatever D. Points
+# of many features without any structure have more: 0.89 for normal ones of 50.
+ONE_WAY_FEATURES, MOST_ONE_WAY = 10, 0.75
 # Neighbourhoods that points have in common merge in the first coarse graphs: so much of W is left in all of them. What
 # stays on every level is the square of the share of edges that go one way, which lead out of a neighbourhood.
 MERGED_SHARE = 0.35
@@ -79,8 +79,7 @@ class Sizes:
             return max(0.0, self.counted_nonzeros / self.n_affinities - 1)
         if self.params.neighbors.by_window:
             return 0.0
-        n_features = self.dimensions.n_features
-        return min(MOST_ONE_WAY, n_features / (n_features + HALF_ONE_WAY_FEATURES))
+        return min(MOST_ONE_WAY, float(-np.expm1(-self.dimensions.n_features / ONE_WAY_FEATURES)))
 
     @property
     def nonzeros(self) -> int:

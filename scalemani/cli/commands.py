@@ -107,7 +107,7 @@ def plan(
     options: Options,
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
 ) -> None:
-    """Show stages, keys, missing blocks, projected memory and time; run nothing."""
+    """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.cli.needs import show_needs
     from scalemani.cli.summaries import earlier_seconds, show_plan
@@ -123,6 +123,7 @@ def plan(
         show_needs(planned, explain)
     else:
         show_plan(planned, seconds)
+    planned.check()  # what does not fit is shown too: the table says where the bytes are
 
 
 @app.command()

@@ -23,6 +23,7 @@ from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.executor import Executor
 
 APPENDED = "appended"  # in the plan that a store keeps: after how many points, and the digest of those that follow
+FEW_NEIGHBORS = 15  # do for most graphs; a disk that has no room for more is told so
 GRAPH_MATRIX = "symmetric_affinities"  # whose nonzeros decide what later stages need
 
 
@@ -115,7 +116,13 @@ class Plan:
         to_do = [found for found in self.stages if only in (None, found.stage.name) and not found.group.complete]
         fits = {planned.stage.name: planned.fit for planned in to_do}
         check_memory(fits, self.processes, self.dimensions.block_rows)
-        check_disk(self.place, self.free_bytes, {planned.stage.name: planned.disk for planned in to_do})
+        check_disk(self.place, self.free_bytes, {planned.stage.name: planned.disk for planned in to_do}, self.remedy)
+
+    @property
+    def remedy(self) -> str:
+        """What makes a run smaller on its disk, beside a larger one."""
+        k = self.params.n_neighbors
+        return f", or ask for fewer neighbours (neighbors.n_neighbors is {k})" if k > FEW_NEIGHBORS else ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the store keeps of the plan."""
@@ -194,7 +201,7 @@ def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
     sizes, stage, group = dataclasses.replace(plan.sizes, counted_nonzeros=counted), planned.stage, planned.group
     found = planned_stage(stage, planned.key, group, sizes, plan.processes, plan.outline.survey.stored_row_bytes)
     check_memory({stage.name: found.fit}, plan.processes, plan.dimensions.block_rows)
-    check_disk(plan.place, group.objects.free_bytes(), {stage.name: found.disk})
+    check_disk(plan.place, group.objects.free_bytes(), {stage.name: found.disk}, plan.remedy)
     return found
 
 

@@ -129,7 +129,7 @@ def mapped_bytes(need: MemoryNeed, uncached: int, used: Fit, n_processes: int) -
     return n_processes * (grown + read)
 
 
-def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse]) -> None:
+def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse], remedy: str = "") -> None:
     """Refuse a run, before any work, whose stages have more to write than the disk has room for.
 
     Parameters
@@ -137,6 +137,7 @@ def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse]) -> 
     place : where the run is.
     free : bytes free there, None where nothing says.
     uses : by stage.
+    remedy : what else would help, a clause of a sentence.
 
     Raises
     ------
@@ -151,7 +152,7 @@ def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse]) -> 
     raise DiskSpaceError(
         f"the run has up to {format_bytes(needed)} ({needed} bytes) to write below {place} (the most: {listed}), and "
         f"{format_bytes(free)} ({free} bytes) are free on its disk: free {format_bytes(needed - free)} or choose a "
-        "folder on a larger disk, then run the same command again"
+        f"folder on a larger disk, then run the same command again{remedy}"
     )
 
 

@@ -88,7 +88,7 @@ def plan_run(
     executor: Executor,
     block_rows: int | None = None,
 ) -> Plan:
-    """Return the plan of a run; nothing is written. Parameters and errors are those of `run`."""
+    """Return the plan of a run, fit or not (`Plan.check`); nothing is written. Parameters are those of `run`."""
     RunStore(root).check_free()
     params, source = follow_source(params, map_points(params.points.metric, source))
     store = RunStore(root)
@@ -96,7 +96,6 @@ def plan_run(
     while (component := largest_component(plan)) is not None:
         source = keep_beside(source, component)
         plan = plan_component(store, plan, source, executor)
-    plan.check()
     return plan
 
 

@@ -28,7 +28,7 @@ LEAST_SHARE_OF_PARTS = (
 COPIES_OF_AGGREGATES = 2  # with those before a block is added
 COPIES_OF_ROOM = 3  # by two tasks side by side, and while the parts are ordered
 COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
-COPIES_OF_FIRST = 5  # by node, ordered, joined, rounded to float32, and coarsened again
+COPIES_OF_FIRST = 2  # by part of the nodes, and together; rounded to float32 it is in the place of the former
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -43,8 +43,11 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
         Held("degrees", GROWING, n_points, 1, "float64"),
         *pixels_held(sizes),
-        Held("values of summed rows, by block and together", GROWING, sums, 1, "float64", 2),
-        Held("columns of summed rows", GROWING, sums, 1, "int32", 2),
+        Held("values of summed rows", GROWING, sums, 1, "float64"),
+        Held("columns of summed rows", GROWING, sums, 1, "int32"),
+        Held("aggregates and row pointers of summed rows", GROWING, n_points, 2, "float64"),
+        Held("values of summed rows by block", GROWING, sums, 1, "float64", 1, "parts"),
+        Held("columns of summed rows by block", GROWING, sums, 1, "int32", 1, "parts"),
         Held("values of the first coarse graph", GROWING, sums, 1, "float64", COPIES_OF_FIRST, "first graph"),
         Held("columns of the first coarse graph", GROWING, sums, 1, "int32", COPIES_OF_FIRST, "first graph"),
     ]
@@ -86,8 +89,9 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
         aggregates = aggregated(aggregates, rows, inverse_roots, task.dimensions.rows(block)[0])
         work.executor.progress.advance()
     part = functools.partial(part_of_block, task, workspace, aggregates.labels, aggregates.count)
-    parts = work.executor.map_locally(part, blocks)
-    return aggregates.labels, coarse_graph(joined(parts, workspace), aggregates.count, workspace)
+    # Nothing but the sums of all blocks together is held while they are ordered: those by block end here.
+    summed = joined(work.executor.map_locally(part, blocks), workspace)
+    return aggregates.labels, coarse_graph(summed, aggregates.count, workspace)
 
 
 def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, count: int, block: int) -> SummedRows:

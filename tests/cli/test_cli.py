@@ -91,6 +91,14 @@ def test_a_stage_before_its_inputs_is_refused(scalemani, folder, tmp_path):
     assert "reads partition, work_points, not finished yet: run these stages first" in errors
 
 
+def test_a_plan_that_does_not_fit_is_shown_before_it_is_refused(scalemani, folder, tmp_path):
+    status, output, errors = scalemani("plan", folder / "roll.npy", tmp_path / "run", *SMALL, "--memory", "300MB")
+    assert status == 2
+    assert "symmetric_affinities" in output
+    assert "raise --memory to" in errors
+    assert not (tmp_path / "run").exists()
+
+
 def test_a_configuration_and_assignments_in_this_order(scalemani, folder, tmp_path):
     (tmp_path / "config.toml").write_text("seed = 4\n[affinities]\nperplexity = 4\nsolver = 'newton'\n")
     arguments = ("--config", tmp_path / "config.toml", "--set=affinities.perplexity=3", *SMALL)

@@ -15,9 +15,10 @@ from scalemani.workers.executor import Executor
 
 def plan(points, folder, memory=None, values=None, **resources):
     params = Parameters().with_values(values or {})
-    return plan_run(
-        open_points(points), folder, "laplacian-eigenmaps", params, Executor(memory=memory, **resources), 1024
-    )
+    executor = Executor(memory=memory, **resources)
+    found = plan_run(open_points(points), folder, "laplacian-eigenmaps", params, executor, 1024)
+    found.check()
+    return found
 
 
 @pytest.mark.parametrize("resources", [{}, {"scheduler": "processes", "workers": 2}])

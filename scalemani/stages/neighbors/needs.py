@@ -28,6 +28,7 @@ BYTES_BY_DESCENT = 60  # of pynndescent: lists with their distances, new and old
 SPARE_CANDIDATES, COPIES_OF_CANDIDATES = 144, 4  # of a pool; pools of a block, in order, and numbered anew
 COPIES_OF_ROWS = 4  # of both orders, from one to the other, and which are new
 COPIES_OF_BLOCK = 2  # decoded, and put together
+SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
 COPIES_OF_SKETCHES = 4  # of two blocks, as read and in panels
 
 
@@ -148,5 +149,5 @@ def round_written(name: str, stay: Stay, sizes: Sizes, count: int = 1) -> list[W
     return [
         Written(f"neighbours of {name}", stay, sizes.n_edges, 1, "int32", count),
         Written(f"distances of {name}", stay, sizes.n_edges, 1, sizes.dimensions.distance_dtype, count),
-        Written(f"{name}: whether neighbours are new", stay, sizes.n_edges, 1, "uint8", count),
+        Written(f"{name}: whether neighbours are new", stay, sizes.n_edges, 1, "uint8", count * SHARE_OF_FLAGS),
     ]
