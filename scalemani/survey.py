@@ -103,7 +103,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     check_limit("points", source.shape[0], source.description)
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     dimensions = dimensions_of(source, executor, block_rows)
-    check_reading(dimensions, executor, source.description)
+    check_reading(dimensions, executor, source)
     executor.progress.start("reading", dimensions.n_blocks)
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
     if source.remote:
@@ -154,15 +154,25 @@ def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | No
     return replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
 
 
-def check_reading(dimensions: Dimensions, executor: Executor, description: str) -> None:
-    """Refuse rows so long that a tile of them cannot be stored, or read within the budget, before any is read."""
-    check_limit("dense row", dimensions.row_bytes, f"a row of {description}")
+def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
+    """Refuse rows so long that a tile of them cannot be stored, or read within the budget, before any is read.
+
+    A source that can read some of its pieces only whole needs room for the largest of them too.
+    """
+    check_limit("dense row", dimensions.row_bytes, f"a row of {source.description}")
     least = min((memory for _, memory in executor.processes if memory), default=None)
     need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
     if least is not None and need > least:
         raise MemoryBudgetError(
-            f"reading {TILE_ROWS} rows of {dimensions.row_bytes} bytes at a time from {description} takes "
+            f"reading {TILE_ROWS} rows of {dimensions.row_bytes} bytes at a time from {source.description} takes "
             f"{format_bytes(need)}, a process may take {format_bytes(least)}: raise --memory, or give fewer features"
+        )
+    whole = getattr(source, "held_bytes", 0)
+    if least is not None and need + whole > least:
+        raise MemoryBudgetError(
+            f"chunks of {source.description} are read whole, the largest takes {format_bytes(whole)} beside "
+            f"{format_bytes(need)} of rows at work, and a process may take {format_bytes(least)}: raise --memory, or "
+            "store the points in smaller chunks"
         )
 
 

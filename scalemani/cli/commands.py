@@ -10,6 +10,8 @@ import typer
 from scalemani.cli import inspecting, landmarks, machines, several_runs, tuning
 from scalemani.cli.options import (
     Debug,
+    MapLabels,
+    MapNeighbors,
     Options,
     Output,
     Placing,
@@ -244,24 +246,41 @@ def report(
 
 
 @app.command()
-def export(run: RunFolder, out: Output, what: What = None, debug: Debug = False) -> None:
+def export(
+    run: RunFolder,
+    out: Output,
+    what: What = None,
+    labels: MapLabels = None,
+    neighbors: MapNeighbors = False,
+    debug: Debug = False,
+) -> None:
     """Write the embedding of a run, or what else it has computed, rows in input order.
 
     OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues, in .png too for the clusters of an
     image or video; .npz (SciPy's CSR), .parquet or .zarr for a graph; .npz (SciPy's CSR) or .zarr for affinities; .npz,
     .parquet or .zarr for landmarks and a curve; .npz or .zarr for snapshots. Where components were left out, the input
     rows that the results have go beside it: OUT.input_rows.npy.
+
+    An .h5ad is an AnnData, and so may be a .zarr: obsm X_tsne and its like, obsp distances and connectivities, as
+    scanpy reads them. They are added to an AnnData that is there, of which everything else stays.
+
+    With --labels or --neighbors, OUT.parquet is a map: columns x and y, those of the labels, and `neighbors`, as
+    embedding-atlas, datamapplot and jupyter-scatter take them.
     """
     from scalemani.cli.summaries import left_out
     from scalemani.export import beside, write_rows
-    from scalemani.runs.exporting import export_result
+    from scalemani.runs.exporting import ANNDATA, export_map, export_result
     from scalemani.runs.opened import open_run
 
-    refuse_output_in_input(out, run)
+    refuse_output_in_input(out, run, *(labels or ()))
     opened = open_run(run)
+    if labels or neighbors:
+        if what is not None:
+            raise ConfigError(f"--what {what} is no map: leave out --labels and --neighbors, or --what")
+        export_map(opened, out, labels or (), neighbors)
+        return
     rows = opened.input_rows
-    export_result(opened, out, what)
-    if rows is not None:
+    if export_result(opened, out, what) != ANNDATA and rows is not None:
         write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, beside(out, "input_rows"))
         typer.echo(f"{left_out(opened)}; the input rows of the others are in {beside(out, 'input_rows')}", err=True)
 

@@ -74,10 +74,19 @@ Weights = Annotated[
 What = Annotated[
     str | None,
     typer.Option(
-        help="embedding, labels, graph, affinities, landmarks, curve, snapshots or eigenvalues; default: what the run "
-        "ends in, a graph or an embedding"
+        help="embedding, labels, graph, affinities, landmarks, curve, snapshots or eigenvalues; anndata: all that "
+        "scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
     ),
 ]
+MapLabels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, .h5ad::obs; may be repeated",
+    ),
+]
+MapNeighbors = Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")]
 PlotLabels = Annotated[
     str | None,
     typer.Option(

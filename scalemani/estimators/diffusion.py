@@ -83,6 +83,7 @@ class DiffusionMaps(LaplacianEigenmaps):
         regularization: float | None = None,
         tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
+        use_rep: str | None = None,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,

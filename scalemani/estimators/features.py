@@ -11,13 +11,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError, DataError, nearest_name
-from scalemani.estimators.fitting import STORED
 from scalemani.estimators.parameters import keep_parameters
 from scalemani.kernels.landmarks.gaussian import features
 from scalemani.kernels.landmarks.gaussian.active import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.params import Parameters, set_tuned
-from scalemani.sources import open_points, points_in_memory
+from scalemani.sources import has_names, is_stored, open_points, points_in_memory
 from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_points, check_seed
 
@@ -133,7 +132,8 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ConfigError(f"method {self.method!r} is unknown; {nearest_name(str(self.method), LANDMARK_METHODS)}")
         rows = list(_blocks(X, self.geometry))
         points = RowsInMemory(sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows))
-        validate_data(self, np.empty((0, points.shape[1])) if isinstance(X, STORED) else X, skip_check_array=True)
+        shown = np.empty((0, points.shape[1])) if is_stored(X) and not has_names(X) else X
+        validate_data(self, shown, skip_check_array=True)
         if len(points) < 2:
             raise DataError("X has 1 sample, of which landmarks cannot be told apart: give at least 2")
         self.eta_ = points.total_variance() if self.eta is None else float(self.eta)
@@ -146,7 +146,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def transform(self, X: Any) -> np.ndarray:
         """Return the features (n, L) float64 of points (n, D), each row of its own point alone."""
         check_is_fitted(self)
-        if not isinstance(X, STORED):
+        if not is_stored(X):
             check_points(X, "X", convert_objects=True)
             validate_data(self, X, skip_check_array=True, reset=False)
         return landmark_features(X, self.landmarks_, self.eta_, geometry=self.geometry)
@@ -203,7 +203,7 @@ def _blocks(points: Any, geometry: str, n_features: int | None = None) -> Iterat
         table: Any = sp.csr_matrix(points)
         check_points(table.data.reshape(-1, 1) if table.nnz else np.zeros((1, 1)), "points")
     else:
-        table = open_points(points if isinstance(points, STORED) else check_points(points, "X", convert_objects=True))
+        table = open_points(points if is_stored(points) else check_points(points, "X", convert_objects=True))
     if n_features is not None and table.shape[1] != n_features:
         raise DataError(f"X has {table.shape[1]} features, but the landmarks have {n_features} features")
     for start in range(0, table.shape[0], ROWS_AT_ONCE):

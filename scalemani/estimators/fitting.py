@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import zarr
-from dask.array import Array as DaskArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -24,14 +21,20 @@ from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PREC
 from scalemani.runs.opened import Run
 from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
-from scalemani.sources import PointsSource, open_labels, open_lists, open_pixels, open_points, take_representation
+from scalemani.sources import (
+    PointsSource,
+    has_names,
+    is_stored,
+    open_labels,
+    open_lists,
+    open_pixels,
+    open_points,
+    take_representation,
+)
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.landmarked import LandmarkedPoints
 from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.validation import check_points
-
-# What is read through a source; everything else is an array, or becomes one.
-STORED = (str, Path, zarr.Array, DaskArray, PointsSource, sparse.spmatrix, sparse.sparray)
 
 
 class Embedder(BaseEstimator):
@@ -89,7 +92,7 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
     asked = estimator.get_params(deep=False)
     lists, points = asked.get("metric") == PRECOMPUTED, pixels_of(points, asked)
-    source = open_lists(points) if lists else open_training_points(points)
+    source = open_lists(points) if lists else open_training_points(points, asked["use_rep"])
     given = source if labels is None else LabelledPoints(source, labels)
     if weights is not None:
         given = WeightedPoints(given, weights)
@@ -150,27 +153,27 @@ def given_weights(beside: Mapping[str, Any]) -> Any:
     return beside.get("sample_weight")
 
 
-def open_training_points(points: Any) -> PointsSource:
+def open_training_points(points: Any, use_rep: str | None = None) -> PointsSource:
     """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
-    points = take_representation(points)
-    return open_points(points if isinstance(points, STORED) else check_points(points, "X", 2, convert_objects=True))
+    points = take_representation(points, use_rep)
+    return open_points(points if is_stored(points) else check_points(points, "X", 2, convert_objects=True))
 
 
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
-    points = take_representation(points)
+    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
     # What is stored has no columns that scikit-learn knows to look at.
-    shown = np.empty((0, source.shape[1])) if isinstance(points, STORED) else points
+    shown = np.empty((0, source.shape[1])) if is_stored(points) and not has_names(points) else points
     validate_data(estimator, shown, skip_check_array=True)
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
     """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
-    points = take_representation(points)
-    if isinstance(points, STORED):
-        return open_points(points)
-    given = open_points(check_points(points, "X", min_rows=0, convert_objects=True))
-    validate_data(estimator, points, skip_check_array=True, reset=False)
+    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
+    stored = is_stored(points)
+    given = open_points(points if stored else check_points(points, "X", min_rows=0, convert_objects=True))
+    if not stored or has_names(points):
+        validate_data(estimator, points, skip_check_array=True, reset=False)
     return given
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import zarr
-from dask.array import Array as DaskArray
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.estimators.parameters import parameters_of
@@ -19,7 +18,7 @@ from scalemani.new_points.queries import read_input_neighbors
 from scalemani.records.graph import StoredGraph
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
-from scalemani.sources import PointsSource, map_points, open_points
+from scalemani.sources import is_in_memory, map_points, open_points, take_representation
 
 SAMPLED_POINTS = 100  # by which the recall of a query is measured
 
@@ -101,6 +100,7 @@ def knn_graph(
     cell_points: int = 600,
     cell_sample: int = 50_000,
     tuning: Mapping[str, Any] | None = None,
+    use_rep: str | None = None,
     scheduler: Any = None,
     store: str | Path | None = None,
     workers: int | None = None,
@@ -111,7 +111,7 @@ def knn_graph(
 
     Parameters
     ----------
-    points : array (N, D) of NumPy, Dask or zarr, or a path
+    points : array (N, D) of NumPy, Dask or zarr, an AnnData, or a path
         See `scalemani.sources.open_points`.
     n_neighbors : int or None
         k, below N. None: 90, or all other points if fewer.
@@ -127,6 +127,8 @@ def knn_graph(
         as rows of float32.
     n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
         As in `LaplacianEigenmaps`.
+    use_rep : str or None
+        Of an AnnData: "X", or a name in `obsm`. None: "X_pca" where there is one, else "X".
     scheduler : None, "processes", a Dask client, or the address of a scheduler
         Where tasks run; None for local threads.
     store : path, URL or None
@@ -149,6 +151,7 @@ def knn_graph(
     (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
     asked = {name: value for name, value in locals().items() if name not in ("points", "method")}
+    points = take_representation(points, use_rep)
     params = parameters_of({**asked, "neighbors_method": method})
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(store_or_temporary(store))
@@ -156,7 +159,7 @@ def knn_graph(
             finished = run(open_points(points), folder, "knn-graph", params, executor)
         stored = StoredGraph(finished.group(StoredGraph.STAGE))
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
-        if not isinstance(points, zarr.Array | DaskArray | PointsSource | str | Path):
+        if is_in_memory(points):
             return KnnGraph(stored.indices.read(), stored.distances.read(), measured, kept)
         graph = KnnGraph(stored.indices.zarr(), stored.distances.zarr(), measured, finished)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)

@@ -75,6 +75,7 @@ class LandmarkKernelPCA(LinearEmbedder):
         cell_sample: int = 50_000,
         tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
+        use_rep: str | None = None,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,

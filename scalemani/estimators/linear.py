@@ -27,7 +27,7 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
         The landmarks and Z, as in `LaplacianEigenmaps`.
     sketch_dimensions, cell_points, cell_sample : int
         The order in which points are stored, as in `LaplacianEigenmaps`.
-    tuning, random_state, scheduler, store, workers, memory, verbose
+    tuning, random_state, use_rep, scheduler, store, workers, memory, verbose
         As in `LaplacianEigenmaps`.
     """
 
@@ -48,6 +48,7 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
         cell_sample: int = 50_000,
         tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
+        use_rep: str | None = None,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,

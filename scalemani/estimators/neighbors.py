@@ -40,7 +40,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         As in `knn_graph`.
     neighbors_method, recall, n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
         How the graph is built, as in `LaplacianEigenmaps`.
-    random_state, scheduler, store, workers, memory, verbose
+    random_state, use_rep, scheduler, store, workers, memory, verbose
         As in `LaplacianEigenmaps`.
 
     Attributes
@@ -79,6 +79,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         cell_sample: int = 50_000,
         tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
+        use_rep: str | None = None,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,
@@ -90,7 +91,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     def fit(self, X: Any, y: Any = None) -> "KNeighborsTransformer":
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
         check_mode(self.mode)
-        source = open_training_points(X)
+        source = open_training_points(X, self.use_rep)
         asked = {name: value for name, value in self.get_params(deep=False).items() if name != "mode"}
         resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
         with store_or_temporary(asked["store"]) as folder:

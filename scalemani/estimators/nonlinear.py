@@ -139,6 +139,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         regularization: float | None = None,
         tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
+        use_rep: str | None = None,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,

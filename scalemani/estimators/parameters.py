@@ -71,6 +71,7 @@ PARAMETERS = {
     "random_state": "seed",
 }
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose")  # change the cost and never the answer
+OF_POINTS = ("use_rep",)  # say which points are meant
 TUNING = "tuning"
 
 
@@ -80,13 +81,13 @@ def keep_parameters(estimator: BaseEstimator, given: Mapping[str, Any]) -> None:
 
 
 def parameters_of(given: Mapping[str, Any]) -> Parameters:
-    """Return the parameters of a run from values by their Python names; resources are passed over."""
+    """Return the parameters of a run from values by Python names; those of resources and points are passed over."""
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name == "random_state":
             values["seed"] = check_seed(value)
         elif name == TUNING:
             set_tuned(values, value)
-        elif name not in RESOURCES:
+        elif name not in (*RESOURCES, *OF_POINTS):
             set_value(values, PARAMETERS[name], value)
     return Parameters().with_values(values)

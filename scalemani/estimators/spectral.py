@@ -76,6 +76,9 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Tuned numbers of stages, by the names that they have on the command line: {"neighbors.nearby_cells": 512}.
     random_state : int, generator or None, default 0
         Seed of every random draw; None or a generator to draw one.
+    use_rep : str or None
+        Of X that is an AnnData, or the path of one: "X", or a name in `obsm`. None: "X_pca" where there is one, else
+        "X". Other X are taken as they are.
     scheduler : None, "processes", a Dask client, or the address of a scheduler
         Where tasks run; None for local threads.
     store : path, URL or None
@@ -152,6 +155,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         regularization: float | None = None,
         tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
+        use_rep: str | None = None,
         scheduler: Any = None,
         store: str | Path | None = None,
         workers: int | None = None,

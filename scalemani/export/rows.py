@@ -148,9 +148,14 @@ class ParquetWriter(FileWriter):
 def refuse_taken(target: str) -> None:
     """Refuse to write a zarr store into a folder where something lies."""
     if "://" not in target:
-        for place in (Path(target), Path(target + PARTIAL)):
-            if place.exists():
-                raise StoreError(f"{place} is already there and is not overwritten: remove it or choose another name")
+        refuse_there(Path(target))
+        refuse_there(Path(target + PARTIAL))
+
+
+def refuse_there(place: Path) -> None:
+    """Refuse to write where something lies."""
+    if place.exists():
+        raise StoreError(f"{place} is already there and is not overwritten: remove it or choose another name")
 
 
 @contextlib.contextmanager

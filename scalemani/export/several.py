@@ -7,7 +7,7 @@ import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import zarr
@@ -38,12 +38,12 @@ def whole_file(target: str) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def whole_group(target: str) -> Iterator[zarr.Group]:
+def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> Iterator[zarr.Group]:
     """Yield a new zarr group that is at `target` at the end; one in a folder goes where that is not reached."""
     local = "://" not in target
     place = target + PARTIAL if local else target
     with creating(target):
-        group = zarr.open_group(place, mode="w-", zarr_format=3)
+        group = zarr.open_group(place, mode="w-", zarr_format=zarr_format)
     try:
         yield group
         if local:
@@ -135,7 +135,7 @@ def group_array(group: zarr.Group, name: str, shape: tuple[int, ...], dtype: np.
     return group.create_array(name, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), config=config)
 
 
-def fill(array: zarr.Array, parts: Iterator[tuple[int, np.ndarray]]) -> None:
+def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
     """Write parts (first row, rows) of an array, again where an object store does not answer at once."""
     for start, rows in parts:
 

@@ -4,7 +4,7 @@ import itertools
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,7 @@ from scalemani.export.several import fill, group_array, npy_member, whole_file, 
 
 ENTRIES_AT_ONCE = 2**23  # of a sparse matrix: 64 MB of columns and values of four bytes each
 CHUNK_ENTRIES = 2**21
+NewArray = Callable[[Any, str, tuple[int, ...], np.dtype, int], Any]  # as `group_array`
 
 
 class SparseMatrix(Protocol):
@@ -83,18 +84,23 @@ def write_member(archive: zipfile.ZipFile, name: str, values: Any) -> None:
 
 def write_zarr(matrix: SparseMatrix, target: str) -> None:
     """Write a zarr group of `data`, `indices` and `indptr` with the attributes by which AnnData knows a CSR matrix."""
-    kind, n_entries = index_dtype(matrix), int(matrix.indptr[-1])
     with whole_group(target) as group:
-        group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(matrix.shape)})
-        chunk = min(CHUNK_ENTRIES, max(1, n_entries))
-        data = group_array(group, "data", (n_entries,), matrix.dtype, chunk)
-        indices = group_array(group, "indices", (n_entries,), kind, chunk)
-        indptr = group_array(group, "indptr", matrix.indptr.shape, kind, min(CHUNK_ENTRIES, len(matrix.indptr)))
-        fill(indptr, iter([(0, matrix.indptr.astype(kind))]))
-        for start, stop in row_parts(matrix.indptr):
-            rows, first = matrix.rows(start, stop), int(matrix.indptr[start])
-            fill(data, itertools.repeat((first, rows.data), 1))
-            fill(indices, itertools.repeat((first, rows.indices.astype(kind, copy=False)), 1))
+        fill_matrix(matrix, group, group_array)
+
+
+def fill_matrix(matrix: SparseMatrix, group: Any, new_array: NewArray) -> None:
+    """Write a CSR matrix as AnnData does into an empty group of zarr or HDF5, where `new_array` creates arrays."""
+    kind, n_entries = index_dtype(matrix), int(matrix.indptr[-1])
+    group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(matrix.shape)})
+    chunk = min(CHUNK_ENTRIES, max(1, n_entries))
+    data = new_array(group, "data", (n_entries,), matrix.dtype, chunk)
+    indices = new_array(group, "indices", (n_entries,), kind, chunk)
+    indptr = new_array(group, "indptr", matrix.indptr.shape, kind, min(CHUNK_ENTRIES, len(matrix.indptr)))
+    fill(indptr, iter([(0, matrix.indptr.astype(kind))]))
+    for start, stop in row_parts(matrix.indptr):
+        rows, first = matrix.rows(start, stop), int(matrix.indptr[start])
+        fill(data, itertools.repeat((first, rows.data), 1))
+        fill(indices, itertools.repeat((first, rows.indices.astype(kind, copy=False)), 1))
 
 
 WRITERS = {".npz": write_npz, ".zarr": write_zarr}

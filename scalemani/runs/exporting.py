@@ -1,18 +1,26 @@
 """What a run has computed, out to files that other programs read, rows in input order."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.export import Progress, checked_target, export, several, sparse, write_rows
+from scalemani.export.anndata import is_anndata, write_anndata
+from scalemani.export.map_table import write_map
 from scalemani.export.rows import SUFFIXES
 from scalemani.figures import label_picture
 from scalemani.routes import GRAPH
+from scalemani.runs.annotating import annotations_of
 from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix
 from scalemani.runs.opened import Run
+from scalemani.sources import open_columns
 from scalemani.sources.lazy import LazyRows, lazy_rows
 
 PICTURE = ".png"  # of the clusters of an image
+ANNDATA, ANNDATA_FILE = "anndata", ".h5ad"  # all results together, as scanpy reads them
 TABLES, GROUPS = (".npz", ".parquet", ".zarr"), (".npz", ".zarr")
 
 
@@ -48,9 +56,11 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         video also into .png; `graph` into .npz (SciPy's
         CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has it);
         `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is there is
-        not replaced.
+        not replaced. All that scanpy reads goes into an AnnData, .h5ad or .zarr, beside what is in one that is there:
+        see `annotations_of`.
     what
-        One of these names. None: the graph of a run that ends in it, else the embedding.
+        One of these names, or `anndata`. None: `anndata` for an .h5ad and for a .zarr that is an AnnData; else the
+        graph of a run that ends in it, or the embedding.
     progress
         Called with the number of rows of an embedding just written.
 
@@ -61,9 +71,13 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     StoreError
         For what the run has not computed, saying how to have it; where the place cannot be written.
     """
-    name = what or ("graph" if GRAPH.name in run.keys else "embedding")
+    name = what or default_result(run, path)
+    if name == ANNDATA:
+        target, _ = checked_target(path, (ANNDATA_FILE, ".zarr"), "an AnnData is a file or a zarr store")
+        write_anndata(annotations_of(run), target)
+        return name
     if name not in FORMATS:
-        raise ConfigError(f"a run has no {name!r} to export: {nearest_name(name, FORMATS)}")
+        raise ConfigError(f"a run has no {name!r} to export: {nearest_name(name, (*FORMATS, ANNDATA))}")
     described = FORMATS[name]
     target, suffix = checked_target(path, described.suffixes, described.why)
     found = getattr(run, name)
@@ -83,6 +97,49 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         rows = lazy_rows(found, name)
         write_rows(rows.read, rows.shape, rows.dtype, path, several.block_rows(rows))
     return name
+
+
+def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors: bool = False) -> None:
+    """Write the embedding of a run as a table that viewers open as it is.
+
+    The columns are x and y (and z); those of the labels; with `neighbors` one of {"ids": [...], "distances": [...]},
+    the neighbours of each point in the graph of the run, by ascending distance; and `input_row` where rows were left
+    out.
+
+    Parameters
+    ----------
+    run
+        A run that ends in an embedding of two or three dimensions.
+    path
+        A .parquet; what is there is replaced.
+    labels
+        Files of labels or values, one a point that was given, each with one column or several: see `open_columns`.
+    neighbors
+        Whether the neighbours are written.
+
+    Raises
+    ------
+    ConfigError, DataError
+        For another suffix, other dimensions, and labels that are not one a point or have a name twice.
+    StoreError
+        Where the run has no embedding or no graph, and when the place cannot be written.
+    """
+    target, _ = checked_target(path, (".parquet",), "a map is a table")
+    columns: dict[str, np.ndarray] = {} if run.input_rows is None else {"input_row": run.input_rows}
+    for location in labels:
+        for name, values in open_columns(location, run.n_input_points).items():
+            if name in columns:
+                raise ConfigError(f"{location} has a column {name!r}, and so has what comes before it: rename it")
+            columns[name] = run.of_results(values)
+    graph = [lazy_rows(part, "the neighbour graph") for part in run.graph] if neighbors else None
+    write_map(lazy_rows(run.embedding, "the embedding"), columns, graph, target)
+
+
+def default_result(run: Run, path: str | Path) -> str:
+    """Return what is written where nothing is asked for by name."""
+    if Path(path).suffix.lower() == ANNDATA_FILE or is_anndata(str(path)):
+        return ANNDATA
+    return "graph" if GRAPH.name in run.keys else "embedding"
 
 
 def image_of(run: Run) -> tuple[int, int, int]:

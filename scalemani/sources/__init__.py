@@ -1,16 +1,20 @@
 """Where points and labels come from: arrays in memory, files, stores, all read by blocks of rows."""
 
+from scalemani.sources.annotated import take_representation
 from scalemani.sources.base import PointsSource
 from scalemani.sources.labels import open_columns, open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
-from scalemani.sources.opening import open_lists, open_points, points_in_memory, take_representation
+from scalemani.sources.opening import has_names, is_in_memory, is_stored, open_lists, open_points, points_in_memory
 from scalemani.sources.pixels import PixelRows, open_pixels
 
 __all__ = [
     "NeighborLists",
     "PixelRows",
     "PointsSource",
+    "has_names",
+    "is_in_memory",
+    "is_stored",
     "map_points",
     "open_columns",
     "open_labels",

@@ -88,6 +88,7 @@ class Source(ABC):
     sequential: bool = False
     remote: bool = False
     remark: str = ""  # what whoever uses the points should know
+    held_bytes: int = 0  # while rows are read, beside these: the largest piece that is read whole
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, description: str) -> None:
         self.description = description

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, UnsafeStoreError
+from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, optional_module
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 
@@ -20,7 +21,9 @@ class H5adPoints(Source):
         if self.dataset.shape is None:
             raise DataError(f"{path}::{member} is an empty dataset: it has neither rows nor columns")
         super().__init__(self.dataset.shape, self.dataset.dtype, f"{path}::{member}")
-        self.preferred_rows = int(self.dataset.chunks[0]) if self.dataset.chunks else None
+        if self.dataset.chunks:
+            self.preferred_rows = int(self.dataset.chunks[0])
+            self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize
 
     def __reduce__(self) -> tuple[type["H5adPoints"], tuple[Path, str]]:
         return H5adPoints, (self.path, self.member)
@@ -44,13 +47,17 @@ class H5adSparseRows(SparseRows):
         return H5adSparseRows, (self.path, self.member)
 
 
-def h5ad_node(path: Path, member: str) -> Any:
-    """Return the dataset or group `member` of an HDF5 file that stays open."""
-    h5py = optional_module("h5py", "anndata")
+def open_h5(path: Path) -> Any:
+    """Open an HDF5 file for reading, or say that it is damaged."""
     try:
-        file = h5py.File(path, "r")
+        return optional_module("h5py", "anndata").File(path, "r")
     except OSError as error:
         raise DataError(f"{path} is no HDF5 file, or is truncated or damaged: {error}") from error
+
+
+def h5ad_node(path: Path, member: str) -> Any:
+    """Return the dataset or group `member` of an HDF5 file that stays open."""
+    h5py, file = optional_module("h5py", "anndata"), open_h5(path)
     refuse_other_files(file, member, path)
     if member not in file:
         parent = file.get(member.rpartition("/")[0] or "/")
@@ -83,9 +90,15 @@ def refuse_other_files(file: Any, member: str, path: Path) -> None:
 
 
 def open_h5ad(path: Path, member: str | None) -> Source:
-    """Open `X` or another matrix of an .h5ad file, dense or in compressed sparse rows."""
-    name = member or "X"
+    """Open a matrix of an .h5ad file, dense or in compressed sparse rows: by default the one that stands for points."""
+    name = member or default_member(path)
     node = h5ad_node(path, name)
     dense = hasattr(node, "shape")
     node.file.close()
     return H5adPoints(path, name) if dense else H5adSparseRows(path, name)
+
+
+def default_member(path: Path) -> str:
+    """Return the matrix that stands for the points of an AnnData."""
+    with open_h5(path) as file:
+        return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

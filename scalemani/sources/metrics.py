@@ -24,7 +24,7 @@ class MetricPoints:
         self.preferred_rows = points.preferred_rows
         self.sequential = points.sequential
         self.remote = points.remote
-        self.remark = getattr(points, "remark", "")
+        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
         if nonzeros_of(points) is not None and not keeps_zeros(metric):
             size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
             self.remark = (

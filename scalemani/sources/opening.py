@@ -1,5 +1,6 @@
 """From what a user passes as points, or as neighbours in their place, to the source that reads it."""
 
+import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +11,28 @@ from scipy import sparse
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
+from scalemani.sources.annotated import take_representation
+from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
+from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
 from scalemani.sources.base import PointsSource, check_file
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
 from scalemani.sources.neighbor_lists import ALLOWED as ALLOWED_LISTS
 from scalemani.sources.neighbor_lists import NeighborLists, lists_of_matrix
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
+from scalemani.sources.parts import NpyParts
+from scalemani.sources.sliced import SlicedPoints, is_sliced
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
 from scalemani.sources.tables import ParquetPoints, columns_of
 from scalemani.validation import check_points
 
 ALLOWED = (
-    ".npy, .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
-    ".h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
+    ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
+    ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
 GRAPH_NAMES = ("indices", "distances")
-REPRESENTATION = "X_pca"  # of AnnData
+STORED = (str, Path, zarr.Array, DaskArray, PointsSource, sparse.spmatrix, sparse.sparray)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -35,9 +41,11 @@ def open_points(points: Any) -> PointsSource:
 
     Parameters
     ----------
-    points : array (N, D) of NumPy, Dask, zarr or scipy.sparse, a data frame, a list of lists, a source or generator, an
-        AnnData (its obsm["X_pca"]), or the path or URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`),
-        Parquet (`file.parquet::x,y`), .h5ad (`file.h5ad::obsm/X_pca`) or a scipy sparse .npz
+    points : array (N, D) of NumPy, Dask, zarr or scipy.sparse, a data frame, a table of Arrow, a list of lists, a
+        source or generator, an AnnData (its obsm["X_pca"], or X), whatever slices of rows become arrays, or the path or
+        URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`, or one column of
+        lists), Arrow or a data set of Hugging Face, .h5ad (`file.h5ad::obsm/X_pca`), a scipy sparse .npz, or a folder
+        of .npy files
 
     Raises
     ------
@@ -59,28 +67,39 @@ def open_points(points: Any) -> PointsSource:
         return DaskPoints(points)
     if sparse.issparse(points):
         return sparse_matrix(points, f"{type(points).__name__} in memory")
-    return ArrayPoints(points)
+    if hasattr(points, "to_dask_array"):  # a frame, which has to be computed for the lengths of its parts
+        return DaskPoints(points.to_dask_array(lengths=True))
+    if is_arrow(points):
+        return ArrowTable(points)
+    return SlicedPoints(points) if is_sliced(points) else ArrayPoints(points)
 
 
-def take_representation(points: Any) -> Any:
-    """Return the principal components of an AnnData, on which scanpy finds neighbours too; anything else as it is.
+def is_stored(points: Any) -> bool:
+    """Return whether points are read by slices, and never as one array."""
+    return isinstance(points, STORED) or hasattr(points, "to_dask_array") or is_arrow(points) or is_sliced(points)
 
-    NumPy takes an AnnData for nested sequences and does not come back.
-    """
-    if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
-        return points
-    if REPRESENTATION not in points.obsm:
-        raise DataError(
-            f"{type(points).__name__} has no obsm[{REPRESENTATION!r}], got {', '.join(points.obsm) or 'nothing'} "
-            "there: run scanpy.pp.pca first, or give a matrix, such as adata.obsm[NAME] or adata.X"
-        )
-    return points.obsm[REPRESENTATION]
+
+def is_in_memory(points: Any) -> bool:
+    """Return whether all points are in memory."""
+    return sparse.issparse(points) or is_arrow(points) or not is_stored(points)
+
+
+def is_arrow(points: Any) -> bool:
+    """Return whether points are of Arrow, or give themselves as such; what pandas has are arrays already."""
+    given = hasattr(points, "__arrow_c_stream__") or hasattr(points, "__arrow_c_array__")
+    kept = not hasattr(points, "iloc") and hasattr(points, "__len__")  # no stream that can be read once
+    return given and kept and importlib.util.find_spec("pyarrow") is not None
+
+
+def has_names(points: Any) -> bool:
+    """Return whether the columns of points that are read by slices have names that scikit-learn looks at."""
+    return is_arrow(points) and ArrowTable(points).named
 
 
 def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN) -> np.ndarray:
     """Return all of (N, D) points, given as anything that `open_points` takes, mapped for a metric: finite, N >= 1."""
     points = take_representation(points)
-    if isinstance(points, str | Path | PointsSource) or sparse.issparse(points):
+    if is_stored(points):
         source = open_points(points)
         points = source.read(0, source.shape[0])
     rows = check_points(points, name)
@@ -104,11 +123,18 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
     """Return the source in a directory: a zarr store or Parquet files."""
     if any((path / marker).exists() for marker in ZARR_MARKERS):
         return open_zarr(str(path), member)
+    if is_arrow_folder(path):
+        return ArrowFiles(path, columns_of(member))
     if any(path.rglob("*.parquet")):
         return ParquetPoints(path, columns_of(member))
+    if any(path.glob("*.npy")):
+        refuse_member(path, member)
+        return NpyParts(path)
     if path.suffix == ".zarr":
         raise StoreError(f"{path} is not a complete zarr store: it has no {' or '.join(ZARR_MARKERS)}")
-    raise ConfigError(f"{path} is a directory that holds neither a zarr store nor Parquet files; points are {ALLOWED}")
+    raise ConfigError(
+        f"{path} is a directory that holds neither a zarr store nor Parquet, Arrow or .npy files; points are {ALLOWED}"
+    )
 
 
 def open_file(path: Path, member: str | None) -> PointsSource:
@@ -123,11 +149,18 @@ def open_file(path: Path, member: str | None) -> PointsSource:
         return ParquetPoints(path, columns_of(member))
     if suffix in (".h5ad", ".h5", ".hdf5"):
         return open_h5ad(path, member)
+    if suffix in ARROW_SUFFIXES:
+        return ArrowFiles(path, columns_of(member))
     if suffix == ".npy":
-        if member is not None:
-            raise ConfigError(f"{path} is a single array; leave out ::{member}")
+        refuse_member(path, member)
         return NpyPoints(path)
     raise ConfigError(f"points in {path} cannot be read: {suffix or 'no suffix'} is not among {ALLOWED}")
+
+
+def refuse_member(path: Path, member: str | None) -> None:
+    """Refuse the name of an array where there are no names."""
+    if member is not None:
+        raise ConfigError(f"{path} is a single array; leave out ::{member}")
 
 
 def open_lists(given: Any) -> NeighborLists:

@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.estimators.fitting import Embedder, open_training_points, pixels_of, with_arrays
-from scalemani.estimators.parameters import PARAMETERS, RESOURCES, parameters_of
+from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.routes import PRECOMPUTED, WINDOW, takes_labels
 from scalemani.sources import PointsSource, open_lists
@@ -111,7 +111,7 @@ def tune(
 
 def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
     """Return the lists of a grid; raise ConfigError for a name that is no parameter of an estimator's results."""
-    allowed = [name for name in estimator.get_params(deep=False) if name not in RESOURCES]
+    allowed = [name for name in estimator.get_params(deep=False) if name not in (*RESOURCES, *OF_POINTS)]
     for name, values in grid.items():
         if name not in allowed:
             raise ConfigError(f"{type(estimator).__name__} has no parameter {name!r}: {nearest_name(name, allowed)}")
@@ -127,7 +127,7 @@ def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any) -> Po
     if len(set(kinds)) > 1:
         raise ConfigError("neighbour lists, the pixels of images and points are tuned one at a time")
     given = pixels_of(points, asked[0])
-    source = open_lists(given) if kinds[0][0] else open_training_points(given)
+    source = open_lists(given) if kinds[0][0] else open_training_points(given, asked[0]["use_rep"])
     learns = labels is not None and any(takes_labels(one._method) for one in estimators)
     return LabelledPoints(source, labels) if learns else source
 

@@ -10,7 +10,7 @@ import scalemani as sm
 from scalemani.cli.options import Options
 from scalemani.errors import ConfigError
 from scalemani.estimators.fitting import Embedder
-from scalemani.estimators.parameters import PARAMETERS, RESOURCES, TUNING, parameters_of
+from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, TUNING, parameters_of
 from scalemani.kernels.affinities.orders import ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
@@ -77,7 +77,7 @@ OTHERS = {
     "covariances": None,
     "diagonal": False,
     TUNING: None,
-    **dict.fromkeys(RESOURCES),
+    **dict.fromkeys((*RESOURCES, *OF_POINTS)),
     "verbose": False,
     "sample_weight": None,
 }

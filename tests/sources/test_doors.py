@@ -4,13 +4,14 @@ import time
 from types import SimpleNamespace
 
 import dask.array as da
+import h5py
 import numpy as np
 import pytest
 from distributed import Client
 
 import scalemani as sm
 from scalemani.errors import DataError
-from scalemani.sources import open_points, points_in_memory
+from scalemani.sources import open_points, points_in_memory, take_representation
 
 
 class Annotated(SimpleNamespace):
@@ -43,10 +44,31 @@ def test_anndata_stands_for_its_principal_components(components, cells):
     np.testing.assert_array_equal(sm.knn_graph(cells, 5).indices, sm.knn_graph(components, 5).indices)
 
 
-def test_anndata_without_components_is_refused_at_once(cells):
-    cells.obsm = {"X_umap": np.zeros((400, 2))}
+def test_the_representation_of_an_anndata_can_be_named(components, cells, tmp_path):
+    cells.obsm["X_other"] = components[:, :4]
+    np.testing.assert_array_equal(take_representation(cells, "X_other"), components[:, :4])
+    np.testing.assert_array_equal(take_representation(cells, "X"), cells.X)
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["X"], file["obsm/X_pca"], file["obsm/X_other"] = cells.X, components, components[:, :4]
+    for given in (cells, tmp_path / "cells.h5ad", str(tmp_path / "cells.h5ad")):
+        assert open_points(take_representation(given)).shape == (400, 6)
+        model = sm.LandmarkPCA(n_landmarks=50, use_rep="X_other").fit(given)
+        assert (model.n_features_in_, model.transform(given).shape) == (4, (400, 2))
+        np.testing.assert_array_equal(
+            sm.knn_graph(given, 3, use_rep="X_other").indices, sm.knn_graph(components[:, :4], 3).indices
+        )
+        assert sm.KNeighborsTransformer(3, use_rep="X_other").fit(given).n_features_in_ == 4
+    assert open_points(f"{tmp_path}/cells.h5ad::X").shape == (400, 9)
+    del cells.obsm["X_pca"]
+    assert open_points(cells).shape == (400, 9)
+
+
+def test_a_representation_that_is_not_there_is_refused_at_once(cells):
     started = time.monotonic()
-    with pytest.raises(DataError, match=r"no obsm\['X_pca'\], got X_umap there: run scanpy.pp.pca first"):
+    with pytest.raises(DataError, match=r"no obsm\['X_umap'\], got obsm of X_pca: give use_rep one of these, or 'X'"):
+        sm.TSNE(use_rep="X_umap").fit(cells)
+    cells.X, cells.obsm = None, {}
+    with pytest.raises(DataError, match="has no X, got obsm of nothing"):
         sm.TSNE().fit(cells)
     assert time.monotonic() - started < 5
 

@@ -92,9 +92,9 @@ def every_source(tmp_path):
         *(saved(tmp_path, np.save, "a.npy", POINTS), saved(tmp_path, np.save, "f.npy", np.asfortranarray(POINTS))),
         *(big_endian, npz, f"{npz}::X", f"{npz}::X.npy", fortran, tmp_path / "plain.zarr", f"{tmp_path}/g.zarr"),
         *(f"{tmp_path}/g.zarr::points", sharded, second, tmp_path / "v2.zarr", da.from_array(POINTS, chunks=(700, 3))),
-        *(whole, parquet_folder(tmp_path), f"{hdf}::obsm/X_pca", f"{adata}::obsm/X_pca"),
+        *(whole, parquet_folder(tmp_path), f"{hdf}::obsm/X_pca", f"{adata}::obsm/X_pca", hdf, adata),
     ]
-    thin = [hdf, f"{hdf}::layers/counts", adata, f"{adata}::X", scipy_file, coo_file, parts_file, rows, rows.tocsc()]
+    thin = [f"{hdf}::X", f"{hdf}::layers/counts", f"{adata}::X", scipy_file, coo_file, parts_file, rows, rows.tocsc()]
     return [(points, POINTS) for points in dense] + [(points, SPARSE) for points in thin]
 
 

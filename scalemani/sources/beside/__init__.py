@@ -21,7 +21,7 @@ class PointsBeside(ABC):
         self.points = points
         self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
         self.preferred_rows, self.sequential = points.preferred_rows, points.sequential
-        self.remark = getattr(points, "remark", "")
+        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the points."""

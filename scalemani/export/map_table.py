@@ -1,0 +1,68 @@
+"""A map of points as a Parquet table that viewers open as it is: x and y, columns of labels, and neighbours."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from scalemani.errors import ConfigError
+from scalemani.export.several import block_rows, whole_file
+from scalemani.sources.base import optional_module
+from scalemani.sources.lazy import LazyRows
+
+AXES = ("x", "y", "z")
+NEIGHBORS = "neighbors"  # {"ids": [...], "distances": [...]} in each row, ids being rows of the table
+
+
+def write_map(
+    positions: LazyRows, columns: Mapping[str, np.ndarray], graph: Sequence[LazyRows] | None, target: str
+) -> None:
+    """Write a table of points, by blocks of rows.
+
+    Parameters
+    ----------
+    positions : (N, 2) or (N, 3), as x, y, z
+    columns : (N,) numbers, strings or truth values by their names; NaN and empty strings are missing values
+    graph : neighbours (N, k), rows of the table, and their distances (N, k)
+    target : where to
+
+    Raises
+    ------
+    ConfigError
+        For positions of other dimensions, and a column that has the name of another one of the table.
+    """
+    arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
+    n_axes = positions.shape[1]
+    if n_axes not in (2, 3):
+        raise ConfigError(f"a map has two or three dimensions, this embedding has {n_axes}: export it without a map")
+    names = (*AXES[:n_axes], NEIGHBORS)
+    if taken := [name for name in columns if name in names]:
+        raise ConfigError(f"a column of labels is called {taken[0]!r}, as one of the map is: rename it")
+    step = min(map(block_rows, (positions, *(graph or ()))))
+
+    def block(start: int) -> Any:
+        stop = min(start + step, len(positions))
+        table = dict(zip(AXES, np.ascontiguousarray(positions.read(start, stop).T), strict=False))
+        table |= {name: with_missing(arrow, values[start:stop]) for name, values in columns.items()}
+        if graph is not None:
+            table[NEIGHBORS] = listed_neighbors(arrow, *(part.read(start, stop) for part in graph))
+        return arrow.table(table)
+
+    first = block(0)
+    with whole_file(target) as file, parquet.ParquetWriter(file, first.schema) as writer:
+        writer.write_table(first)
+        for start in range(step, len(positions), step):
+            writer.write_table(block(start))
+
+
+def with_missing(arrow: Any, values: np.ndarray) -> Any:
+    """Return labels (n,) as a column of Arrow, NaN and empty strings as missing values."""
+    missing = np.isnan(values) if values.dtype.kind == "f" else values == "" if values.dtype.kind == "U" else None
+    return arrow.array(values, mask=missing)
+
+
+def listed_neighbors(arrow: Any, indices: np.ndarray, distances: np.ndarray) -> Any:
+    """Return neighbours (n, k) and their distances as a column of structs of two lists."""
+    bounds = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
+    lists = [arrow.ListArray.from_arrays(bounds, np.ascontiguousarray(part).ravel()) for part in (indices, distances)]
+    return arrow.StructArray.from_arrays(lists, ["ids", "distances"])
