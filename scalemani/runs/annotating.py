@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.export.anndata import Annotations
+from scalemani.export.anndata_elements import Annotations
 from scalemani.export.several import blocks
 from scalemani.export.sparse import SparseMatrix
 from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities

@@ -15,6 +15,7 @@ from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
 from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
 from scalemani.sources.base import PointsSource, check_file
+from scalemani.sources.dask_arrays import DaskPoints
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
 from scalemani.sources.neighbor_lists import ALLOWED as ALLOWED_LISTS
@@ -23,7 +24,7 @@ from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, cho
 from scalemani.sources.parts import NpyParts
 from scalemani.sources.sliced import SlicedPoints, is_sliced
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
-from scalemani.sources.stores import DaskPoints, ZarrPoints, open_zarr
+from scalemani.sources.stores import ZarrPoints, open_zarr
 from scalemani.sources.tables import ParquetPoints, columns_of
 from scalemani.validation import check_points
 

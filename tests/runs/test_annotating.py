@@ -9,7 +9,8 @@ import scipy.sparse as sp
 import zarr
 
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
-from scalemani.export import anndata as writing
+from scalemani.export import anndata_elements as writing
+from scalemani.export.anndata import write_anndata
 from scalemani.params import Parameters
 from scalemani.runs.annotating import annotations_of
 from scalemani.runs.exporting import export_map, export_result
@@ -184,7 +185,7 @@ def test_what_results_do_not_belong_to_is_refused_and_left_alone(runs, tmp_path,
         export_result(runs["pca"], path)
     few = annotations_of(runs["t-sne"])
     with pytest.raises(DataError, match=f"has {N} rows, the run 7: give the AnnData"):
-        writing.write_anndata(writing.Annotations(7, few.arrays), str(path))
+        write_anndata(writing.Annotations(7, few.arrays), str(path))
     assert content(opened(path)) == before
 
 

@@ -1,0 +1,58 @@
+"""Points in Dask arrays."""
+
+import threading
+from bisect import bisect_right
+
+import numpy as np
+from dask.array import Array as DaskArray
+
+from scalemani.errors import DataError
+from scalemani.sources.base import Source
+
+
+class DaskPoints(Source):
+    """A Dask array; each chunk is computed once a pass over the rows, by the client that holds it if one does."""
+
+    sequential = True
+
+    def __init__(self, array: DaskArray) -> None:
+        if any(np.isnan(length) for length in array.shape):
+            raise DataError("a Dask array of unknown shape was given: call array.compute_chunk_sizes() first")
+        super().__init__(array.shape, array.dtype, "dask array")
+        self.array = array
+        self.starts = np.cumsum([0, *array.chunks[0]]).tolist()
+        self.preferred_rows = max(array.chunks[0])
+        self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize
+        self._lock = threading.Lock()
+        self._chunks: tuple[int, np.ndarray] | None = None  # the first row of those computed last, and their rows
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop), which are cut from chunks."""
+        parts = [np.empty((0, self.shape[1]), self.array.dtype)]
+        with self._lock:
+            while start < stop:
+                first, chunks = self._chunks_with(start, stop)
+                part = chunks[start - first : stop - first]
+                parts.append(part)
+                start += len(part)
+        return np.concatenate(parts) if len(parts) > 2 else parts[-1]
+
+    def _chunks_with(self, start: int, stop: int) -> tuple[int, np.ndarray]:
+        """Return chunks of which the first has row `start`: one, or as many as rows [start, stop) fill."""
+        if self._chunks is None or not self._chunks[0] <= start < self._chunks[0] + len(self._chunks[1]):
+            self._chunks = None  # so that they are not held while others are computed
+            chunk = bisect_right(self.starts, start) - 1
+            last = max(bisect_right(self.starts, self.starts[chunk] + stop - start) - 1, chunk + 1)
+            self._chunks = self.starts[chunk], self._computed(self.starts[chunk], self.starts[last])
+        found = self._chunks
+        if stop == self.shape[0] == found[0] + len(found[1]):  # the end of a pass
+            self._chunks = None
+        return found
+
+    def _computed(self, start: int, stop: int) -> np.ndarray:
+        from distributed import futures_of
+
+        held = futures_of(self.array)  # of an array that was persisted: only its client can reach it
+        if held:
+            return held[0].client.compute(self.array[start:stop], sync=True)
+        return self.array[start:stop].compute(scheduler="threads")
