@@ -49,7 +49,13 @@ Tls = Annotated[
     str | None,
     typer.Option(envvar="SCALEMANI_TLS", help="folder of 'scalemani tls', for a scheduler at tls://"),
 ]
-Memory = Annotated[str | None, typer.Option(help="budget for all memory of the run, such as 4GB")]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="budget for all memory of the run, such as 4GB; with the address of a scheduler, workers have limits of "
+        "their own: scalemani worker --memory-limit"
+    ),
+]
 BlockRows = Annotated[int | None, typer.Option(help="rows a block, a multiple of 1024; fixed when points are ingested")]
 Labels = Annotated[
     str | None,

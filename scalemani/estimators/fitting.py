@@ -1,9 +1,10 @@
 """What the estimators share: from what a user passes to a finished run, and from the run to attributes."""
 
 import contextlib
+import copy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -35,6 +36,8 @@ from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.landmarked import LandmarkedPoints
 from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.validation import check_points
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 class Embedder(BaseEstimator):
@@ -81,10 +84,22 @@ class Embedder(BaseEstimator):
         finally:
             del self._folder
 
+    def __sklearn_clone__(self) -> Self:
+        return cloned(self)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def cloned(estimator: Estimator) -> Estimator:
+    """Return an unfitted estimator of the same parameters, which shares the client of a cluster: it has no copy."""
+    without = copy.copy(estimator)
+    without.scheduler = None
+    found = BaseEstimator.__sklearn_clone__(without)
+    found.scheduler = estimator.scheduler
+    return found
 
 
 @contextlib.contextmanager

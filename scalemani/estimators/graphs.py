@@ -129,8 +129,8 @@ def knn_graph(
         As in `LaplacianEigenmaps`.
     use_rep : str or None
         Of an AnnData: "X", or a name in `obsm`. None: "X_pca" where there is one, else "X".
-    scheduler : None, "processes", a Dask client, or the address of a scheduler
-        Where tasks run; None for local threads.
+    scheduler : None, "processes", "distributed", a Dask client or cluster, or the address of a scheduler
+        Where tasks run; None for local threads, "distributed" for Dask's current client.
     store : path, URL or None
         Folder of the run, kept and resumed from. None for a temporary one, which lives as long as one of the arrays.
     workers, memory : int or None, str or int or None

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.estimators.fitting import keep_columns, open_new_points, open_training_points
+from scalemani.estimators.fitting import cloned, keep_columns, open_new_points, open_training_points
 from scalemani.estimators.parameters import keep_parameters, parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.kernels.neighbors.rerank import Neighbors
@@ -144,6 +144,9 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     @property
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
+
+    def __sklearn_clone__(self) -> Self:
+        return cloned(self)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -79,8 +79,8 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     use_rep : str or None
         Of X that is an AnnData, or the path of one: "X", or a name in `obsm`. None: "X_pca" where there is one, else
         "X". Other X are taken as they are.
-    scheduler : None, "processes", a Dask client, or the address of a scheduler
-        Where tasks run; None for local threads.
+    scheduler : None, "processes", "distributed", a Dask client or cluster, or the address of a scheduler
+        Where tasks run; None for local threads, "distributed" for Dask's current client.
     store : path, URL or None
         Folder of the run, kept and resumed from. None for a temporary one. Workers on other machines need to see it.
     workers, memory : int or None, str or int or None

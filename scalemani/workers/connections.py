@@ -14,8 +14,9 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 
 import dask
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, default_client
 from distributed.core import Status
+from distributed.deploy import Cluster
 from distributed.security import Security
 
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
@@ -24,6 +25,7 @@ from scalemani.workers.budget import Budget
 from scalemani.workers.dask_calls import run_on_workers
 from scalemani.workers.tls import certificate_paths
 
+CURRENT = "distributed"  # Dask's word for the client that a process has made last
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
 POLL_SECONDS = 1.0
@@ -47,14 +49,34 @@ SCRATCH_PREFIX = "scalemani-"
 DRIVER = "driver"  # a file in a scratch folder, locked while the process lives that made it
 
 
+def client_of(scheduler: object) -> object:
+    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is.
+
+    Raises
+    ------
+    ConfigError
+        Where the current client is asked for and there is none.
+    """
+    if isinstance(scheduler, Cluster):
+        return scheduler.get_client()
+    if scheduler != CURRENT:
+        return scheduler
+    try:
+        return default_client()
+    except ValueError as error:
+        raise ConfigError(
+            f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
+        ) from error
+
+
 def check_address(address: object) -> None:
     """Refuse a scheduler that is no address, without repeating a password that may be in it."""
     scheme, separator, rest = address.partition("://") if isinstance(address, str) else ("", "", "")
     if scheme not in ("tcp", "tls") or not separator or ":" not in rest or "@" in rest:
         shown = repr(address) if "@" not in str(address) else "one with a user or password"
         raise ConfigError(
-            "scheduler must be threads, processes, a Dask client, or an address such as tcp://host:8786, without a "
-            f"password; got {shown}"
+            "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "
+            f"address such as tcp://host:8786, without a password; got {shown}"
         )
 
 
@@ -194,6 +216,7 @@ def quiet() -> Iterator[None]:
 
 def capacities(client: Client) -> list[Budget]:
     """Return the threads and the bytes (None: no limit) of every worker; wait for the first one."""
+    knocking = client.submit(os.getpid, pure=False)  # clusters that adapt start workers where there is something to do
     try:
         client.wait_for_workers(1, timeout=REACH_SECONDS)
         workers = client.scheduler_info(n_workers=-1)["workers"].values()
@@ -203,6 +226,8 @@ def capacities(client: Client) -> list[Budget]:
         ) from error
     except OSError as error:
         raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
+    finally:
+        knocking.release()
     return [Budget(worker["nthreads"], worker["memory_limit"] or None) for worker in workers]
 
 

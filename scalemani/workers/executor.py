@@ -21,7 +21,14 @@ from scalemani.memory.process import PROCESS
 from scalemani.progress import Progress, Silent
 from scalemani.workers.blas import BLAS
 from scalemani.workers.budget import Batch, Budget
-from scalemani.workers.connections import capacities, check_address, check_reach, connected, local_processes
+from scalemani.workers.connections import (
+    capacities,
+    check_address,
+    check_reach,
+    client_of,
+    connected,
+    local_processes,
+)
 from scalemani.workers.driver import ClusterMap
 from scalemani.workers.folds import OrderedFold
 
@@ -42,7 +49,7 @@ class Executor:
     more: the rounds of the search for neighbours before the last.
     """
 
-    scheduler: str | Client | None = None
+    scheduler: Any = None
     workers: int = field(default_factory=cpu_count)
     memory: int | None = None
     progress: Progress = field(default_factory=Silent)
@@ -53,6 +60,7 @@ class Executor:
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
+        self.scheduler = client_of(self.scheduler)
         if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
             check_address(self.scheduler)
         if self.memory is not None and (isinstance(self.memory, bool) or not isinstance(self.memory, int)):
