@@ -9,7 +9,7 @@ from scalemani.sources.arrow_columns import PointColumns, point_columns
 from scalemani.sources.base import check_file, natural_order, optional_module
 from scalemani.sources.batches import BatchedPoints
 
-BUFFER_BYTES = 2**20  # of a column that is read: else all of a row group's column is held
+BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
 
 
 class ParquetPoints(BatchedPoints):
@@ -94,6 +94,6 @@ def open_parquet(path: Path) -> Any:
     """Open a Parquet file, or say that it is damaged."""
     parquet = optional_module("pyarrow.parquet", "parquet")
     try:
-        return parquet.ParquetFile(path, buffer_size=BUFFER_BYTES)
+        return parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False)
     except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
         raise DataError(f"{path} is no Parquet file, or is truncated or damaged: {error}") from error
