@@ -11,7 +11,11 @@ import zarr
 
 from scalemani.chunked.needs import disk_need
 from scalemani.chunked.sizes import Sizes
+from scalemani.params import Parameters
+from scalemani.runs.walk import run
+from scalemani.sources import open_pixels
 from scalemani.stages.table import STAGES
+from scalemani.workers.executor import Executor
 
 SCALARS_AND_BOUNDS = 512  # bytes of what no list names: a scale, eigenvalues, where cells begin
 # Stages of which parameters and points alone say how much they store.
@@ -26,9 +30,24 @@ FEW_ROWS = 16  # of an image's sides and the like
 
 
 @pytest.fixture(scope="module")
-def groups(finished, wide, pictured, sparse_run, weighted):
+def by_trees(tmp_path_factory):
+    """Return a run of an image of which spanning trees make W."""
+    values = {
+        "neighbors": {"method": "window", "window": 3},
+        "affinities": {"kind": "ensemble"},
+        "landmarks": {"n_landmarks": 40},
+        "embedding": {"solver": "exact"},
+    }
+    image, params = np.random.default_rng(5).normal(size=(12, 15)), Parameters().with_values(values)
+    folder = tmp_path_factory.mktemp("declared") / "trees"
+    return run(open_pixels(image), folder, "laplacian-eigenmaps", params, Executor())
+
+
+@pytest.fixture(scope="module")
+def groups(finished, wide, pictured, by_trees, sparse_run, weighted):
     """Return (label, run, stage) of every group of the runs."""
-    runs = {**finished, "wide": wide, "pictured": pictured, "sparse": sparse_run, "weighted": weighted}
+    runs = {**finished, "wide": wide, "pictured": pictured, "trees": by_trees, "sparse": sparse_run}
+    runs["weighted"] = weighted
     return [(label, one, stage) for label, one in runs.items() for stage in one.keys]
 
 

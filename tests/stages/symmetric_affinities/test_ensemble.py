@@ -1,0 +1,26 @@
+"""W of an image by spanning trees of jittered pixels."""
+
+import numpy as np
+
+from scalemani.params import Parameters
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.workers.executor import Executor
+
+VALUES = {
+    "neighbors": {"method": "window", "window": 3, "image_rows": 9, "image_columns": 11},
+    "affinities": {"kind": "ensemble"},
+    "landmarks": {"n_landmarks": 30},
+    "embedding": {"solver": "exact"},
+}
+
+
+def test_the_unit_of_the_pixels_leaves_no_trace(tmp_path):
+    """Noise is in proportion to the distances of pixels, and a power of two rounds nothing."""
+    features, params, found = np.random.default_rng(5).normal(size=(99, 2)), Parameters().with_values(VALUES), []
+    for unit in (1.0, 16.0):
+        points = open_points(unit * features)
+        one = run(points, tmp_path / str(unit), "laplacian-eigenmaps", params, Executor())
+        found.append(one.affinities.tocsr().toarray())
+    np.testing.assert_array_equal(*found)
+    assert len(np.unique(found[0])) > 3  # edges that some trees have and others have not
