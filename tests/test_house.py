@@ -24,7 +24,7 @@ FULL_FOLDERS = {
 # Kernels without a test module of their own, and the one that tests them.
 KERNELS_TESTED_ELSEWHERE = {
     "landmarks/gaussian/batches.py": "kernels/landmarks/gaussian/test_ascent.py",  # what an ascent draws
-    "landmarks/gaussian/residuals.py": "kernels/landmarks/gaussian/test_active.py",  # what a factor leaves
+    "landmarks/gaussian/residuals.py": "kernels/landmarks/gaussian/test_ascent.py",  # what an ascent goes up
     "repulsion/gauss/bounds.py": "functions/test_repulsion_bounds.py",  # with what a user is told of them
     "repulsion/gauss/scattered_pairs.py": "kernels/repulsion/gauss/test_fast_gauss.py",  # one of its two ways to sum
     "repulsion/gauss/targets.py": "kernels/repulsion/gauss/test_fast_gauss.py",

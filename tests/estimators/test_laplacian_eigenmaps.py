@@ -167,9 +167,10 @@ def test_new_points_that_are_not_finite_are_refused(model, make):
         model.transform(make(rows))
 
 
-def test_before_fit_there_is_nothing_to_place_points_in():
-    with pytest.raises(NotFittedError):
-        sm.LaplacianEigenmaps().transform(np.zeros((5, 3)))
+def test_before_fit_there_is_nothing_to_place_points_in_and_nothing_to_see():
+    for ask in (lambda model: model.transform(np.zeros((5, 3))), lambda model: model.plot(), lambda model: model.run_):
+        with pytest.raises(NotFittedError):
+            ask(sm.LaplacianEigenmaps())
 
 
 def test_a_model_is_copied_and_cloned_like_any_other(model, points):

@@ -46,6 +46,15 @@ def test_what_was_written_is_read_back_by_another_process(tmp_path):
         assert reader.content_digest == group.content_digest
 
 
+def test_a_certificate_is_of_the_type_that_is_asked_for(tmp_path):
+    group = written_group(tmp_path)
+    group.mark_complete({"certificates": {"residual": 0.25, "method": "exact"}})
+    assert group.certificate("residual", float) == 0.25
+    for name, kind in (("residual", str), ("method", float), ("recall", float)):
+        with pytest.raises(CorruptChunkError, match=f"certificate {name} is"):
+            group.certificate(name, kind)
+
+
 def test_a_block_counts_as_done_only_once_it_is_marked(tmp_path):
     written_group(tmp_path, skip=(2,))
     reader = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.rows.sketches import (
@@ -47,6 +48,15 @@ def test_leading_directions_hold_the_most_variance():
     values = np.linalg.svd(points - points.mean(axis=0), compute_uv=False)
     sketch = sketch_points(points, basis).astype(float) * basis.scale
     np.testing.assert_allclose(np.linalg.svd(sketch, compute_uv=False), values[:5], rtol=1e-4)
+
+
+def test_axes_of_wide_sparse_points_are_their_singular_vectors():
+    points = sp.random_array((40, 3000), density=0.1, format="csr", rng=np.random.default_rng(4)) * 7
+    basis = fit_sketch(points, 4)
+    centred = points.toarray() - points.toarray().mean(axis=0)
+    expected = np.linalg.svd(centred, full_matrices=False)[2][:4]
+    np.testing.assert_allclose(np.abs(np.sum(basis.axes.T * expected, axis=1)), 1, atol=1e-6)
+    np.testing.assert_allclose(basis.mean, points.toarray().mean(axis=0), atol=1e-12)
 
 
 @pytest.mark.parametrize("shape", [(200, 2500), (2100, 2500)])

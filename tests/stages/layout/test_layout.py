@@ -242,3 +242,13 @@ def test_forces_that_err_by_more_than_was_asked_for_are_told_of(roll, tmp_path, 
     finished = embed(roll[:2000], tmp_path / "run", "t-sne", progress=listening)
     assert finished.certificates["layout"]["force_error"] == pytest.approx(0.05, rel=1e-9)
     assert any("forces err by 5.0e-02 at the end, 1.0e-03 was asked for" in told for told in listening.warned)
+
+
+@pytest.mark.parametrize(("converged", "is_told"), [(1e-6, True), (0, False)])
+def test_a_descent_that_runs_out_of_iterations_is_told_of_where_convergence_was_asked_for(
+    roll, tmp_path, listening, converged, is_told
+):
+    values = {**VALUES, "layout": {"max_iterations": 3, "converged": converged, "direction": "spectral"}}
+    finished = embed(roll[:600], tmp_path / "run", "elastic-embedding", values, progress=listening)
+    assert finished.certificates["layout"]["stopped"] == "max_iterations"
+    assert any("not converged after 3 iterations" in told for told in listening.warned) is is_told
