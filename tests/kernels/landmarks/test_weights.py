@@ -124,3 +124,13 @@ def test_reconstruction_errors_against_their_definition():
     assert errors[0] == 0
     np.testing.assert_allclose(errors[1:], np.linalg.norm(residuals[1:], axis=1) / np.sqrt(distances[1:, 0]), rtol=1e-9)
     assert errors.max() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize("regularization", [0.0, 1e-18])
+def test_singular_matrices_that_too_little_is_added_to_get_more(regularization):
+    """Points of three columns lie in the span of nine landmarks: whatever is added, they are reconstructed."""
+    points, landmarks = drawn(200, 60, 3, seed=4)
+    indices, _ = nearest_landmarks(points, landmarks, 9)
+    weights = local_weights(points, landmarks, indices, regularization)
+    np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(np.einsum("nk,nkd->nd", weights, landmarks[indices]), points, atol=1e-6)
