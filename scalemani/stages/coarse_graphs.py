@@ -95,6 +95,15 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
 
 
 def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, count: int, block: int) -> SummedRows:
-    """Return one block's part of the graph between aggregates."""
+    """Return one block's part of the graph between aggregates.
+
+    Parameters
+    ----------
+    task : the stage's
+    workspace : where the part is computed
+    labels : (N,) int, the aggregate of each point
+    count : of the aggregates
+    block : its number
+    """
     rows = affinity_graph(task.inputs).read_rows(block)
     return coarse_part(rows, labels, count, task.dimensions.rows(block)[0], workspace)

@@ -145,7 +145,15 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def round_written(name: str, stay: Stay, sizes: Sizes, count: int = 1) -> list[Written]:
-    """List the arrays of so many rounds."""
+    """List the arrays of rounds of the search.
+
+    Parameters
+    ----------
+    name : what the lists of the rounds are called
+    stay : for how long they are on the disk
+    sizes : of the run
+    count : of rounds
+    """
     return [
         Written(f"neighbours of {name}", stay, sizes.n_edges, 1, "int32", count),
         Written(f"distances of {name}", stay, sizes.n_edges, 1, sizes.dimensions.distance_dtype, count),
