@@ -141,15 +141,6 @@ def test_what_cannot_be_is_refused(tmp_path, given, message):
     assert not (tmp_path / "run").exists()
 
 
-def test_pynndescent_finds_nearly_all(normal):
-    graph = sm.knn_graph(normal, 15, method="pynndescent")
-    truth, _ = brute_force(normal, 15)
-    shared = np.mean([len(np.intersect1d(a, b)) for a, b in zip(graph.indices, truth, strict=True)]) / 15
-    assert graph.recall >= 0.95
-    assert abs(graph.recall - shared) < 0.02
-    assert not (graph.indices == np.arange(len(normal))[:, np.newaxis]).any()
-
-
 @pytest.mark.parametrize("k", [1, 7, 30])
 def test_new_points_find_their_neighbours_among_the_points(normal, tmp_path, k):
     new = np.concatenate([normal[:5], np.random.default_rng(5).normal(size=(295, 6))])

@@ -45,7 +45,7 @@ def brute_force(metric, rows, others, k):
 
 
 @pytest.mark.parametrize("metric", MAPPED)
-@pytest.mark.parametrize("method", ["exact", "partition", "pynndescent"])
+@pytest.mark.parametrize("method", ["exact", "partition"])
 def test_the_graph_is_that_of_scikit_learns_brute_force(counts, metric, method):
     points = counts.astype(np.float64)
     found = sm.knn_graph(points, K, method, recall=1.0, metric=metric, sampled_queries=N)
