@@ -19,6 +19,7 @@ LONGEST_FILE, FILE_P90 = 400, 220
 MOST_MODULES = 15
 FULL_FOLDERS = {
     "stages": "one module a stage: the folder in which the data flow can be read",
+    "sources": "one module a kind of points, and one for each thing that comes beside them",
 }
 # Kernels without a test module of their own, and the one that tests them.
 KERNELS_TESTED_ELSEWHERE = {

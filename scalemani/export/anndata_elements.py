@@ -128,7 +128,14 @@ def new_group(parent: Any, name: str, attributes: Mapping[str, Any]) -> Any:
 
 
 def new_array(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> Any:
-    """Create an array of a group of HDF5 or zarr, so many rows a chunk."""
+    """Create an array of a group.
+
+    Parameters
+    ----------
+    group : of HDF5 or zarr
+    name, shape, dtype : of the array
+    rows : of a chunk
+    """
     if isinstance(group, zarr.Group):
         if not shape:
             return group.create_array(name, shape=shape, dtype=dtype)
