@@ -13,7 +13,7 @@ from scalemani.errors import DataError
 from scalemani.sources.arrow_columns import PointColumns
 from scalemani.sources.base import Source
 
-BATCH_BYTES = 2**22
+BATCH_BYTES = 2**20
 BATCH_ROWS = 16_384
 
 
@@ -50,7 +50,7 @@ class BatchedPoints(Source):
 
     @property
     def batch_rows(self) -> int:
-        """How many rows are best read at once: a few megabytes."""
+        """How many rows are best read at once: a megabyte."""
         return min(BATCH_ROWS, max(1, BATCH_BYTES // (self.shape[1] * self.dtype.itemsize)))
 
     @abstractmethod

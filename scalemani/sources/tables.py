@@ -10,6 +10,8 @@ from scalemani.sources.base import check_file, natural_order, optional_module
 from scalemani.sources.batches import BatchedPoints
 
 BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
+PAGE_BYTES = 2**20  # that writers fill by default
+COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
 
 
 class ParquetPoints(BatchedPoints):
@@ -29,6 +31,7 @@ class ParquetPoints(BatchedPoints):
             for group in range(opened.metadata.num_row_groups):
                 parts.append((file, group))
                 starts.append(starts[-1] + opened.metadata.row_group(group).num_rows)
+        self.held_bytes = COPIES_OF_PAGES * max(map(bytes_of_pages, files))
         super().__init__(found, width_of(found, files), parts, starts, str(path))
 
     def __reduce__(self) -> tuple[type["ParquetPoints"], tuple[Path, tuple[str, ...] | None]]:
@@ -74,6 +77,15 @@ def width_of(columns: PointColumns, files: list[Path]) -> int:
         for batch in open_parquet(path).iter_batches(1, columns=list(columns.names)):
             return int(columns.rows(batch, str(path)).shape[1])
     return 0
+
+
+def bytes_of_pages(path: Path) -> int:
+    """Return about how many bytes the pages of all columns take of which one each is decoded at a time."""
+    metadata = open_parquet(path).metadata
+    if not metadata.num_row_groups:
+        return 0
+    group = metadata.row_group(0)
+    return sum(min(PAGE_BYTES, group.column(column).total_uncompressed_size) for column in range(group.num_columns))
 
 
 def parquet_files(folder: Path) -> list[Path]:
