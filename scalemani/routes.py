@@ -26,7 +26,8 @@ class Stage:
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
     labels of the points are in its key, `reads_start` that the start is where coordinates are given, `reads_landmarks`
-    that landmarks are which were given, `reads_weights` that weights are, without which such a stage is left out.
+    that landmarks are which were given, `reads_weights` that weights are, without which such a stage is left out, as is
+    one that `reads_duplicates` where each row is a point.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
     then in its own, where points were appended to that run. Raise `version` whenever the same inputs and parameters
     give another result: stored results of the older version are then computed anew.
@@ -42,10 +43,12 @@ class Stage:
     reads_start: bool = False
     reads_landmarks: bool = False
     reads_weights: bool = False
+    reads_duplicates: bool = False
     continues: tuple[str, ...] = ()
     version: int = 1
 
 
+DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True)
 POINTS = Stage("points", ())
 PARTITION = Stage("partition", ("points",), seeded=True, version=2, continues=("partition",))
 WORK_POINTS = Stage("work_points", ("points", "partition"))
@@ -152,7 +155,7 @@ GRAPH = Stage("graph", ("work_points", "neighbors"))
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
 AFFINITY_STAGES = (AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
 AFFINITY_ROUTE = (*GRAPH_ROUTE, *AFFINITY_STAGES)
-WEIGHTED_ROUTE = (*GRAPH_ROUTE, WEIGHTS, *AFFINITY_STAGES)
+WEIGHTED_ROUTE = (DUPLICATES, *GRAPH_ROUTE, WEIGHTS, *AFFINITY_STAGES)
 EIGENVECTOR_STAGES = (
     LANDMARKS,
     LANDMARK_WEIGHTS,
@@ -208,22 +211,28 @@ def route(
     start: str = SPECTRAL_START,
     neighbors: str = "",
     weighted: bool = False,
+    deduplicated: bool = False,
 ) -> tuple[Stage, ...]:
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
 
     Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
     Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
     A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
-    they tell which new points lie far out. Raises ConfigError for weights that the method does not take.
+    they tell which new points lie far out. Where equal rows are one point, points have weights. Raises ConfigError for
+    weights that the method does not take.
     """
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     if solver in LANDMARK_GRAPH_SOLVERS and EMBEDDING in ROUTES[method]:
         return stages_over_landmark_graph(method, solver, metric)
     needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
+    if deduplicated:
+        check_takes_duplicates(method, metric, neighbors)
+    else:
+        needed = [stage for stage in needed if not stage.reads_duplicates]
     if weighted:
         check_takes_weights(method, neighbors)
-    else:
+    elif not deduplicated:
         needed = [stage for stage in needed if not stage.reads_weights]
     if LAYOUT in needed and start != SPECTRAL_START:
         needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
@@ -286,15 +295,34 @@ def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
     ]
 
 
+def weighing_methods() -> list[str]:
+    """Return the methods of points with weights."""
+    return [name for name, stages in ROUTES.items() if WEIGHTS in stages]
+
+
 def check_takes_weights(method: str, neighbors: str) -> None:
     """Raise ConfigError for a method that knows no weights of points, and for pixels."""
-    taking = [name for name, stages in ROUTES.items() if WEIGHTS in stages]
-    if method not in taking:
+    if method not in weighing_methods():
         raise ConfigError(
-            f"{method} takes no weights: leave them out, give the points repeated, or take {', '.join(taking)}"
+            f"{method} takes no weights: leave them out, give the points repeated, or take "
+            f"{', '.join(weighing_methods())}"
         )
     if neighbors == WINDOW:
         raise ConfigError(f"neighbors.method={WINDOW} is for pixels, which have no weights: leave out one of the two")
+
+
+def check_takes_duplicates(method: str, metric: str, neighbors: str) -> None:
+    """Raise ConfigError where equal rows cannot be one point: without weights, of given neighbours, and of pixels."""
+    without = "leave out --deduplicate (duplicates.tolerance)"
+    if method not in weighing_methods():
+        raise ConfigError(
+            f"equal rows become a point with a weight, and {method} takes no weights: {without}, or take "
+            f"{', '.join(weighing_methods())}"
+        )
+    if metric == PRECOMPUTED:
+        raise ConfigError(f"metric={PRECOMPUTED} gives neighbours and no rows that could be equal: {without}")
+    if neighbors == WINDOW:
+        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, each of which has a place of its own: {without}")
 
 
 def takes_labels(method: str) -> bool:

@@ -12,14 +12,15 @@ from dask.utils import format_bytes
 from scalemani.chunked.task import Dimensions
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.limits import check_limit
 from scalemani.params import LANDMARKS
 from scalemani.records.points import stored_parts
 from scalemani.sources import NeighborLists, PointsSource
 from scalemani.sources.base import nonzeros_of, read_rows
 from scalemani.sources.beside import found_beside, without_beside
+from scalemani.sources.beside.distinct import DistinctPoints, Duplicates
 from scalemani.sources.beside.labelled import Classes, LabelledPoints
 from scalemani.sources.beside.landmarked import GivenLandmarks, LandmarkedPoints
 from scalemani.sources.beside.started import GivenStart, StartedPoints
@@ -61,7 +62,8 @@ class Survey:
     `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
     `classes` are those of labelled points, `start` is that of points with coordinates to start from, `landmarks` tell
-    of those that came with the points, and `weights` are those of weighted points.
+    of those that came with the points, `weights` are those of weighted points, and `duplicates` tell which rows of the
+    input are one point.
     """
 
     dimensions: Dimensions
@@ -74,6 +76,7 @@ class Survey:
     start: GivenStart | None = None
     landmarks: GivenLandmarks | None = None
     weights: Weights | None = None
+    duplicates: Duplicates | None = None
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -99,8 +102,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     Raises DataError for NaN, infinity, equal points and values whose squared distances overflow or vanish, before
     anything is written.
     """
-    check_shape(source.shape, source.description)
-    check_limit("points", source.shape[0], source.description)
+    check_source(source)
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     dimensions = dimensions_of(source, executor, block_rows)
     check_reading(dimensions, executor, source)
@@ -130,18 +132,27 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
     if dimensions.sparse:
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
-    started = found_beside(source, StartedPoints)
+    started, weighted = found_beside(source, StartedPoints), found_beside(source, WeightedPoints)
+    merged = found_beside(source, DistinctPoints)
     if labelled is not None and labelled.lonely:
         executor.progress.warn(
             f"{len(labelled.lonely)} classes have one member and add nothing to what varies within classes: "
             f"{', '.join(labelled.lonely[:SHOWN_CLASSES])}"
         )
-    classes = None if labelled is None else labelled.classes
-    start = None if started is None else started.start
-    landmarks = None if landmarked is None else landmarked.given
-    weighted = found_beside(source, WeightedPoints)
-    beside = (classes, start, landmarks, None if weighted is None else weighted.weights)
+    beside = (
+        None if labelled is None else labelled.classes,
+        None if started is None else started.start,
+        None if landmarked is None else landmarked.given,
+        None if weighted is None else weighted.weights,
+        None if merged is None else merged.duplicates,
+    )
     return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, *beside)
+
+
+def check_source(source: PointsSource) -> None:
+    """Refuse what is no table of points, and more points than there may be."""
+    check_shape(source.shape, source.description)
+    check_limit("points", source.shape[0], source.description)
 
 
 def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | None) -> Dimensions:

@@ -34,8 +34,8 @@ DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
 class Sizes:
     """The shape of the points, the parameters, and what is known beside.
 
-    These are the nonzeros of W once they were counted, whether points weigh, how many were appended to a run, and
-    whether all rounds of the search for neighbours are kept.
+    These are the nonzeros of W once they were counted, whether points weigh, how many were appended to a run, whether
+    all rounds of the search for neighbours are kept, and how many rows were given where equal ones are one point.
     """
 
     dimensions: Dimensions
@@ -44,6 +44,7 @@ class Sizes:
     weighted: bool = False
     n_appended: int = 0
     rounds_kept: bool = False
+    n_given_rows: int = 0
 
     @property
     def n_cells(self) -> int:

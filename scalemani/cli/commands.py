@@ -61,7 +61,7 @@ def embed(options: Options) -> None:
 @taking_options
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    from scalemani.routes import ROUTES, WEIGHTS, route
+    from scalemani.routes import DUPLICATES, ROUTES, WEIGHTS, route
 
     params = options.parameters()
     names = [known.name for known in ROUTES[options.method]]
@@ -70,10 +70,12 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     weighted = options.weights is not None
     if name not in [known.name for known in params.route(options.method, weighted)]:
         solver, metric = params.embedding.solver, params.points.metric
-        by_solver = name not in [known.name for known in route(options.method, solver, metric, weighted=weighted)]
+        needed = route(options.method, solver, metric, weighted=weighted, deduplicated=params.merges_duplicates)
+        by_solver = name not in [known.name for known in needed]
         other = "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
         reason = f"embedding.solver {solver!r}" if by_solver else other
-        reason = "a run without --weights" if name == WEIGHTS.name and not weighted else reason
+        without = {WEIGHTS.name: "--weights", DUPLICATES.name: "--deduplicate"}  # what else leaves out no stage
+        reason = f"a run without {without[name]}" if name in without else reason
         typer.echo(f"{name}: nothing to do, {reason} does not need it")
         return
     compute(options, name)
@@ -100,7 +102,7 @@ def compute(options: Options, only: str | None = None) -> None:
         return
     show_records(finished)
     if options.labels is not None and only is None and finished.embeds:
-        show_label_accuracy(finished, finished.of_results(open_labels(options.labels, source.shape[0])))
+        show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
 
 
 @app.command()

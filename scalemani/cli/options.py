@@ -77,6 +77,14 @@ Weights = Annotated[
         "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
     ),
 ]
+Deduplicate = Annotated[
+    bool,
+    typer.Option(
+        "--deduplicate",
+        help="equal rows are one point, whose weight is their number or the sum of --weights; results have all rows. "
+        "Rows within a distance: --set duplicates.tolerance=DISTANCE",
+    ),
+]
 What = Annotated[
     str | None,
     typer.Option(
@@ -133,6 +141,9 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors a
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 
 
+EQUAL = 0.0  # the tolerance of --deduplicate, where --set asks for no other
+
+
 @dataclass(frozen=True)
 class Options:
     """What `embed`, `stage` and `plan` are given."""
@@ -148,6 +159,7 @@ class Options:
     memory: Memory = None
     labels: Labels = None
     weights: Weights = None
+    deduplicate: Deduplicate = False
     init: Init = None
     ids: Ids = None
     landmarks: GivenLandmarks = None
@@ -173,6 +185,8 @@ class Options:
         for name, value in self.implied.items():
             stage, _, parameter = name.partition(".")
             params = params.with_values({stage: {parameter: value}})
+        if self.deduplicate and not params.merges_duplicates:
+            params = params.with_values({"duplicates": {"tolerance": EQUAL}})
         params.route(self.method, self.weights is not None)  # refuses a method before anything is read
         return params
 

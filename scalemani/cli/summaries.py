@@ -23,13 +23,13 @@ UNKNOWN = "-"
 
 def left_out(run: Run) -> str:
     """Return what to say of the points of components that a run has left out."""
-    missing = run.n_input_points - run.dimensions.n_points
+    missing = run.n_input_points - len(run.rows)
     return f"{missing} of {run.n_input_points} points are in other components than the largest, and have no row"
 
 
 def show_records(run: Run) -> None:
     """Print a line a finished stage: seconds, peak memory, certificates; and what was left out."""
-    if run.n_input_points > run.dimensions.n_points:
+    if run.n_input_points > len(run.rows):
         typer.echo(left_out(run))
     for name, record in run.records().items():
         certificates = certificate_text(record["certificates"])
@@ -52,13 +52,13 @@ def certificate_text(certificates: Mapping[str, Any]) -> str:
 
 
 def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
-    """Print the share of points whose nearest other point in the embedding has their label."""
+    """Print the share of points whose nearest other point in the embedding has their label, of (N,) labels of these."""
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
         typer.echo("labels are no classes: nothing is counted, 'scalemani plot' colours by them")
         return
     n_points = len(labels)
     rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
-    share = float(np.mean(label_hits(np.asarray(run.embedding[...]), labels, 1, rows)))
+    share = float(np.mean(label_hits(run.stored_embedding.read(), labels, 1, rows)))
     typer.echo(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
 
 
@@ -104,15 +104,16 @@ def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:
     if store.objects.get_json(PLAN) is None:
         return {}
     earlier = open_run(store.root)
-    share = n_points / earlier.dimensions.n_points
+    share = n_points / earlier.n_input_points
     return {name: record["seconds"] * share for name, record in earlier.records().items()}
 
 
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     """Print the stages of a plan: keys, what is missing, projected memory and time."""
     dimensions = plan.dimensions
-    for note in plan.outline.notes:
-        typer.echo(note)
+    merged = plan.outline.survey.duplicates
+    for note in (*plan.outline.notes, *([] if merged is None else [merged])):
+        typer.echo(str(note))
     typer.echo(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
         f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"

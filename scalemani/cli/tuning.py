@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scalemani.cli.options import Config, Options, taking_options
+from scalemani.cli.options import EQUAL, Config, Options, taking_options
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.routes import PRECOMPUTED, ROUTES, takes_labels
 from scalemani.tuning import METHOD
@@ -79,10 +79,12 @@ class TuningOptions(Options):
         from scalemani.cli.options import read_configuration
         from scalemani.tuning.grid import flat_lists, parse_list, parse_lists
 
-        given = {METHOD: list(self.methods)}
+        given: dict[str, list[Any]] = {METHOD: list(self.methods)}
         if self.config is not None:
             given |= flat_lists(read_configuration(self.config))
         given |= parse_lists(self.assignments or [])
+        if self.deduplicate:
+            given.setdefault("duplicates.tolerance", [EQUAL])
         return given | {name: parse_list(value) for name, value in self.implied.items()}
 
 

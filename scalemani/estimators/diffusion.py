@@ -62,6 +62,7 @@ class DiffusionMaps(LaplacianEigenmaps):
         affinity: str = "entropic",
         sigma: float | None = None,
         metric: str = "euclidean",
+        deduplicate: bool | float | None = None,
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",

@@ -118,6 +118,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         affinity: str = "entropic",
         sigma: float | None = None,
         metric: str = "euclidean",
+        deduplicate: bool | float | None = None,
         neighbors_method: str = "auto",
         recall: float = 0.95,
         solver: str = "refine",

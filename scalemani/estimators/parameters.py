@@ -11,6 +11,7 @@ from scalemani.validation import check_seed
 # By the name that a parameter has on the command line after --set.
 PARAMETERS = {
     "metric": "points.metric",
+    "deduplicate": "duplicates.tolerance",
     "n_components": "landmark_embedding.n_components",
     "sketch_dimensions": "partition.sketch_dimensions",
     "cell_points": "partition.cell_points",

@@ -44,6 +44,10 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         or as square roots of their frequencies (hellinger), new points too; landmarks and `sigma` are in that geometry.
         "precomputed": X are neighbour lists, a SciPy matrix of distances (N, N) with as many entries in each row, a
         `KnnGraph`, a pair (indices, distances), or a path; new points cannot be placed then.
+    deduplicate : bool, float or None
+        None or False: each row is a point. True: equal rows are one point, whose weight is their number, or the sum of
+        their `sample_weight`. A number above zero: so are rows in one cell of a grid, which lie within that distance.
+        Results have all rows.
     neighbors_method : {"auto", "exact", "pynndescent", "partition", "window"}
         How the graph is built. "window": X is an image (rows, columns) or (rows, columns, colours), or a video of such
         frames; the neighbours of a pixel are those in a window around it, affinity="gaussian" or "ensemble". A
@@ -129,6 +133,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         affinity: str = "entropic",
         sigma: float | None = None,
         metric: str = "euclidean",
+        deduplicate: bool | float | None = None,
         neighbors_method: str = "auto",
         neighbors_window: int = 11,
         neighbors_frames: int = 1,

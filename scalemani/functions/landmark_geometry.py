@@ -9,7 +9,7 @@ from scalemani.functions.landmarks import Landmarks
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.geometry import LocalGeometry, bhattacharyya_neighbors, local_geometry
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.landmarks.uniform import first_of_equal_rows
+from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps
 from scalemani.kernels.spectral.landmark_graph import extend_by_nystrom, landmark_kernel, landmark_maps
 from scalemani.sources import points_in_memory

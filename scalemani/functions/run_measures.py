@@ -40,7 +40,8 @@ def measure_run(
     Parameters
     ----------
     run : a finished run
-    labels : (N,) classes in input order, or a file of them; None: nothing that needs them is measured
+    labels : (N,) classes in input order, or a file of them; None: nothing that needs them is measured. Where equal rows
+        are one point, that of the first of them counts, and each point once
     n_neighbors : k, below half of the points; None: 15, or fewer where the points are few
     n_sampled : how many points are looked at, drawn by `random_state`; ten times as many for labels
     random_state : a seed, None, or a generator to draw one
@@ -66,9 +67,9 @@ def measure_run(
     wanted = check_count(n_sampled, "n_sampled")
     classes = None
     if labels is not None:
-        classes = check_labels(run.of_results(open_labels(labels, run.n_input_points)), "labels", n_points)
+        classes = check_labels(run.of_points(open_labels(labels, run.n_input_points)), "labels", n_points)
     rows = sample_rows(seed, "measures/run", n_points, min(wanted, n_points))
-    positions = np.asarray(run.embedding[...]) if run.embeds else None
+    positions = run.stored_embedding.read() if run.embeds else None
     found = against_points(run, positions, rows, k)
     if classes is not None and positions is not None:
         many = min(n_points, wanted * (SAMPLED_LABELS // SAMPLED_POINTS))
@@ -77,7 +78,7 @@ def measure_run(
                 positions, classes, nearest, n_sampled=many, random_state=seed
             )
     if classes is not None and StoredClustering.STAGE in run.keys:
-        clusters = np.asarray(run.labels[...])
+        clusters = np.asarray(run.labels[...])  # of points that are a row each: clustering takes no weights
         for measure in (
             measures.clustering_error,
             measures.normalized_mutual_information,
@@ -123,7 +124,7 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
 
 def neighbors_of(run: Run, rows: np.ndarray) -> np.ndarray:
     """Return the neighbours (M, k) of some rows in the graph of a run, all in input order."""
-    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)))
+    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
     stored = StoredNeighbors(run.group(StoredNeighbors.STAGE))
     return order.input_rows[stored.indices(stored.final_step).gather(order.work_rows[rows])]
 

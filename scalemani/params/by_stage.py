@@ -16,6 +16,7 @@ from scalemani.params.fields import (
     PartOrZero,
     Positive,
     Share,
+    Tolerance,
     Weight,
     WindowWidth,
     parameters,
@@ -57,6 +58,19 @@ class PointsParams:
     """
 
     metric: Metric = "euclidean"
+
+
+@parameters()
+class DuplicatesParams:
+    """Which rows are one point, whose weight is their number, or the sum of the weights that are given.
+
+    `tolerance` None: each row is a point. 0 (or true): rows that are equal as the metric maps them. Above 0: rows in
+    one cell of a grid of cubes, whose side is the tolerance over the square root of the number of features: they lie
+    within the tolerance, and the point is the first of them. Rows as near to both sides of a border stay two points.
+    Copies are as far from each other as points are: results have all rows, those of one point the same.
+    """
+
+    tolerance: Tolerance = None
 
 
 @parameters()

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
 Count = Annotated[int, Field(ge=1)]
@@ -31,6 +31,11 @@ def known_metric(name: str) -> str:
     return name
 
 
+def as_tolerance(given: Any) -> Any:
+    """Return a tolerance: 0 for true, which asks for equal rows, and None for false."""
+    return (0.0 if given else None) if isinstance(given, bool) else given
+
+
 def odd(width: int) -> int:
     """Return an odd number; raise ValueError for an even one."""
     if width % 2 == 0:
@@ -39,6 +44,7 @@ def odd(width: int) -> int:
 
 
 WindowWidth = Annotated[int, Field(ge=3), AfterValidator(odd)]
+Tolerance = Annotated[PositiveOrZero | None, BeforeValidator(as_tolerance)]
 Metric = Annotated[str, AfterValidator(known_metric)]
 
 parameters = functools.partial(

@@ -13,6 +13,7 @@ from scalemani.params.by_stage import (
     ClusteringParams,
     ComponentsParams,
     DiffusionCoordinatesParams,
+    DuplicatesParams,
     EmbeddingParams,
     KernelDiscriminantsParams,
     LandmarkEmbeddingParams,
@@ -54,6 +55,7 @@ class Parameters:
     """The parameters of all stages, and the seed of every random draw."""
 
     seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    duplicates: DuplicatesParams = DuplicatesParams()
     points: PointsParams = PointsParams()
     partition: PartitionParams = PartitionParams()
     neighbors: NeighborsParams = NeighborsParams()
@@ -71,6 +73,11 @@ class Parameters:
     kernel_discriminants: KernelDiscriminantsParams = KernelDiscriminantsParams()
     clustering: ClusteringParams = ClusteringParams()
     layout: LayoutParams = LayoutParams()
+
+    @property
+    def merges_duplicates(self) -> bool:
+        """Whether equal rows are one point."""
+        return self.duplicates.tolerance is not None
 
     @property
     def perplexity(self) -> float:
@@ -117,9 +124,8 @@ class Parameters:
 
         Raises ConfigError for an unknown method, and for one that takes no weights where there are some.
         """
-        return route(
-            method, self.embedding.solver, self.points.metric, self.layout.init, self.neighbors.method, weighted
-        )
+        asked = self.embedding.solver, self.points.metric, self.layout.init, self.neighbors.method
+        return route(method, *asked, weighted, self.merges_duplicates)
 
     def resolved(
         self,

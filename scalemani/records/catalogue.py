@@ -11,6 +11,7 @@ from scalemani.records.classes import (
     StoredPrincipalComponents,
 )
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
+from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import (
@@ -27,6 +28,7 @@ from scalemani.records.weights import StoredWeights
 from scalemani.store.schema import ArrayDescription, numberless
 
 STORED_STAGES: tuple[type[StoredStage], ...] = (
+    StoredDuplicates,
     StoredPoints,
     StoredPartition,
     StoredWorkPoints,
@@ -57,6 +59,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
 )
 
 DIMENSIONS: dict[str, str] = {
+    "given_row": "the rows that were given, equal ones among them",
     "point": "the points, N",
     "point_bound": "the points, and one",
     "feature": "the columns of the points, D",

@@ -1,7 +1,6 @@
 """Points in input order, the cells they lie in, and points in work order: sorted by cell.
 
-Points are dense or sparse rows. Where they are sparse, the groups hold CSR parts, a set for every block, and the number
-of features; `points` of their readers gives whichever there are.
+Groups of sparse points hold CSR parts, a set for every block, and the number of features; `points` reads either kind.
 """
 
 from dataclasses import dataclass

@@ -82,6 +82,11 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
             "points of other components than the largest", scales.none_of("they have no row in the results")
         ),
     },
+    "duplicates": {
+        "rows": Meaning("rows given, of which equal ones are one point"),
+        "duplicate_rows": Meaning("rows that repeat an earlier one"),
+        "most_rows_a_point": Meaning("rows of the point that has most of them"),
+    },
     "weights": {
         "total_weight": Meaning("sum of the weights of the points"),
         "largest_weight": Meaning("the largest weight of a point"),

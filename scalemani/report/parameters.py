@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from scalemani.params import TUNED, Parameters
-from scalemani.routes import WEIGHTS, takes_labels
+from scalemani.routes import DUPLICATES, WEIGHTS, takes_labels
 from scalemani.runs.opened import Run
 
 
@@ -43,9 +43,20 @@ def commands(run: Run) -> tuple[str, ...]:
             asked += ["--set", f"{parameter.name}={written(parameter.value)}"]
     if takes_labels(run.method):
         asked += ["--labels", "LABELS"]
-    if WEIGHTS.name in run.keys:
+    if weighs(run):
         asked += ["--weights", "WEIGHTS"]
     return shlex.join(asked), "scalemani info RUN", "scalemani measure RUN", "scalemani report RUN"
+
+
+def weighs(run: Run) -> bool:
+    """Return whether weights were given: those of rows that are one point alone add up to the number of rows."""
+    if WEIGHTS.name not in run.keys:
+        return False
+    if DUPLICATES.name not in run.keys:
+        return True
+    found = run.certificates
+    total = found.get(WEIGHTS.name, {}).get("total_weight")
+    return total is not None and bool(total != found[DUPLICATES.name]["rows"])
 
 
 def written(value: Any) -> str:

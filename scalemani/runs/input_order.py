@@ -1,4 +1,4 @@
-"""What a run keeps in work order, read in input order: the neighbour graph and W, by blocks of rows as asked for."""
+"""What a run keeps in work order, read by the rows of its results: the neighbour graph and W, as rows are asked for."""
 
 import functools
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.points import StoredWorkPoints
+from scalemani.runs.result_rows import ResultRows
 from scalemani.sources.lazy import LazyRows, lazy_rows
 
 PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
@@ -19,9 +20,10 @@ PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in w
 
 @dataclass(frozen=True)
 class InputOrder:
-    """The way between input order and work order."""
+    """The way between input order and work order, and from the rows of results to points."""
 
     work_points: StoredWorkPoints
+    rows: ResultRows
 
     @functools.cached_property
     def input_rows(self) -> np.ndarray:
@@ -35,9 +37,15 @@ class InputOrder:
         rows[self.input_rows] = np.arange(len(rows))
         return rows
 
+    def of_results(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return the work rows of rows of the results."""
+        return self.work_rows[self.rows.points_at(rows)]
+
 
 class Graph(NamedTuple):
     """The neighbour graph, rows and neighbours numbered in input order; both arrays read rows as they are asked for.
+
+    Where equal rows are one point, neighbours are other points, by the first row of each.
 
     indices : (N, k) int64, the neighbours of each point, itself excluded
     distances : (N, k) float32 (float64 for float64 points), in the metric of the run, ascending
@@ -60,14 +68,15 @@ def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder, metric: 
     """Return the graph of a run that keeps it in work order: each read of rows is a pass over the stored graph."""
     step = neighbors.final_step
     stored = neighbors.indices(step), neighbors.distances(step)
-    shape, where = stored[0].zarr().shape, f"the neighbour graph in {neighbors.group.root}"
+    shape = (len(order.rows), stored[0].zarr().shape[1])
+    where = f"the neighbour graph in {neighbors.group.root}"
     kinds = np.dtype(np.int64), np.dtype(stored[1].zarr().dtype)
 
     def indices(start: int, stop: int) -> np.ndarray:
-        return order.input_rows[stored[0].gather(order.work_rows[start:stop])]
+        return order.rows.numbered(order.input_rows[stored[0].gather(order.of_results(slice(start, stop)))])
 
     def distances(start: int, stop: int) -> np.ndarray:
-        return convert_distances(metric, stored[1].gather(order.work_rows[start:stop]))
+        return convert_distances(metric, stored[1].gather(order.of_results(slice(start, stop))))
 
     rows = max(1, PASS_BYTES // (shape[1] * kinds[0].itemsize))
     return Graph(LazyRows(shape, kinds[0], indices, where, rows), LazyRows(shape, kinds[1], distances, where, rows))
@@ -93,21 +102,25 @@ class GraphMatrix:
 class AffinityMatrix:
     """W = (P + P^T) / 2 with its bridges, symmetric (N, N) float32, rows and columns in input order, read by rows.
 
+    Where equal rows are one point, its affinities are those of all its copies and stand in the first of its rows.
     `tocsr()` gives all of it as a SciPy matrix in memory, `rows(start, stop)` some rows, in one pass over its blocks.
     """
 
     dtype = np.dtype(np.float32)
 
     def __init__(self, stored: StoredSymmetricAffinities, order: InputOrder, n_points: int, block_rows: int) -> None:
-        self._stored, self._order, self._block_rows = stored, order, block_rows
-        self.shape = (n_points, n_points)
+        self._stored, self._order, self._n_points, self._block_rows = stored, order, n_points, block_rows
+        self.shape = (len(order.rows), len(order.rows))
 
     @functools.cached_property
     def indptr(self) -> np.ndarray:
         """Where each row begins and ends among the nonzeros: (N + 1,) int64."""
-        n_blocks = -(-self.shape[0] // self._block_rows)
+        n_blocks = -(-self._n_points // self._block_rows)
         counts = np.concatenate([np.diff(self._stored.read_row_bounds(block)) for block in range(n_blocks)])
-        return np.concatenate([np.zeros(1, np.int64), np.cumsum(counts[self._order.work_rows], dtype=np.int64)])
+        first = self._order.rows.first_rows(0, self.shape[0])
+        bounds = np.zeros(self.shape[0] + 1, np.int64)
+        bounds[first + 1] = counts[self._order.of_results(first)]
+        return np.cumsum(bounds)
 
     @property
     def nnz(self) -> int:
@@ -120,15 +133,18 @@ class AffinityMatrix:
 
     def rows(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop) as a matrix (stop - start, N) in CSR form, columns ascending."""
-        wanted = self._order.work_rows[start:stop]
+        first = self._order.rows.first_rows(start, stop)
+        wanted = self._order.of_results(first)
         order = np.argsort(wanted, kind="stable")
         blocks, parts = wanted[order] // self._block_rows, []
         for block in np.unique(blocks):
             local = wanted[order][blocks == block] - block * self._block_rows
-            parts.append(self._stored.read_matrix(int(block), self.shape[1])[local])
-        by_work = sp.vstack(parts, format="csr") if parts else sp.csr_matrix((0, self.shape[1]), dtype=self.dtype)
+            parts.append(self._stored.read_matrix(int(block), self._n_points)[local])
+        by_work = sp.vstack(parts, format="csr") if parts else sp.csr_matrix((0, self._n_points), dtype=self.dtype)
         found = by_work[np.argsort(order, kind="stable")]
-        columns = self._order.input_rows[found.indices]
-        rows = sp.csr_matrix((found.data, columns, found.indptr), shape=found.shape)
+        columns = self._order.rows.numbered(self._order.input_rows[found.indices])
+        bounds = np.zeros(stop - start + 1, np.int64)
+        bounds[first - start + 1] = np.diff(found.indptr)
+        rows = sp.csr_matrix((found.data, columns, np.cumsum(bounds)), shape=(stop - start, self.shape[1]))
         rows.sort_indices()
         return rows

@@ -1,5 +1,6 @@
 """A run as its store holds it, opened for reading: arrays in input order, parameters, records of finished stages."""
 
+import functools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,14 +19,23 @@ from scalemani.records.classes import (
     StoredKernelDiscriminants,
     StoredPrincipalComponents,
 )
+from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.routes import WEIGHTS, Stage
-from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_in_input_order, stored_graph
+from scalemani.runs.input_order import (
+    AffinityMatrix,
+    Graph,
+    InputOrder,
+    graph_in_input_order,
+    stored_graph,
+)
 from scalemani.runs.largest_component import Origin, input_rows
+from scalemani.runs.result_rows import ResultRows
+from scalemani.sources.beside.distinct import LEFT_OUT
 from scalemani.sources.lazy import LazyRows
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
@@ -121,38 +131,50 @@ class Run:
         """The metric in which points are compared; their rows, landmarks too, are stored as it maps them."""
         return self.params.points.metric
 
+    @functools.cached_property
+    def rows(self) -> ResultRows:
+        """Which of the rows that were given results have, and the point that each is."""
+        if StoredDuplicates.STAGE in self.keys:
+            points = StoredDuplicates(self._finished(StoredDuplicates.STAGE)).points.read()
+            kept = points != LEFT_OUT
+            return ResultRows(len(points), None if kept.all() else np.flatnonzero(kept), points[kept])
+        n_given = self._origins[0].n_points if self._origins else self.dimensions.n_points
+        return ResultRows(n_given, input_rows(self.store, self._origins))
+
     @property
     def n_input_points(self) -> int:
         """How many points were given, those of components that were left out among them."""
-        return self._origins[0].n_points if self._origins else self.dimensions.n_points
+        return self.rows.n_given
 
     @property
     def input_rows(self) -> np.ndarray | None:
         """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
-        return input_rows(self.store, self._origins)
+        return self.rows.given
 
     def of_results(self, values: np.ndarray) -> np.ndarray:
         """Return those of values (N, ...) in input order that belong to the rows (M, ...) of the results."""
-        rows = self.input_rows
-        return values if rows is None else values[rows]
+        return self.rows.take(values)
+
+    def of_points(self, values: np.ndarray) -> np.ndarray:
+        """Return those of values (N, ...) in input order that belong to stored points: one of each of equal rows."""
+        found = self.rows.take(values)
+        return found if self.rows.of_points is None else found[self.rows.of_points]
 
     def of_input(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Return values (M, ...) of the rows of the results in input order (N, ...), `fill` in rows left out."""
-        rows = self.input_rows
-        if rows is None:
-            return values
-        filled = np.full((self.n_input_points, *values.shape[1:]), fill, values.dtype)
-        filled[rows] = values
-        return filled
+        return self.rows.spread(values, fill)
 
     @property
-    def embedding(self) -> zarr.Array:
-        """The embedding (n_points, n_components) as a zarr array, rows in input order."""
-        return self.stored_embedding.zarr()
+    def embedding(self) -> Any:
+        """The embedding (n_points, n_components) as a zarr array, rows in input order.
+
+        Where equal rows are one point, as an array whose rows are read as they are asked for.
+        """
+        return self.rows.by_rows(self.stored_embedding, f"the embedding in {self.store.root}")
 
     @property
     def stored_embedding(self) -> ArrayReader:
-        """The reader of the embedding, which knows ways to read it that zarr does not."""
+        """The reader of the embedding of the stored points, which knows ways to read it that zarr does not."""
         stage = self.last_stage
         return EMBEDDINGS[stage](self._finished(stage)).embedding
 
@@ -205,7 +227,8 @@ class Run:
     def landmarks(self) -> LandmarksOfRun:
         """The landmarks: `points` (L, n_features), and the `rows` (L,) that they are, None where they are no points."""
         stored = StoredLandmarks(self._finished(StoredLandmarks.STAGE, "landmarks"))
-        return LandmarksOfRun(None if stored.off_data else stored.rows.read(), stored.points.read())
+        rows = None if stored.off_data else self.rows.numbered(stored.rows.read())
+        return LandmarksOfRun(rows, stored.points.read())
 
     @property
     def curve(self) -> Curve:
@@ -223,16 +246,18 @@ class Run:
                 f"{self.store.root} has no snapshots: --set layout.snapshots=N (snapshots=N in Python) keeps the "
                 "positions every N iterations of a descent, which is then made again"
             )
-        kept = [stored.snapshot(iteration).zarr() for iteration in iterations]
+        where = f"snapshots in {self.store.root}"
+        kept = [self.rows.by_rows(stored.snapshot(iteration), where) for iteration in iterations]
 
         def read(start: int, stop: int) -> np.ndarray:
             return np.stack([np.asarray(one[...]) for one in kept[start:stop]])
 
-        shape, where = (len(kept), *kept[0].shape), f"snapshots in {self.store.root}"
-        return Snapshots(np.array(iterations), LazyRows(shape, np.dtype(np.float64), read, where, 1))
+        return Snapshots(
+            np.array(iterations), LazyRows((len(kept), *kept[0].shape), np.dtype(np.float64), read, where, 1)
+        )
 
     def _order(self) -> InputOrder:
-        return InputOrder(StoredWorkPoints(self._finished(StoredWorkPoints.STAGE)))
+        return InputOrder(StoredWorkPoints(self._finished(StoredWorkPoints.STAGE)), self.rows)
 
     def _finished(self, stage: str, what: str = "") -> StageGroup:
         """Return the group of a finished stage; `what` of it is wanted is said where the method has no such stage."""

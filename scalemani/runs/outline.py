@@ -94,6 +94,8 @@ def outline_run(
             inputs.append(survey.landmarks.digest)
         if stage.reads_weights and survey.weights is not None:
             inputs.append(survey.weights.digest)
+        if stage.reads_duplicates and survey.duplicates is not None:
+            inputs.append(survey.duplicates.digest)
         if earlier is not None:
             inputs += [earlier.keys[name] for name in stage.continues if name in earlier.keys]
         seed = params.seed if stage.seeded else None

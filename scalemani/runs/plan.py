@@ -157,7 +157,9 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
     n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
     weighted, processes = surveyed.weights is not None, tuple(executor.processes)
-    sizes = Sizes(dimensions, outline.params, counted_nonzeros(groups), weighted, n_appended, executor.keep)
+    n_rows = dimensions.n_points if surveyed.duplicates is None else surveyed.duplicates.n_rows
+    counted = counted_nonzeros(groups)
+    sizes = Sizes(dimensions, outline.params, counted, weighted, n_appended, executor.keep, n_rows)
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
         for stage in outline.stages

@@ -17,6 +17,7 @@ from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs.following import follow_source
 from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
+from scalemani.runs.merging import merge_duplicates
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
@@ -74,6 +75,7 @@ def run(
     RunStore(root).check_free()
     params, source = follow_source(params, map_points(params.points.metric, source))
     with executor.started():
+        source = merge_duplicates(source, params, executor, block_rows)
         outline = outline_run(method, params, survey(source, executor, block_rows))
         with open_for_writing(root, outline, executor, only) as target:
             run_plans(target, make_plan(target.store, outline, executor), source)
@@ -91,7 +93,7 @@ def plan_run(
     """Return the plan of a run, fit or not (`Plan.check`); nothing is written. Parameters are those of `run`."""
     RunStore(root).check_free()
     params, source = follow_source(params, map_points(params.points.metric, source))
-    store = RunStore(root)
+    source, store = merge_duplicates(source, params, executor, block_rows), RunStore(root)
     plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
     while (component := largest_component(plan)) is not None:
         source = keep_beside(source, component)

@@ -15,6 +15,7 @@ from scalemani.stages import (
     components,
     diffusion_coordinates,
     discriminants,
+    duplicates,
     embedding,
     graph,
     kernel_components,
@@ -50,6 +51,7 @@ class StageCode(Protocol):
 
 
 STAGES: dict[str, StageCode] = {
+    "duplicates": duplicates,
     "points": points,
     "partition": partition,
     "work_points": work_points,

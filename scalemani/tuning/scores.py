@@ -50,10 +50,10 @@ def exact(value: float) -> Measure:
 
 def label_accuracy(run: Run, judge: Judge) -> Measure:
     """Return the share of points whose label wins among their nearest others in the embedding."""
-    labels = run.of_results(np.asarray(judge.labels))
+    labels = run.of_points(np.asarray(judge.labels))
     many = min(len(labels), measures.SAMPLED_LABELS)
     return measures.knn_accuracy(
-        np.asarray(run.embedding[...]), labels, judge.n_neighbors or NEAREST, n_sampled=many, random_state=SEED
+        run.stored_embedding.read(), labels, judge.n_neighbors or NEAREST, n_sampled=many, random_state=SEED
     )
 
 
@@ -84,7 +84,7 @@ def from_points(name: str) -> Callable[[Run, Judge], Measure]:
         n_points = run.dimensions.n_points
         rows = sample_rows(SEED, "measures/run", n_points, min(measures.SAMPLED_POINTS, n_points))
         k = judge.n_neighbors or min(COUNTED, (n_points - 1) // 2)
-        found = against_points(run, np.asarray(run.embedding[...]), rows, k)[name]
+        found = against_points(run, run.stored_embedding.read(), rows, k)[name]
         assert isinstance(found, Measure)
         return found
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from scalemani.errors import ConfigError, DataError, DiskSpaceError, MemoryBudgetError, NumericalError
 from scalemani.params import Parameters
 from scalemani.runs.following import follow_source
+from scalemani.runs.merging import merge_duplicates
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import make_plan
@@ -19,7 +20,7 @@ OF_ONE_RUN = (ConfigError, DataError, MemoryBudgetError, DiskSpaceError, Numeric
 
 @dataclass
 class SurveyedPoints:
-    """Points that several runs take, each in its metric; `survey` reads them once for each metric.
+    """Points that several runs take, each in its metric; they are read once for each, and each merging of equal rows.
 
     `source` (N, D); `block_rows` as in `run`.
     """
@@ -27,15 +28,17 @@ class SurveyedPoints:
     source: PointsSource
     executor: Executor
     block_rows: int | None = None
-    _seen: dict[object, Survey] = field(default_factory=dict)
+    _seen: dict[object, tuple[PointsSource, Survey]] = field(default_factory=dict)
 
     def outline(self, method: str, params: Parameters) -> tuple[Outline, PointsSource]:
         """Return what a run of these points computes, and the points as it takes them; errors are those of `run`."""
         asked, source = follow_source(params, map_points(params.points.metric, self.source))
-        known = params.points.metric, source.shape
+        known = params.points.metric, params.duplicates.tolerance, source.shape
         if known not in self._seen:
-            self._seen[known] = survey(source, self.executor, self.block_rows)
-        return outline_run(method, asked, self._seen[known]), source
+            source = merge_duplicates(source, params, self.executor, self.block_rows)
+            self._seen[known] = source, survey(source, self.executor, self.block_rows)
+        source, surveyed = self._seen[known]
+        return outline_run(method, asked, surveyed), source
 
 
 def run_outlined(target: WritableRun, outline: Outline, source: PointsSource) -> Run:

@@ -26,7 +26,7 @@ WORDS = {
 }  # fmt: skip
 # Of parameters that follow others, and of those that half of the default or one more is not allowed for.
 NUMBERS = {
-    "neighbors.window": 13, "neighbors.image_rows": 20, "neighbors.image_columns": 15,
+    "duplicates.tolerance": 0.0, "neighbors.window": 13, "neighbors.image_rows": 20, "neighbors.image_columns": 15,
     "neighbors.n_neighbors": 20, "neighbors.n_probes": 5, "neighbors.close_share": 0.2, "affinities.perplexity": 9.0,
     "affinities.sigma": 0.7, "affinities.n_neighbors": 20, "landmarks.n_landmarks": 60, "landmarks.sigma": 0.5,
     "landmarks.neighborhood": 9, "landmarks.eta": 3.0, "landmarks.batch_points": 90, "landmark_weights.n_neighbors": 4,

@@ -63,10 +63,11 @@ def sparse_run(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def weighted(roll, tmp_path_factory) -> Run:
-    """Return a run of points that stand for one to three each."""
+    """Return a run of rows that stand for one to three each, some of which are one point."""
     values = {"neighbors": {"n_neighbors": 9}, "affinities": {"perplexity": 6}, "landmarks": {"n_landmarks": 30}}
+    values["duplicates"] = {"tolerance": 0.0}
     folder, params = tmp_path_factory.mktemp("records") / "weighted", Parameters().with_values(values)
-    points = WeightedPoints(open_points(roll[:400]), 1 + np.arange(400) % 3)
+    points = WeightedPoints(open_points(roll[np.arange(500) % 400]), 1 + np.arange(500) % 3)
     return run(points, folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)
 
 

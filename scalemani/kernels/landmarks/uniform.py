@@ -1,19 +1,16 @@
 """Random landmarks, and random ones thinned by dropping one of each closest pair; no coordinates twice."""
 
-import hashlib
 import heapq
-import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.distances import squared_distance
+from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 
 WORDS_BLOCK = 1 << 20  # draws held at a time
 SPREAD_EXCESS = 0.5  # M / L: half as many again are drawn, then dropped
@@ -46,31 +43,6 @@ def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
             kept = np.argpartition(words, n_drawn - 1)[:n_drawn] if n_drawn > 0 else slice(0, 0)
             rows, words = rows[kept], words[kept]
     return rows[np.lexsort((rows, words))]
-
-
-def first_of_equal_rows(points: Points) -> np.ndarray:
-    """Return the rows of `points` (n, D) whose coordinates no earlier row has, ascending: (m,) int64. -0.0 is 0.0.
-
-    Sparse rows hold no zeros, and their columns ascend.
-    """
-    seen: set[bytes] = set()
-    kept = []
-    for position, content in enumerate(contents_of_rows(points)):
-        digest = hashlib.blake2b(content, digest_size=16).digest()  # takes less room than the row
-        if digest not in seen:
-            seen.add(digest)
-            kept.append(position)
-    return np.array(kept, dtype=np.int64)
-
-
-def contents_of_rows(points: Points) -> Iterator[bytes]:
-    """Yield bytes for each row of points (n, D), the same for equal rows alone."""
-    if sp.issparse(points):
-        for start, stop in itertools.pairwise(points.indptr):
-            yield points.indices[start:stop].tobytes() + points.data[start:stop].tobytes()
-        return
-    for row in points:
-        yield (row + row.dtype.type(0)).tobytes()  # adding zero turns -0.0 into 0.0, which has other bytes
 
 
 def random_landmarks(

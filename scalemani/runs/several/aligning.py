@@ -141,8 +141,7 @@ def open_coordinates(given: Any, name: str) -> Coordinates:
         positions = check_points(given, name)
         return Coordinates(len(positions), positions.shape[1], None, lambda rows: positions[rows])
     run = given if isinstance(given, Run) else open_run(given)
-    rows_of, kept = None, run.input_rows
-    if kept is not None:
-        rows_of = np.full(run.n_input_points, ABSENT)
-        rows_of[kept] = np.arange(len(kept))
+    rows_of, rows = None, run.rows
+    if rows.given is not None or rows.points is not None:
+        rows_of = rows.spread(np.asarray(rows.points_at(np.arange(len(rows)))), ABSENT)
     return Coordinates(run.n_input_points, int(run.embedding.shape[1]), rows_of, run.stored_embedding.gather)

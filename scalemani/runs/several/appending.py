@@ -11,6 +11,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.params import Parameters
+from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.points import StoredPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.records.weights import StoredWeights
@@ -111,6 +112,11 @@ def check_growing(run: Run, freeze: bool) -> None:
         raise ConfigError("points cannot be appended to a run of pixels: these are one image or video")
     if takes_labels(run.method):
         raise ConfigError(f"{run.method} learns from labels, and appended points come without: embed all points anew")
+    if StoredDuplicates.STAGE in run.keys:
+        raise ConfigError(
+            "points cannot be appended to a run in which equal rows are one point: new rows would change the weights "
+            "of earlier points; embed all points anew, with --deduplicate or without"
+        )
     if StoredWeights.STAGE in run.keys:
         raise ConfigError(
             "points cannot be appended to a run of points with weights: embed all points anew with theirs"

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.landmarks.uniform import first_of_equal_rows
+from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.sources.base import PointsSource
 from scalemani.sources.beside import PointsBeside

@@ -10,9 +10,9 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.uniform import first_of_equal_rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.rows.distances import squared_distance
+from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 
 # Variances below are those of points that landmarks determine: the factor is off by some 1e-16 a landmark.
 EXHAUSTED = 1e-10

@@ -1,0 +1,97 @@
+"""Which rows of a table are equal, or lie in one cell of a grid: by a digest of each row, whatever block it is in."""
+
+import hashlib
+import itertools
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.errors import DataError
+from scalemani.kernels.rows.compressed import Points
+
+DIGEST_WORDS = 2  # of 64 bits: of 1e9 rows, two that differ have the same digest with probability 1e-21
+# Of a row while rows are grouped: its digest, its place in the order of these, its first equal row by both orders.
+GROUPING_BYTES = 8 * (DIGEST_WORDS + 3)
+
+
+class EqualRows(NamedTuple):
+    """The groups of equal rows, numbered by their first rows.
+
+    Attributes
+    ----------
+    groups : (n,) int64, the group of each row
+    first_rows : (m,) int64, the first row of each group, ascending
+    """
+
+    groups: np.ndarray
+    first_rows: np.ndarray
+
+
+def contents_of_rows(points: Points) -> Iterator[bytes]:
+    """Yield bytes for each row of points (n, D), the same for equal rows alone; -0.0 is 0.0.
+
+    Sparse rows hold no zeros, and their columns ascend.
+    """
+    if sp.issparse(points):
+        columns = points.indices.astype(np.int64)  # whichever integers the rows that were read together have
+        for start, stop in itertools.pairwise(points.indptr):
+            yield columns[start:stop].tobytes() + points.data[start:stop].tobytes()
+        return
+    for row in points:
+        yield (row + row.dtype.type(0)).tobytes()  # adding zero turns -0.0 into 0.0, which has other bytes
+
+
+def digests_of_rows(points: Points) -> np.ndarray:
+    """Return a digest (n, 2) uint64 of each row of points (n, D), the same for equal rows alone."""
+    size = 8 * DIGEST_WORDS
+    digests = b"".join(hashlib.blake2b(content, digest_size=size).digest() for content in contents_of_rows(points))
+    return np.frombuffer(digests, np.uint64).reshape(-1, DIGEST_WORDS)
+
+
+def group_digests(digests: np.ndarray) -> EqualRows:
+    """Return the groups of rows of equal digests (n, 2)."""
+    order = np.lexsort(digests.T)  # stable: equal digests stay in the order of their rows
+    begins = np.ones(len(order), bool)
+    begins[1:] = False
+    for word in digests.T:
+        ordered = word[order]
+        begins[1:] |= ordered[1:] != ordered[:-1]
+    places = np.flatnonzero(begins)
+    first = np.empty(len(order), np.int64)  # row of the group of each row
+    first[order] = np.repeat(order[places], np.diff(places, append=len(order)))
+    del order
+    is_first = first == np.arange(len(first))
+    return EqualRows((np.cumsum(is_first) - 1)[first], np.flatnonzero(is_first))
+
+
+def first_of_equal_rows(points: Points) -> np.ndarray:
+    """Return the rows of `points` (n, D) whose coordinates no earlier row has, ascending: (m,) int64."""
+    return group_digests(digests_of_rows(points)).first_rows
+
+
+def cells_of_rows(points: Points, tolerance: float) -> Points:
+    """Return the cell of each of points (n, D) in a grid, in float64: rows in one cell are within a distance.
+
+    Cells are cubes of side tolerance / sqrt(D), whose diagonal is the tolerance, and the origin is in the middle of
+    one: cells of sparse rows are sparse. Of near rows, those to both sides of a border are in two cells.
+
+    Raises
+    ------
+    DataError
+        Where the coordinates of a cell are beyond float64.
+    """
+    side = tolerance / math.sqrt(points.shape[1])
+    cells = points.astype(np.float64)
+    values = cells.data if sp.issparse(cells) else cells
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        np.rint(np.divide(values, side, out=values), out=values)
+    if not np.isfinite(values).all():
+        raise DataError(
+            f"duplicates.tolerance={tolerance:g} is too small beside coordinates up to {abs(points).max():g}: raise it"
+        )
+    if sp.issparse(cells):
+        cells.eliminate_zeros()
+    return cells

@@ -1,0 +1,95 @@
+"""Equal rows made one point before anything else is known of the points: one pass over the source, by digests."""
+
+import functools
+
+import numpy as np
+from dask.utils import format_bytes
+
+from scalemani.chunked.task import Dimensions
+from scalemani.errors import MemoryBudgetError
+from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
+from scalemani.params import Parameters
+from scalemani.sources import PointsSource
+from scalemani.sources.base import read_rows
+from scalemani.sources.beside import without_beside
+from scalemani.sources.beside.distinct import distinct_points
+from scalemani.survey import COPIES_AT_WORK, check_reading, check_source, dimensions_of
+from scalemani.validation import check_finite_block
+from scalemani.workers.budget import Batch, MemoryNeed
+from scalemani.workers.executor import Executor
+
+
+def merge_duplicates(
+    source: PointsSource, params: Parameters, executor: Executor, block_rows: int | None = None
+) -> PointsSource:
+    """Return the distinct points of a source with their weights, where parameters ask for these; else the source.
+
+    Points are the first of their rows, in the order of these. Which rows are one point is found from a digest of 16
+    bytes of each row, in 40 bytes a row of this process, whatever the blocks.
+
+    Parameters
+    ----------
+    source : (n, D), rows as the metric maps them
+    params : parameters as they were given
+    executor : where tasks run, and in how much memory
+    block_rows : rows a block, as in `run`
+
+    Raises
+    ------
+    DataError
+        For rows that cannot be used.
+    MemoryBudgetError
+        Where the digests do not fit the budget.
+    """
+    tolerance = params.duplicates.tolerance
+    if tolerance is None:
+        return source
+    check_source(source)
+    dimensions = dimensions_of(source, executor, block_rows)
+    check_reading(dimensions, executor, source.description)
+    check_grouping(dimensions.n_points, executor, source.description)
+    executor.progress.start("duplicates", dimensions.n_blocks)
+    rows, blocks = without_beside(source), range(dimensions.n_blocks)
+    look = functools.partial(digests_of_block, rows, dimensions, tolerance)
+    if rows.remote:
+        need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
+        found = executor.fold(look, joined, blocks, batch=Batch("duplicates", "duplicates", need))
+    else:
+        found = executor.fold_locally(look, joined, blocks, rows.sequential)
+    groups, first_rows = group_digests(np.concatenate(found))
+    merged = distinct_points(source, groups, first_rows)
+    executor.progress.note(str(merged.duplicates))
+    return merged
+
+
+def check_grouping(n_rows: int, executor: Executor, description: str) -> None:
+    """Refuse more rows than can be compared within the budget of a process, before any is read."""
+    least, need = min((memory for _, memory in executor.processes if memory), default=None), GROUPING_BYTES * n_rows
+    if least is not None and need > least:
+        raise MemoryBudgetError(
+            f"finding equal rows among the {n_rows} of {description} takes {format_bytes(need)}, "
+            f"{GROUPING_BYTES} bytes a row, and a process may take {format_bytes(least)}: raise --memory, or leave "
+            "out --deduplicate (duplicates.tolerance)"
+        )
+
+
+def digests_of_block(source: PointsSource, dimensions: Dimensions, tolerance: float, block: int) -> list[np.ndarray]:
+    """Return the digests (n, 2) of the rows of a block, or of their cells where the tolerance is above zero.
+
+    Parameters
+    ----------
+    source : of the rows
+    dimensions : their number and that of the rows a block
+    tolerance : within which rows of one cell are
+    block : number of the block
+    """
+    start, stop = dimensions.rows(block)
+    rows = read_rows(source, start, stop, dimensions.sparse)
+    check_finite_block(rows, start)
+    return [digests_of_rows(cells_of_rows(rows, tolerance) if tolerance > 0 else rows)]
+
+
+def joined(one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the digests of consecutive blocks; the list of the first is lengthened."""
+    one.extend(other)
+    return one

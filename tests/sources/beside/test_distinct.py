@@ -1,0 +1,58 @@
+"""Distinct points are read as rows of the source they come from, with what is beside their first rows."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from scalemani.kernels.rows.equal_rows import digests_of_rows, group_digests
+from scalemani.sources import open_points
+from scalemani.sources.base import nonzeros_of, read_rows
+from scalemani.sources.beside import found_beside
+from scalemani.sources.beside.distinct import DistinctPoints, distinct_points
+from scalemani.sources.beside.started import StartedPoints
+from scalemani.sources.beside.weighted import WeightedPoints
+
+RNG = np.random.default_rng(0)
+ORIGINALS = RNG.random((40, 6)) * (RNG.random((40, 6)) < 0.5)
+POINTS = ORIGINALS[RNG.integers(0, 40, 300)]
+GROUPS, FIRST_ROWS = group_digests(digests_of_rows(POINTS))
+
+
+def merged(source):
+    return distinct_points(source, GROUPS, FIRST_ROWS)
+
+
+@pytest.mark.parametrize("given", [POINTS, sp.csr_matrix(POINTS)], ids=["dense", "sparse"])
+@pytest.mark.parametrize("step", [1, 7, 1024])
+def test_any_block_of_distinct_points_is_that_of_their_first_rows(given, step):
+    source, expected = merged(open_points(given)), POINTS[FIRST_ROWS]
+    assert source.shape == expected.shape
+    for start in range(0, len(expected), step):
+        stop = min(start + step, len(expected))
+        np.testing.assert_array_equal(source.read(start, stop), expected[start:stop])
+        np.testing.assert_array_equal(read_rows(source, start, stop, sparse=True).toarray(), expected[start:stop])
+    assert (nonzeros_of(source) is None) == (nonzeros_of(open_points(given)) is None)
+
+
+def test_weights_are_numbers_of_rows_or_sums_of_the_weights_that_are_given():
+    np.testing.assert_array_equal(
+        found_beside(merged(open_points(POINTS)), WeightedPoints).weights.values, np.bincount(GROUPS)
+    )
+    given = RNG.integers(1, 5, len(POINTS))
+    found = found_beside(merged(WeightedPoints(open_points(POINTS), given)), WeightedPoints).weights.values
+    np.testing.assert_array_equal(found, [given[group == GROUPS].sum() for group in range(len(FIRST_ROWS))])
+
+
+def test_what_is_beside_points_is_that_of_their_first_rows():
+    start = RNG.normal(size=(len(POINTS), 2))
+    found = found_beside(merged(StartedPoints(open_points(POINTS), start)), StartedPoints)
+    np.testing.assert_array_equal(found.coordinates, start[FIRST_ROWS])
+
+
+def test_rows_of_points_that_are_left_out_are_those_of_no_point():
+    source = merged(open_points(POINTS))
+    kept = np.array([1, 4, 9])
+    once = found_beside(source.of_rows(open_points(POINTS[FIRST_ROWS][kept]), kept), DistinctPoints)
+    twice = found_beside(once.of_rows(open_points(POINTS[FIRST_ROWS][kept[1:]]), np.array([1, 2])), DistinctPoints)
+    for found, numbers in ((once, {1: 0, 4: 1, 9: 2}), (twice, {4: 0, 9: 1})):
+        assert found.points_of_rows.tolist() == [numbers.get(group, -1) for group in GROUPS.tolist()]
