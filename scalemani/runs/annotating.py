@@ -96,23 +96,27 @@ def diffusion_basis(run: Run) -> tuple[LazyRows, LazyRows]:
     Of v with L v = lambda D v they are D^(1/2) v of unit length and 1 - lambda, the constant v first.
     """
     stored = StoredEmbedding(run.group(StoredEmbedding.STAGE))
-    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)))
+    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
     graph = StoredNormalizedAffinities(run.group(StoredNormalizedAffinities.STAGE))
     roots = np.sqrt(graph.read_degrees(run.dimensions.n_points))[order.work_rows]
     vectors = stored.embedding.zarr()
     shape, kind = (vectors.shape[0], vectors.shape[1] + 1), np.dtype(np.float64)
 
-    def scaled(start: int, stop: int) -> np.ndarray:
-        rows = roots[start:stop, np.newaxis]
-        return np.hstack([rows, rows * np.asarray(vectors[start:stop])])
+    def scaled(points: np.ndarray) -> np.ndarray:
+        scales = roots[points, np.newaxis]
+        return np.hstack([scales, scales * stored.embedding.gather(points)])
 
-    unscaled = LazyRows(shape, kind, scaled, "the eigenvectors", vectors.chunks[0])
+    def of_points(start: int, stop: int) -> np.ndarray:
+        return scaled(np.arange(start, stop))
+
+    unscaled = LazyRows(shape, kind, of_points, "the eigenvectors", vectors.chunks[0])
     lengths = np.sqrt(sum(np.square(rows).sum(axis=0) for _, rows in blocks(unscaled)))
 
     def read(start: int, stop: int) -> np.ndarray:
-        return scaled(start, stop) / lengths
+        return scaled(run.rows.points_at(np.arange(start, stop))) / lengths
 
     eigenvalues = np.concatenate([[1.0], 1.0 - stored.eigenvalues.read()])
+    shape = (len(run.rows), shape[1])
     return LazyRows(shape, kind, read, "the eigenvectors", vectors.chunks[0]), lazy_rows(eigenvalues, "eigenvalues")
 
 

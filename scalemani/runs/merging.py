@@ -46,7 +46,7 @@ def merge_duplicates(
         return source
     check_source(source)
     dimensions = dimensions_of(source, executor, block_rows)
-    check_reading(dimensions, executor, source.description)
+    check_reading(dimensions, executor, source)
     check_grouping(dimensions.n_points, executor, source.description)
     executor.progress.start("duplicates", dimensions.n_blocks)
     rows, blocks = without_beside(source), range(dimensions.n_blocks)

@@ -12,6 +12,7 @@ from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.functions.run_measures import measure_run
 from scalemani.params import Parameters
 from scalemani.progress import Silent
+from scalemani.runs.annotating import annotations_of
 from scalemani.runs.opened import open_run
 from scalemani.runs.results import remove_unused
 from scalemani.runs.several.aligning import align
@@ -160,6 +161,12 @@ def test_new_points_measures_and_alignment_are_those_of_the_distinct_points(merg
     classes = (POINTS[:, 0] > 0).astype(int)
     assert measure_run(merged, classes[ROWS]) == measure_run(weighted, classes)
     assert align(merged, np.asarray(weighted.embedding[...])[ROWS]).relative_residual < 1e-12
+
+
+def test_an_anndata_has_all_rows(merged):
+    found = annotations_of(merged)
+    assert found.n_obs == N_ROWS
+    np.testing.assert_array_equal(found.arrays["obsm/X_tsne"].read(0, N_ROWS), merged.embedding[...])
 
 
 def test_commands_take_and_give_all_rows(folder, merged, scalemani, tmp_path):

@@ -60,7 +60,7 @@ class SelectedRows:
         self.shape = (len(rows), points.shape[1])
         self.dtype, self.description = points.dtype, points.description
         self.preferred_rows, self.sequential = None, points.sequential
-        self.remark = getattr(points, "remark", "")
+        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
 
     @property
     def nonzeros(self) -> int | None:
