@@ -7,6 +7,8 @@ import pytest
 
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
+from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
+from scalemani.kernels.rows.sketches import gram_rows
 from scalemani.params import Parameters
 from scalemani.stages.table import STAGES
 
@@ -45,3 +47,25 @@ def test_rows_are_numbered_by_eight_bytes_whatever_is_stored_of_the_points():
         (numbers,) = [record for record in STAGES["work_points"].memory(sizes) if record.name == "row numbers"]
         (order,) = [record for record in STAGES["work_points"].disk(sizes) if record.name.startswith("input row of")]
         assert numbers.bytes == numbers.copies * order.bytes == numbers.copies * np.arange(5000).nbytes
+
+
+@pytest.mark.parametrize(("n_points", "is_all"), [(40, True), (4_000_000, False)])
+def test_a_tile_of_the_search_looks_at_no_more_than_all_points(n_points, is_all):
+    values = {"neighbors": {"method": "partition", "n_neighbors": 5}}
+    sizes = Sizes(Dimensions(n_points, 7, "int16", 1024), Parameters().with_values(values))
+    listed = STAGES["neighbors"].memory(sizes)
+    (seen,) = [record.bytes for record in listed if record.name == "rows that a tile looks at"]
+    sketches = next(record.bytes for record in listed if record.name == "sketches of all points")
+    everything = n_points * np.zeros(7, "int16").nbytes + sketches + n_points * NUMBER_BYTES
+    assert (seen == everything) is is_all
+    assert max(PROPOSED_BYTES, SETTLED_BYTES) <= seen or is_all
+    assert seen <= everything
+
+
+@pytest.mark.parametrize(("n_landmarks", "n_features"), [(50, 400), (400, 50), (3000, 4000)])
+def test_sketches_of_landmarks_take_the_matrix_that_they_are_fitted_by(n_landmarks, n_features):
+    params = Parameters().with_values({"landmarks": {"n_landmarks": n_landmarks}})
+    listed = STAGES["landmark_weights"].memory(Sizes(Dimensions(9000, n_features, "float32", 1024), params))
+    (gram,) = [record for record in listed if record.name == "Gram matrix and its eigenvectors"]
+    side = min(len(gram_rows(n_landmarks, n_features)), n_features)
+    assert gram.bytes == 2 * np.empty((side, side)).nbytes
