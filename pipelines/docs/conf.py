@@ -57,6 +57,7 @@ html_title = "scalemani"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
+    "header_links_before_dropdown": 7,
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "footer_start": ["copyright"],

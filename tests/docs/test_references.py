@@ -67,5 +67,8 @@ def test_every_page_is_in_the_table_of_contents(built):
     pages = [page for page in DOCS.rglob("*.md") if "built" not in page.parts]
     made = [Path("built") / page.relative_to(built) for page in built.rglob("*.*") if page.suffix in (".md", ".rst")]
     names = {str(page.with_suffix("")) for page in (*(page.relative_to(DOCS) for page in pages), *made)}
-    listed = {name for page in pages for name in re.findall(r"^([\w/]+)$", page.read_text(), re.MULTILINE)}
+    listed = set()
+    for page in pages:
+        folder = page.parent.relative_to(DOCS)
+        listed |= {str(folder / name) for name in re.findall(r"^([\w/]+)$", page.read_text(), re.MULTILINE)}
     assert names - {"index"} <= listed
