@@ -233,7 +233,7 @@ def test_frames_of_other_libraries_are_the_same_points():
     forms = {}
     if pandas := optional("pandas"):
         frame = pandas.DataFrame(POINTS, columns=list(columns(POINTS)))
-        forms |= {"pandas": frame, "series": pandas.Series(list(POINTS)), "arrow": frame.astype("float32[pyarrow]")}
+        forms["pandas"] = frame
         if frames := optional("dask.dataframe"):
             forms["dask"] = frames.from_pandas(frame, npartitions=5)
     if polars := optional("polars"):
