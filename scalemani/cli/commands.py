@@ -14,8 +14,8 @@ from scalemani.cli.options import (
     MapNeighbors,
     Options,
     Output,
+    Picture,
     Placing,
-    PlotLabels,
     ReportLabels,
     ReportOutput,
     RunFolder,
@@ -24,8 +24,6 @@ from scalemani.cli.options import (
     taking_options,
 )
 from scalemani.errors import ConfigError, nearest_name
-
-OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
 
 app = typer.Typer(
     add_completion=False,
@@ -212,22 +210,19 @@ def transform(options: Placing) -> None:
 
 
 @app.command()
-def plot(run: RunFolder, out: Output, labels: PlotLabels = None, debug: Debug = False) -> None:
-    """Draw the embedding of a run as a .png: readable at ten million points."""
-    import numpy as np
-
-    from scalemani.figures import embedding_picture
+@taking_options
+def plot(options: Picture) -> None:
+    """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
+    from scalemani.figures import check_picture, embedding_picture
     from scalemani.runs.opened import open_run
-    from scalemani.sources import open_labels
+    from scalemani.runs.poor_points import poor_points
 
-    refuse_output_in_input(out, run, *([] if labels in (None, OWN_LABELS) else [labels]))
-    opened = open_run(run)
-    classes = None
-    if labels == OWN_LABELS:
-        classes = np.asarray(opened.labels[...])
-    elif labels is not None:
-        classes = opened.of_results(open_labels(labels, opened.n_input_points))
-    embedding_picture(opened.embedding, out, labels=classes)
+    look = options.size, options.title, options.legend
+    check_picture(options.out, *look)
+    refuse_output_in_input(options.out, options.run, *options.files)
+    opened = open_run(options.run)
+    marked = poor_points(opened) if options.poor else None
+    embedding_picture(opened.embedding, options.out, options.columns(opened), *look, marked)
 
 
 @app.command()

@@ -101,11 +101,27 @@ MapLabels = Annotated[
     ),
 ]
 MapNeighbors = Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")]
+OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
 PlotLabels = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
-        help="one label a point to colour by: .npy, .npz::member or text; run: the clusters of the run itself"
+        "--labels",
+        metavar="FILE",
+        help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: the "
+        "clusters of the run itself; may be repeated",
     ),
+]
+PlotSize = Annotated[
+    str,
+    typer.Option(metavar="SIZE", help="paper (7.2 in), slide (1920x1080), WxH in pixels, or the height of a panel"),
+]
+PlotTitle = Annotated[str, typer.Option(help="above the picture")]
+PlotLegend = Annotated[
+    str,
+    typer.Option(help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"),
+]
+PlotPoor = Annotated[
+    bool, typer.Option("--poor", help="ring the points whose affinities fall short of the perplexity asked for")
 ]
 ReportOutput = Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")]
 ReportLabels = Annotated[
@@ -261,6 +277,35 @@ class Placing:
         from scalemani.workers.executor import Executor
 
         return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What `plot` is given."""
+
+    run: RunFolder
+    out: Output
+    labels: PlotLabels = None
+    size: PlotSize = "1200"
+    title: PlotTitle = ""
+    legend: PlotLegend = "auto"
+    poor: PlotPoor = False
+    debug: Debug = False
+
+    def columns(self, opened: Any) -> dict[str, Any] | None:
+        """Return the labels to colour by, by their names; None where none are given."""
+        from scalemani.sources import named_labels
+
+        given = named_labels(self.files, opened.n_input_points)
+        found = {name: opened.of_results(values) for name, values in given.items()}
+        if self.labels and OWN_LABELS in self.labels:
+            found["clusters of the run"] = opened.labels[...]
+        return found or None
+
+    @property
+    def files(self) -> list[str]:
+        """The files of labels."""
+        return [given for given in self.labels or [] if given != OWN_LABELS]
 
 
 def read_configuration(path: Path) -> dict[str, Any]:

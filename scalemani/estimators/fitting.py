@@ -15,18 +15,18 @@ from scalemani.errors import ConfigError
 from scalemani.estimators.parameters import parameters_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.estimators.telling import give
-from scalemani.figures import drawn_embedding
+from scalemani.figures import Size, picture_or_path
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.opened import ReportedRun
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START, WINDOW
 from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import poor_points
 from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
 from scalemani.sources import (
     PointsSource,
     has_names,
     is_stored,
-    open_labels,
     open_lists,
     open_pixels,
     open_points,
@@ -35,6 +35,7 @@ from scalemani.sources import (
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.landmarked import LandmarkedPoints
 from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.labels import chosen_labels
 from scalemani.validation import check_points
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
@@ -68,12 +69,24 @@ class Embedder(BaseEstimator):
         """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
         return self.run_.report(path, labels)
 
-    def plot(self, labels: Any = None, size: int = 900, title: str = "") -> Any:
-        """Return a picture of `embedding_` (Pillow's, which notebooks show), coloured by labels or values (N,)."""
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: str = "auto",
+        poor: bool = False,
+        path: str | Path | None = None,
+    ) -> Any:
+        """Return a picture of `embedding_` (Pillow's, which notebooks show), or write it to `path` and return that.
+
+        Parameters are those of `open_run(store).plot`; `poor` needs the run in `store`.
+        """
         check_is_fitted(self)
         embedded = np.isfinite(self.embedding_).all(axis=1)  # rows of other components than the largest have none
-        values = None if labels is None else open_labels(labels, len(embedded))[embedded]
-        return drawn_embedding(self.embedding_[embedded], values, size, title)[0]
+        columns = chosen_labels(labels, len(embedded), lambda values: values[embedded])
+        marked = poor_points(self.run_) if poor else None
+        return picture_or_path(self.embedding_[embedded], path, columns, size, title, legend, marked)
 
     @contextlib.contextmanager
     def computed_in(self, folder: str | Path) -> Iterator[None]:

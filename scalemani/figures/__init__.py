@@ -2,7 +2,17 @@
 
 from scalemani.figures.grids import grid_figure
 from scalemani.figures.lines import line_figure
-from scalemani.figures.picture import drawn_embedding, embedding_picture
+from scalemani.figures.picture import check_picture, drawn_embedding, embedding_picture, picture_or_path
 from scalemani.figures.pixels import label_picture
+from scalemani.figures.sheets import Size
 
-__all__ = ["drawn_embedding", "embedding_picture", "grid_figure", "label_picture", "line_figure"]
+__all__ = [
+    "Size",
+    "check_picture",
+    "drawn_embedding",
+    "embedding_picture",
+    "grid_figure",
+    "label_picture",
+    "line_figure",
+    "picture_or_path",
+]

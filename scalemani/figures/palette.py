@@ -5,17 +5,18 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.figures.distinct import distinct_colours
 from scalemani.sources import open_labels
 from scalemani.sources.base import natural_order
+from scalemani.sources.categories import categories_of
 
 # Petroff (2021), Accessible color sequences for data visualization, arXiv:2107.02270: ten colours.
 TEN_COLOURS = ("3f90da", "ffa90e", "bd1f01", "94a4a2", "832db6", "a96b59", "e76300", "b9ac70", "717581", "92dadd")
 # Van der Walt and Smith (2015), viridis: even in lightness, read alike with and without colour.
 VIRIDIS = ("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725")
 DENSITY = ("b8d4ea", "6baed6", "3182bd", "08519c", "08306b")
-NO_LABEL = "d4d4d4"
+NO_LABEL, PAPER = "d4d4d4", "ffffff"
 RAMP_STEPS = 256
-DARKER = 0.6  # the second ten colours are the first ten, darker
 LARGEST_CLASSES = 256
 LARGEST_LEGEND = 20
 ROBUST_PERCENT = (0.5, 99.5)
@@ -34,9 +35,9 @@ def ramp(codes: tuple[str, ...], steps: int = RAMP_STEPS) -> np.ndarray:
 
 
 def class_colours(n_classes: int) -> np.ndarray:
-    """Return one colour for each class: (n_classes, 3); from the 21st class on they repeat."""
-    ten = rgb(TEN_COLOURS)
-    return np.concatenate([ten, ten * DARKER])[np.arange(n_classes) % (2 * len(ten))]
+    """Return one colour for each class: (n_classes, 3), all different up to 256, then again the same."""
+    found = distinct_colours(rgb(TEN_COLOURS), min(n_classes, LARGEST_CLASSES), rgb((PAPER, NO_LABEL)))
+    return found[np.arange(n_classes) % len(found)] if n_classes else found
 
 
 @dataclass(frozen=True)
@@ -57,18 +58,20 @@ class LabelColours:
 def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
     """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers.
 
-    NaN and empty strings are no labels. Classes are in natural order: 2 before 10, in texts too.
+    NaN and empty strings are no labels. Classes are in the order of their categories where the labels have one, else
+    in natural order: 2 before 10, in texts too.
     """
-    values = open_labels(labels, n_points)
+    opened = open_labels(labels, n_points)
+    categories, values = categories_of(opened), np.asarray(opened)
     absent = values == "" if values.dtype.kind == "U" else np.isnan(values.astype(np.float64))
     given = values[~absent]
     if values.dtype.kind in "biuU" or bool(np.all(given == np.round(given))):
         names, codes = np.unique(given, return_inverse=True)
         if len(names) <= LARGEST_CLASSES or values.dtype.kind == "U":
-            texts = values.dtype.kind == "U"
-            order = sorted(range(len(names)), key=lambda number: natural_order(str(names[number])) if texts else number)
+            order = class_order(names, categories)
             places = np.empty(len(names), np.int32)
             places[order] = np.arange(len(names))
+            texts = values.dtype.kind == "U"
             classes = tuple(str(names[number]) if texts else f"{names[number]:g}" for number in order)
             return with_missing(places[codes], absent, class_colours(len(names)), classes)
     finite = given[np.isfinite(given)].astype(np.float64)
@@ -76,6 +79,15 @@ def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
     share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
     index = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
     return with_missing(index, absent, ramp(VIRIDIS), (), (float(low), float(high)))
+
+
+def class_order(names: np.ndarray, categories: tuple[str, ...]) -> list[int]:
+    """Return the positions of sorted names (K,) in the order in which a legend has them; categories come first."""
+    if names.dtype.kind != "U":
+        return list(range(len(names)))
+    ranks = {category: rank for rank, category in enumerate(categories)}
+    keys = [(ranks.get(str(name), len(ranks)), natural_order(str(name))) for name in names]
+    return sorted(range(len(names)), key=keys.__getitem__)
 
 
 def with_missing(

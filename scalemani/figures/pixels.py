@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
+from scalemani.figures.drawing import save
 from scalemani.figures.palette import class_colours
-from scalemani.figures.picture import save
 from scalemani.sources.base import optional_module
 
 GAP = 2  # white pixels between frames

@@ -11,7 +11,7 @@ import numpy as np
 
 from scalemani.figures import drawn_embedding
 from scalemani.figures.palette import VIRIDIS, colours_of_labels, ramp
-from scalemani.figures.picture import GOLDEN_RATIO, blocks, column_limits
+from scalemani.figures.panels import GOLDEN_RATIO, blocks, column_limits
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.records.embeddings import StoredClustering
 from scalemani.runs.opened import Run
@@ -153,8 +153,8 @@ def packed(values: np.ndarray) -> str:
 
 
 def picture(embedding: Any, labels: np.ndarray | None, size: int = PICTURE_PIXELS) -> str | None:
-    """Return a picture of an embedding as PNG in base64, None where Pillow is not installed."""
-    if find_spec("PIL") is None:
+    """Return a picture of an embedding as PNG in base64, None without the extra `figures`."""
+    if find_spec("PIL") is None or find_spec("matplotlib") is None:
         return None
     file = io.BytesIO()
     drawn_embedding(embedding, labels, size)[0].save(file, format="PNG")

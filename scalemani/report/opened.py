@@ -3,9 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from scalemani.figures import drawn_embedding
+from scalemani.figures import Size, picture_or_path
 from scalemani.runs.opened import Run
-from scalemani.sources import open_labels
+from scalemani.runs.poor_points import poor_points
+from scalemani.sources.labels import chosen_labels
 
 
 class ReportedRun(Run):
@@ -40,17 +41,29 @@ class ReportedRun(Run):
 
         return write_report(self, path, labels, n_sampled=n_sampled, random_state=random_state)
 
-    def plot(self, labels: Any = None, size: int = 900, title: str = "") -> Any:
-        """Return a picture of the embedding, one of Pillow, which notebooks show and `save` writes.
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: str = "auto",
+        poor: bool = False,
+        path: str | Path | None = None,
+    ) -> Any:
+        """Return a picture of the embedding, one of Pillow, which notebooks show; or write it and return its path.
 
         Parameters
         ----------
-        labels : labels or values of the points in input order, as `scalemani plot --labels` takes them; None: density
-        size : height in pixels
+        labels : labels or values (N,) of the points in input order, as `scalemani plot --labels` takes them; several
+            by their names for a panel each; None: density
+        size : height of a panel in pixels, or "paper", "slide", "1600x900" for that of the whole picture
         title : above the picture
+        legend : names of classes "beside" the panel, on their clusters in the "map", or "auto", by how many they are
+        poor : whether points are ringed whose affinities fall short of the perplexity asked for
+        path : where to write it, ending in .png, .svg or .pdf; None: nowhere
         """
-        values = None if labels is None else self.of_results(open_labels(labels, self.n_input_points))
-        return drawn_embedding(self.embedding, values, size, title)[0]
+        columns = chosen_labels(labels, self.n_input_points, self.of_results)
+        return picture_or_path(self.embedding, path, columns, size, title, legend, poor_points(self) if poor else None)
 
     def _repr_html_(self) -> str:
         from scalemani.report.page import summary

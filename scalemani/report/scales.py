@@ -3,9 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
-
 from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import entropy_limit
 from scalemani.stages.affinities import MUCH_AT_FLOOR
 from scalemani.stages.embedding import MOST_ANGLE
 
@@ -60,12 +59,8 @@ def recall(value: float, found: Mapping[str, Any], run: Run) -> Judged:
 
 
 def entropy(value: float, _: Mapping[str, Any], run: Run) -> Judged:
-    """Judge the entropy of stored affinities by their rounding.
-
-    Affinities that err by a share eps/2 each change the entropy of k of them by at most eps (log k + 1).
-    """
-    asked = run.params.affinities.tolerance
-    limit = asked + float(np.finfo(np.float32).eps) * (np.log(run.params.n_neighbors) + 1)
+    """Judge the entropy of stored affinities by their rounding."""
+    limit = entropy_limit(run.params)
     text = f"at most {limit:.1e} nat: affinities.tolerance, and what float32 rounds off {run.params.n_neighbors} shares"
     return Judged("good" if value <= limit else "short", text)
 

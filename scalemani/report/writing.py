@@ -1,6 +1,5 @@
 """From a run to the file of its report."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from scalemani.report.map_data import map_data
 from scalemani.report.page import page
 from scalemani.report.quality import measure_quality
 from scalemani.runs.opened import Run
-from scalemani.sources import open_columns, open_labels
+from scalemani.sources import named_labels
 
 NAME = "report.html"
 SUFFIXES = (".html", ".htm")
@@ -48,21 +47,6 @@ def is_classes(values: np.ndarray) -> bool:
     """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
     given = values.dtype.kind in "biu" or (values.dtype.kind == "U" and bool(np.all(values != "")))
     return given and len(np.unique(values)) <= LARGEST_CLASSES
-
-
-def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:
-    """Return labels (N,) each by their names: those they are given under, of their files, or by their numbers."""
-    if isinstance(labels, Mapping):
-        return {str(name): open_labels(given, n_points) for name, given in labels.items()}
-    listed = labels if isinstance(labels, list | tuple) else [labels]
-    found: dict[str, np.ndarray] = {}
-    for number, given in enumerate(listed, start=1):
-        named = {f"labels {number}": given}
-        if isinstance(given, str | Path):
-            named = open_columns(given, n_points)
-        for name, values in named.items():
-            found[name if name not in found else f"{name} ({number})"] = open_labels(values, n_points)
-    return found
 
 
 def checked_target(run: Run, path: str | Path | None) -> Path:

@@ -2,7 +2,7 @@
 
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.base import PointsSource
-from scalemani.sources.labels import open_columns, open_labels
+from scalemani.sources.labels import named_labels, open_columns, open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.sources.opening import has_names, is_in_memory, is_stored, open_lists, open_points, points_in_memory
@@ -16,6 +16,7 @@ __all__ = [
     "is_in_memory",
     "is_stored",
     "map_points",
+    "named_labels",
     "open_columns",
     "open_labels",
     "open_lists",

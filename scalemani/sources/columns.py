@@ -10,6 +10,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources.base import optional_module
+from scalemani.sources.categories import with_categories
 from scalemani.sources.hdf5 import h5ad_node
 from scalemani.sources.tables import columns_of, open_parquet, parquet_files
 
@@ -65,10 +66,13 @@ def parquet_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.nda
     table = arrow.concat_tables([open_parquet(file).read(columns=list(asked or names)) for file in files])
     found = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
+        categories: list[Any] = []
         if arrow.types.is_dictionary(column.type):
+            if column.type.ordered:
+                categories = column.unify_dictionaries().chunk(0).dictionary.to_pylist() if column.num_chunks else []
             column = column.cast(column.type.value_type)
         if not arrow.types.is_nested(column.type):
-            found[name] = column.to_numpy()
+            found[name] = with_categories(column.to_numpy(), categories)
         elif asked is not None:  # else it is left out: the coordinates of an embedding, say
             raise DataError(f"{path}, column {name} must hold numbers or texts, got {column.type}")
     return found
@@ -126,7 +130,8 @@ def obs_column(node: Any, where: str) -> np.ndarray:
         return node.asstr()[...] if h5py.check_string_dtype(node.dtype) else node[...]
     if {"categories", "codes"} <= set(node):
         codes, categories = node["codes"][...], obs_column(node["categories"], where)
-        return np.array([*categories, None], dtype=object)[codes]  # code -1 is a missing category
+        found = np.array([*categories, None], dtype=object)[codes]  # code -1 is a missing category
+        return with_categories(found, categories.tolist())
     if {"values", "mask"} <= set(node):
         values = obs_column(node["values"], where).astype(object)
         values[node["mask"][...]] = None

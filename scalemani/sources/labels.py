@@ -1,5 +1,6 @@
 """One label for each point, from a file or from memory."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources import columns
+from scalemani.sources.categories import categories_of, with_categories
 from scalemani.sources.numpy_files import chosen_member, read_npy_header
 
 ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {columns.ALLOWED}"
@@ -14,6 +16,8 @@ ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {colum
 
 def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -> np.ndarray:
     """Return labels as a 1-D array of integers, floats or strings; missing ones are NaN or empty strings.
+
+    Texts that are categories with an order of their own keep it: see `OrderedLabels`.
 
     Parameters
     ----------
@@ -52,6 +56,35 @@ def open_columns(location: str | Path, n_points: int | None = None, noun: str = 
     return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in found.items()}
 
 
+def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:
+    """Return labels (N,) each by their names: those they are given under, of their files, or by their numbers."""
+    if isinstance(labels, Mapping):
+        return {str(name): open_labels(given, n_points) for name, given in labels.items()}
+    listed = labels if isinstance(labels, list | tuple) else [labels]
+    found: dict[str, np.ndarray] = {}
+    for number, given in enumerate(listed, start=1):
+        named = {f"labels {number}": given}
+        if isinstance(given, str | Path):
+            named = open_columns(given, n_points)
+        for name, values in named.items():
+            found[name if name not in found else f"{name} ({number})"] = open_labels(values, n_points)
+    return found
+
+
+def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """Return one set of labels, or several by their names, with what `choose` takes of each; None for none.
+
+    Parameters
+    ----------
+    labels : what `open_labels` takes, a mapping of such by their names, or None
+    n_points : the number of labels there must be in each
+    choose : from labels (N,) to those of the rows that are wanted
+    """
+    if isinstance(labels, Mapping):
+        return {str(name): choose(open_labels(given, n_points)) for name, given in labels.items()}
+    return None if labels is None else choose(open_labels(labels, n_points))
+
+
 def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> np.ndarray:
     """Return labels (N,) of one kind, or raise DataError.
 
@@ -62,6 +95,7 @@ def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> 
     n_points : the number of labels there must be, if known
     noun : what messages call one of them
     """
+    categories = categories_of(labels)
     found = np.asarray(labels)
     if found.ndim == 2 and 1 in found.shape:
         found = found.ravel()
@@ -78,7 +112,7 @@ def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> 
             f"{where} has {len(found)} {noun}s for {n_points} points: give one a point, in the points' order"
             + ("; is the first a header?" if len(found) == n_points + 1 and found.dtype.kind == "U" else "")
         )
-    return found
+    return with_categories(found, categories)
 
 
 def read_labels(location: str, noun: str) -> np.ndarray:

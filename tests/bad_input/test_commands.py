@@ -47,6 +47,8 @@ def test_new_points_far_away_none_and_of_other_types(scalemani, finished, tmp_pa
     [
         (["export", "RUN", "out.csv"], ["allowed: .npy, .parquet, .zarr"]),
         (["plot", "RUN", "out.jpg"], [".png", "out.jpg"]),
+        (["plot", "RUN", "out.png", "--size", "letter"], ["paper or slide", "got 'letter'"]),
+        (["plot", "RUN", "out.png", "--legend", "no"], ["unknown legend 'no'", "beside"]),
         (["plot", "RUN", "out.png", "--labels", "POINTS"], ["one label a point", "(2000, 3)"]),
         (["stage", "neighbours", "POINTS", "RUN"], ["has no stage 'neighbours'", "neighbors"]),
         (["stage", "../x", "POINTS", "RUN"], ["has no stage '../x'"]),

@@ -121,6 +121,11 @@ def test_plot_export_and_transform(scalemani, folder, tmp_path):
     for labels in ([], ["--labels", folder / "classes.txt"], ["--labels", folder / "roll.labels.npy"]):
         assert scalemani("plot", run, tmp_path / "picture.png", *labels)[0] == 0
         assert (tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
+    both = ("--labels", folder / "classes.txt", "--labels", folder / "roll.labels.npy")
+    look = ("--size", "640x300", "--title", "A roll", "--legend", "map", "--poor")
+    assert scalemani("plot", run, tmp_path / "picture.svg", *both, *look)[0] == 0
+    drawn = (tmp_path / "picture.svg").read_text()
+    assert all(text in drawn for text in ("A roll", "classes.txt", "roll.labels.npy", "2,000 points"))
     assert scalemani("export", run, tmp_path / "embedding.npy")[0] == 0
     assert scalemani("export", run, tmp_path / "embedding.zarr")[0] == 0
     assert scalemani("transform", run, folder / "roll.npy", tmp_path / "placed.npy")[0] == 0

@@ -8,7 +8,16 @@ from PIL import Image
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.figures import embedding_picture, line_figure
 from scalemani.figures.palette import class_colours, colours_of_labels, ramp
-from scalemani.figures.shading import Canvas, bin_points, panel_limits, point_radius, robust_limits, shade
+from scalemani.figures.shading import (
+    Canvas,
+    bin_points,
+    panel_limits,
+    point_radius,
+    robust_limits,
+    shade,
+    weighted_colours,
+)
+from scalemani.sources import open_labels
 
 RNG = np.random.default_rng(0)
 EMBEDDING = RNG.normal(size=(4000, 3)).astype(np.float32)
@@ -22,8 +31,8 @@ def test_bins_are_those_of_a_histogram():
     points = RNG.normal(size=(5000, 2))
     limits = np.array([[-2.0, 2.0], [-1.0, 3.0]])
     index = RNG.integers(0, 4, 5000).astype(np.int32)
-    colours = class_colours(4)
-    counts, sums = np.zeros((30, 40)), np.zeros((30, 40, 3))
+    colours = weighted_colours(class_colours(4), None)
+    counts, sums = np.zeros((30, 40)), np.zeros((30, 40, 4))
     outside = bin_points(points, limits, index, colours, counts, sums)
     expected, _, _ = np.histogram2d(points[:, 1], points[:, 0], bins=(30, 40), range=limits[::-1])
     assert np.array_equal(counts, expected[::-1])
@@ -34,9 +43,9 @@ def test_bins_are_those_of_a_histogram():
 
 def test_points_that_are_not_numbers_fall_outside():
     points = np.array([[np.nan, 0], [0, np.inf], [0, 0], [1, 1], [-1, -1]])
-    counts, sums = np.zeros((5, 5)), np.zeros((5, 5, 3))
-    limits = np.array([[-1.0, 1.0], [-1.0, 1.0]])
-    outside = bin_points(points, limits, np.zeros(5, dtype=np.int32), class_colours(1), counts, sums)
+    counts, sums = np.zeros((5, 5)), np.zeros((5, 5, 4))
+    limits, colours = np.array([[-1.0, 1.0], [-1.0, 1.0]]), weighted_colours(class_colours(1), None)
+    outside = bin_points(points, limits, np.zeros(5, dtype=np.int32), colours, counts, sums)
     assert outside == 2
     assert counts[2, 2] == counts[0, 4] == counts[4, 0] == 1
 
@@ -71,7 +80,7 @@ def test_shades_are_colours_and_darken_with_density():
     canvas = Canvas(50, 50, np.array([[0.0, 1.0], [0.0, 1.0]]))
     for n_points, at in ((2_000_000, 0.25), (2, 0.75)):
         place = np.full(n_points, at)
-        canvas.add(place, place, np.zeros(n_points, dtype=np.int32), class_colours(1))
+        canvas.add(place, place, np.zeros(n_points, dtype=np.int32), weighted_colours(class_colours(1), None))
     for density_only in (True, False):
         shades = shade(canvas, density_only)
         assert shades.min() >= 0
@@ -81,9 +90,40 @@ def test_shades_are_colours_and_darken_with_density():
         assert dense.sum() < thin.sum() < 3
 
 
-def test_few_points_are_discs_and_many_are_pixels():
+def test_points_are_larger_where_they_are_few():
     assert point_radius(100, 10**6) == 4
-    assert point_radius(10**7, 10**6) < 0.5
+    assert 1 < point_radius(30_000, 10**6) < 4
+    assert point_radius(10**7, 10**6) == 1
+
+
+@pytest.mark.parametrize("n_points", [70_000, 300_000, 1_000_000])
+def test_regions_of_one_density_are_even_and_not_like_sand(n_points):
+    side = 600
+    canvas = Canvas(side, side, np.array([[0.0, 1.0], [0.0, 1.0]]))
+    index = np.zeros(n_points, np.int32)
+    canvas.add(RNG.random(n_points), RNG.random(n_points), index, weighted_colours(class_colours(1), None))
+    for density_only in (True, False):
+        inner = shade(canvas, density_only)[50:-50, 50:-50].mean(axis=2)
+        grain = canvas.counts[50:-50, 50:-50].std() / canvas.counts.mean()
+        assert inner.std() < 0.05 < grain
+
+
+def test_lone_points_beside_many_can_be_seen():
+    canvas = Canvas(600, 600, np.array([[0.0, 1.0], [0.0, 1.0]]))
+    colours = weighted_colours(class_colours(1), None)
+    canvas.add(RNG.random(10**6) / 2, RNG.random(10**6), np.zeros(10**6, np.int32), colours)
+    canvas.add(np.array([0.9]), np.array([0.5]), np.zeros(1, np.int32), colours)
+    assert shade(canvas, density_only=False)[299:301, 539:541].min() < 0.9
+    assert (shade(canvas, density_only=False)[:200, 400:] == 1).all()
+
+
+def test_points_without_a_label_lie_below_the_others():
+    canvas = Canvas(100, 100, np.array([[0.0, 1.0], [0.0, 1.0]]))
+    table = np.array([[0.0, 0.0, 1.0], [0.8, 0.8, 0.8]], np.float32)
+    place = np.full(2000, 0.5)
+    canvas.add(place, place, (np.arange(2000) > 99).astype(np.int32), weighted_colours(table, 1))
+    drawn = shade(canvas, density_only=False)[50, 50]
+    assert drawn[2] - drawn[0] > 0.3
 
 
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
@@ -146,7 +186,8 @@ def test_colours_of_labels_by_kind():
     assert (np.diff(along.index) >= 0).all()
     assert along.limits == pytest.approx((0.005, 0.995))
     assert colours_of_labels(["10", "2", "²"], 3).classes == ("2", "10", "²")
-    assert len(np.unique(class_colours(20), axis=0)) == 20
+    assert len(np.unique(class_colours(256), axis=0)) == 256
+    assert len(class_colours(300)) == 300
     assert len(colours_of_labels([f"class {i}" for i in range(300)], 300).colours) == 300
 
 
@@ -163,6 +204,22 @@ def test_points_without_a_label_are_pale_and_last_and_no_class():
     assert colours_of_labels(["1", "2"], 2).missing is None
 
 
+def test_categories_keep_their_own_order_and_others_the_natural_one(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as parquet
+
+    codes = arrow.array([2, 0, 1, None], arrow.int8())
+    names = arrow.array(["low", "mid", "high"])
+    for ordered, expected in ((True, ("low", "mid", "high")), (False, ("high", "low", "mid"))):
+        column = arrow.DictionaryArray.from_arrays(codes, names, ordered=ordered)
+        parquet.write_table(arrow.table({"level": column}), tmp_path / "levels.parquet")
+        labels = open_labels(tmp_path / "levels.parquet", 4)
+        found = colours_of_labels(labels, 4)
+        assert found.classes == expected
+        assert [(*found.classes, "")[place] for place in found.index] == ["high", "low", "mid", ""]
+        assert colours_of_labels(labels[[1, 0]], 2).classes == tuple(name for name in expected if name != "mid")
+
+
 def test_hundreds_of_classes_have_a_short_legend(tmp_path):
     embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", np.arange(4000) % 200, size=300)
     assert pixels(tmp_path / "a.png").shape[1] < 700
@@ -177,8 +234,15 @@ def test_lightness_of_the_ramp_is_even():
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        ({"path": "a.jpg"}, ConfigError, r"\.png"),
+        ({"path": "a.jpg"}, ConfigError, r"\.png, \.svg or \.pdf"),
         ({"path": "a.png", "size": 10}, ConfigError, "at least 200"),
+        ({"path": "a.png", "size": "letter"}, ConfigError, "paper or slide, got 'letter'"),
+        ({"path": "a.png", "size": "300x20000"}, ConfigError, "at most 10,000"),
+        ({"path": "a.png", "size": True}, ConfigError, "paper or slide, got True"),
+        ({"path": "a.png", "size": "250x210"}, ConfigError, "larger size"),
+        ({"path": "a.png", "legend": "mpa"}, ConfigError, "did you mean 'map'"),
+        ({"path": "a.png", "labels": dict.fromkeys("abcde", np.arange(4000))}, ConfigError, "at most 12 panels"),
+        ({"path": "a.png", "marked": [1, 0]}, DataError, "of each of 4000 points"),
         ({"path": "a.png", "labels": [1, 2]}, DataError, "2 labels for 4000 points"),
         ({"path": "missing/a.png"}, StoreError, "cannot write"),
     ],

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, ScalemaniWarning, StoreError
 from scalemani.figures import drawn_embedding
 from scalemani.functions.run_measures import measure_run
 from scalemani.params import Parameters, parse_assignments
@@ -20,6 +20,7 @@ from scalemani.report.certificates import MEANINGS, judged_certificates
 from scalemani.report.opened import open_run
 from scalemani.report.parameters import commands, parameters_beside_defaults
 from scalemani.report.writing import is_classes
+from scalemani.runs.poor_points import poor_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor
@@ -234,6 +235,22 @@ def test_a_run_shows_itself_in_a_notebook(runs):
     picture = next(attributes["src"] for tag, attributes in shown.elements if tag == "img")
     assert Image.open(io.BytesIO(base64.b64decode(picture.partition(",")[2]))).size[0] >= 400
     assert "img" not in {tag for tag, _ in Page(runs["knn-graph"]._repr_html_()).elements}
+
+
+def test_points_with_poor_certificates_are_those_of_the_store(runs, tmp_path):
+    run, again = runs["t-sne"], open_run(runs["t-sne"].store.root)
+    stored = run.certificates["affinities"]["saturated_points"]
+    assert poor_points(run).shape == (1500,)
+    assert np.count_nonzero(poor_points(again)) == stored == 0
+    twins = np.asarray(open_points(np.repeat(np.random.default_rng(0).normal(size=(40, 3)), 10, axis=0)).read(0, 400))
+    points = np.concatenate([twins, np.random.default_rng(1).normal(size=(300, 3)) + 9])
+    model = sm.TSNE(perplexity=5, n_neighbors=9, max_iter=2, store=tmp_path / "run")
+    with pytest.warns(ScalemaniWarning):
+        model.fit(points)
+    np.testing.assert_array_equal(poor_points(model.run_), np.arange(700) < 400)
+    assert model.plot(poor=True, size=300, path=tmp_path / "a.pdf") == tmp_path / "a.pdf"
+    with pytest.raises(StoreError, match="no certificate of each point"):
+        poor_points(runs["pca"])
 
 
 def test_models_and_runs_are_drawn_alike(runs, classes, roll):

@@ -8,6 +8,7 @@ import pytest
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources import open_columns, open_labels
+from scalemani.sources.categories import categories_of
 
 CELLS = pa.table(
     {
@@ -59,6 +60,7 @@ def test_columns_of_anndata(tmp_path):
     found = open_columns(tmp_path / "cells.h5ad", 3)
     assert set(found) == {"size", "kind", "genes"}
     assert found["kind"].tolist() == ["muscle", "", "neuron"]
+    assert categories_of(found["kind"][1:]) == ("neuron", "muscle")
     np.testing.assert_array_equal(found["genes"], [5, np.nan, 7])
     assert list(open_columns(f"{tmp_path}/cells.h5ad::obs/kind")) == ["kind"]
 
