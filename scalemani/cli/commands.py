@@ -112,8 +112,9 @@ def plan(
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.cli.needs import show_needs
-    from scalemani.cli.summaries import earlier_seconds, show_plan
+    from scalemani.cli.summaries import show_plan
     from scalemani.progress import Silent
+    from scalemani.runs.durations import earlier_seconds
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 

@@ -11,11 +11,10 @@ from dask.utils import format_bytes
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
-from scalemani.runs.opened import Run, open_run
+from scalemani.runs.opened import Run
 from scalemani.runs.plan import Plan
 from scalemani.runs.results import StoredResult
 from scalemani.runs.several.aligning import Alignment
-from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
@@ -97,15 +96,6 @@ def show_alignment(found: Alignment, as_json: bool) -> None:
         typer.echo(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
     typer.echo("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
     typer.echo(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
-
-
-def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:
-    """Return the seconds of the stages of the last run in a folder, in proportion to the number of points."""
-    if store.objects.get_json(PLAN) is None:
-        return {}
-    earlier = open_run(store.root)
-    share = n_points / earlier.n_input_points
-    return {name: record["seconds"] * share for name, record in earlier.records().items()}
 
 
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:

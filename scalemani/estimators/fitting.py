@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError
 from scalemani.estimators.parameters import parameters_of
-from scalemani.estimators.running import executor_for, store_or_temporary
+from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.figures import Size, picture_or_path
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
@@ -125,11 +125,10 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     if weights is not None:
         given = WeightedPoints(given, weights)
     given, asked = with_arrays(given, asked)
-    resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
     if not lists:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
     with store_or_temporary(asked["store"] or estimator._folder) as folder:
-        with executor_for(*resources) as executor:
+        with executor_for(**resources_of(asked)) as executor:
             finished = run(given, folder, estimator._method, parameters_of(asked), executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates

@@ -68,6 +68,11 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Pairs that L-BFGS keeps. None: 100, and 10 beside the spectral direction.
     snapshots : int, default 0
         The positions are kept in `store` every so many iterations. 0: never.
+    callbacks : callable, list of callables or None
+        Called as the descent goes on with the iteration, the objective as it was last computed (NaN before) and the
+        embedding (N, d) in input order; what they return is not used.
+    callbacks_every : int, default 50
+        Iterations between two calls.
 
     The others are those of `LaplacianEigenmaps`, whose embedding is the start; its `residual` None is 1e-2 here.
 
@@ -146,6 +151,8 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         workers: int | None = None,
         memory: str | int | None = None,
         verbose: bool = False,
+        callbacks: Any = None,
+        callbacks_every: int = 50,
     ) -> None:
         keep_parameters(self, locals())
 

@@ -71,7 +71,8 @@ PARAMETERS = {
     "snapshots": "layout.snapshots",
     "random_state": "seed",
 }
-RESOURCES = ("scheduler", "store", "workers", "memory", "verbose")  # change the cost and never the answer
+# Change the cost, or what is told, and never the answer.
+RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant
 TUNING = "tuning"
 

@@ -1,7 +1,8 @@
 """How far a run has come: what a run tells of its progress, and who may listen."""
 
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from scalemani.errors import ConfigError, ScalemaniWarning, nearest_name
 from scalemani.progress.lines import Form, ProgressLines, json_line, plain_line, text_line
@@ -9,17 +10,30 @@ from scalemani.progress.lines import Form, ProgressLines, json_line, plain_line,
 if TYPE_CHECKING:
     from scalemani.progress.bars import ProgressBars
 
+Positions = Callable[[], Any]  # (N, d), made where somebody wants them
 FORMS: dict[str, Form] = {"text": text_line, "json": json_line}
 
 
 class Progress(Protocol):
     """Told how far a stage has come."""
 
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Note which stages a run has to do, and about how many seconds each takes."""
+
+    def begin(self, stage: str) -> None:
+        """Note that a stage of the run begins."""
+
+    def end(self, stage: str, compiling: float = 0.0) -> None:
+        """Note that a stage has ended, of which so many seconds went into compiling."""
+
     def start(self, stage: str, total: int, unit: str = "block") -> None:
-        """Note that a stage starts with `total` units to do, each a `unit`."""
+        """Note that there are `total` units to do, each a `unit`; a stage may have several lots of units."""
 
     def advance(self, done: int = 1) -> None:
         """Note that units were finished."""
+
+    def iterate(self, iteration: int, objective: float, positions: Positions) -> None:
+        """Note that a descent has made an iteration; `positions` makes those that it has come to, in input order."""
 
     def note(self, message: str) -> None:
         """Show one line of what is going on."""
@@ -30,6 +44,18 @@ class Progress(Protocol):
 
 class Silent:
     """Shows nothing."""
+
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Do nothing."""
+
+    def begin(self, stage: str) -> None:
+        """Do nothing."""
+
+    def end(self, stage: str, compiling: float = 0.0) -> None:
+        """Do nothing."""
+
+    def iterate(self, iteration: int, objective: float, positions: Positions) -> None:
+        """Do nothing."""
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Do nothing."""

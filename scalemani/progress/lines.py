@@ -4,14 +4,16 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TextIO
 
 from scalemani.errors import ScalemaniWarning
+from scalemani.progress.clock import RunClock, duration_text
 
 SECONDS_BETWEEN_LINES = 20.0
+TOLD_COMPILING = 1.0  # seconds of compiling from which they are told apart
 
 Form = Callable[..., str]  # a kind of event, its message and its numbers, as one line
 
@@ -47,7 +49,7 @@ class ProgressLines:
     seconds_between_lines : float, default 20
         Between two lines on the stage at work.
     form : callable
-        `text_line` or `json_line`, whose events are start, progress, note and warning.
+        `text_line` or `json_line`, whose events are start, progress, end, note and warning.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class ProgressLines:
         self._seconds = seconds_between_lines
         self._form = form
         self._stage, self._unit, self._total, self._done, self._started = "", "", 0, 0, 0.0
+        self._clock = RunClock()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="progress", daemon=True)
@@ -73,6 +76,31 @@ class ProgressLines:
     ) -> None:
         self._ended.set()
         self._heart.join()
+
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Keep about how long each stage takes, for what is said of the time that the whole run takes."""
+        with self._lock:
+            self._clock.expect(seconds)
+
+    def begin(self, stage: str) -> None:
+        """Keep when a stage begins."""
+        with self._lock:
+            self._clock.begin(stage)
+
+    def end(self, stage: str, compiling: float = 0.0) -> None:
+        """Print how long a stage took."""
+        with self._lock:
+            seconds = self._clock.end(stage, compiling)
+            self._stage = ""
+        numbers: dict[str, Any] = {"stage": stage, "seconds": round(seconds, 1)}
+        told = f"{stage}: {seconds:.1f} s"
+        if compiling >= TOLD_COMPILING:
+            numbers["seconds_compiling"] = round(compiling, 1)
+            told += f", {compiling:.1f} s of them compiling kernels, which are kept for the next time"
+        self._write("end", told, **numbers)
+
+    def iterate(self, iteration: int, objective: float, positions: Callable[[], Any]) -> None:
+        """Print nothing: a descent notes its iterations itself."""
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Print that a stage starts; a stage with nothing to do is passed over."""
@@ -115,8 +143,12 @@ class ProgressLines:
             state = (
                 f"{self._stage}: {self._done} of {self._total} {plural(self._unit, self._total)} after {elapsed:.0f} s"
             )
-            if self._done == 0:
-                return state, numbers
-            remaining = elapsed * (self._total - self._done) / self._done
-            numbers["seconds_remaining"] = round(remaining, 1)
-            return f"{state}, {self._done / elapsed:.1f}/s, {remaining:.0f} s remaining", numbers
+            if self._done:
+                remaining = elapsed * (self._total - self._done) / self._done
+                numbers["seconds_remaining"] = round(remaining, 1)
+                state += f", {self._done / elapsed:.1f}/s, {remaining:.0f} s remaining"
+            whole = self._clock.remaining(self._done / self._total)
+            if whole is not None:
+                numbers["run_seconds_remaining"] = round(whole, 1)
+                state += f"; about {duration_text(whole)} to the end of the run"
+            return state, numbers

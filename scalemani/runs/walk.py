@@ -12,9 +12,11 @@ import numpy as np
 from scalemani.chunked.task import EarlierResults
 from scalemani.chunked.work import PointsInput, StageTask, StageWork
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
+from scalemani.kernels.machine.compile_seconds import COMPILING
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
+from scalemani.runs.durations import expected_seconds
 from scalemani.runs.following import follow_source
 from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
 from scalemani.runs.merging import merge_duplicates
@@ -160,6 +162,7 @@ def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
     """
     forget_damaged(plan, target)
     tell_kept(plan, target)
+    target.executor.progress.expect(expected_seconds(plan))
     while (component := run_stages(target, plan, source)) is not None:
         source = keep_beside(source, component)
         plan = plan_component(target.store, plan, source, target.executor)
@@ -278,7 +281,8 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     surveyed = plan.outline.survey
     points = PointsInput(source, surveyed.tile_digests, surveyed.constant_features)
     work = StageWork(task, executor, planned.at_once, fit.in_one_process, planned.batch, points)
-    started = time.perf_counter()
+    started, compiled = time.perf_counter(), COMPILING.total
+    executor.progress.begin(name)
     with PeakMemory() as peak:
         certificates = STAGES[name].run(work)
     PROCESS.free()
@@ -297,6 +301,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
             "projected_memory": planned.memory,
         }
     )
+    executor.progress.end(name, COMPILING.total - compiled)
 
 
 def check_certificates(stage: str, certificates: dict[str, Any]) -> None:

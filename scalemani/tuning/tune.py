@@ -8,7 +8,7 @@ from sklearn.base import clone
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.estimators.fitting import Embedder, open_training_points, pixels_of, with_arrays
 from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, parameters_of
-from scalemani.estimators.running import executor_for, store_or_temporary
+from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.routes import PRECOMPUTED, WINDOW, takes_labels
 from scalemani.sources import PointsSource, open_lists
 from scalemani.sources.beside.labelled import LabelledPoints
@@ -93,14 +93,13 @@ def tune(
     judge = make_judge(source.shape[0], y, reference, n_neighbors)
     names = (scoring,) if isinstance(scoring, str) else tuple(scoring or ())
     scores = chosen_scores(names, judge, [one._method for one in estimators])
-    resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
     several = len(estimators) > 1
     candidates = [
         candidate_of(one._method, one.get_params(deep=False) if several else fixed, values, several)
         for one, values in tried
     ]
     with store_or_temporary(asked["store"]) as folder:
-        with executor_for(*resources) as executor:
+        with executor_for(**resources_of(asked)) as executor:
             found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
         if found.best_index_ is not None:
             found.best_estimator_ = best_of(tried, found).set_params(store=asked["store"])

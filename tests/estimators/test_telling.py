@@ -9,7 +9,7 @@ import sklearn.exceptions
 
 import scalemani as sm
 from scalemani.embeddings import placement
-from scalemani.errors import ScalemaniWarning, ShortfallWarning
+from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning
 from scalemani.runs.opened import open_run
 
 UNREACHED = {"embedding.residual": 1e-9, "embedding.max_passes": 2, "affinities.perplexity": 4}
@@ -93,3 +93,19 @@ def test_a_verbose_fit_shows_its_progress_and_another_one_nothing(capsys, verbos
     shown = capsys.readouterr().err
     assert ("neighbors: 1 block to do" in shown) == verbose
     assert bool(shown) == verbose
+
+
+def test_callbacks_see_the_descent_and_leave_it_as_it_is(points):
+    seen = []
+    asked = {"perplexity": 4, "max_iter": 25, "exaggerated_iterations": 5, "converged": 0.0}
+    model = sm.TSNE(**asked, callbacks=lambda *given: seen.append(given), callbacks_every=10).fit(points[:300])
+    assert [iteration for iteration, _, _ in seen] == [10, 20]
+    for iteration, objective, embedding in seen:
+        assert np.isnan(objective) or objective in model.curve_.objective[model.curve_.iteration <= iteration]
+        assert embedding.shape == (300, 2)
+        embedding[:] = 0  # theirs
+    np.testing.assert_array_equal(model.embedding_, sm.TSNE(**asked).fit(points[:300]).embedding_)
+    one, other = sm.TSNE(**asked, callbacks=[seen.append]), sm.TSNE(**asked, callbacks_every=0)
+    for wrong, message in ((one.set_params(callbacks=["print"]), "callables of"), (other, "at least one, got 0")):
+        with pytest.raises(ConfigError, match=message):
+            wrong.fit(points[:300])

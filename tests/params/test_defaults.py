@@ -79,6 +79,7 @@ OTHERS = {
     TUNING: None,
     **dict.fromkeys((*RESOURCES, *OF_POINTS)),
     "verbose": False,
+    "callbacks_every": 50,
     "sample_weight": None,
 }
 

@@ -9,6 +9,7 @@ import time
 from datetime import datetime
 
 import pytest
+from rich.console import Console
 
 from scalemani.errors import ConfigError, ShortfallWarning
 from scalemani.progress import progress_for
@@ -114,6 +115,44 @@ def test_json_lines_count_while_a_stage_is_at_work():
     assert counted[0]["done"] == 3
     assert counted[0]["total"] == 4
     assert counted[0]["seconds_remaining"] <= counted[0]["seconds"]
+
+
+def test_the_end_of_the_run_is_told_while_a_stage_is_at_work_and_compiling_apart():
+    stream = io.StringIO()
+    with ProgressLines(stream, seconds_between_lines=0.05, form=json_line) as progress:
+        progress.expect({"neighbors": 3.0, "affinities": 100.0})
+        progress.begin("neighbors")
+        progress.start("neighbors", 4)
+        time.sleep(0.15)
+        progress.end("neighbors", 12.5)
+        time.sleep(0.1)
+    told = [json.loads(line) for line in stream.getvalue().splitlines()]
+    counted = [line for line in told if line["event"] == "progress"]
+    assert 101 < counted[0]["run_seconds_remaining"] <= 103
+    assert "about 1 min 43 s to the end of the run" in counted[0]["message"]
+    assert told[-1]["event"] == "end"
+    assert told[-1]["seconds_compiling"] == 12.5
+    assert "12.5 s of them compiling kernels" in told[-1]["message"]
+
+
+def test_bars_tell_what_the_whole_run_takes_and_stand_still_at_the_end_of_a_stage():
+    stream = io.StringIO()
+    with ProgressBars(Console(file=stream, force_terminal=True, width=140)) as bars:
+        bars.expect({"neighbors": 60.0, "layout": 300.0})
+        bars.begin("neighbors")
+        bars.start("neighbors", 4)
+        bars.advance()
+        bars.start("neighbors", 8)  # a second lot of the same stage has the same line
+        time.sleep(0.25)
+        bars.end("neighbors", 2.0)
+        bars.begin("layout")
+        bars.start("layout", 10, "iteration")
+        time.sleep(0.25)
+        assert len(bars._bars.tasks) == 2
+        assert bars._bars.tasks[0].stop_time is not None
+    shown = stream.getvalue()
+    assert re.search(r"run: about (5 min|6 min) ?\d* ?s? ?left", shown)
+    assert "2 s of it compiling, once" in shown
 
 
 def test_a_quiet_command_tells_warnings_alone():

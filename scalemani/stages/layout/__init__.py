@@ -23,6 +23,7 @@ from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
 from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
 from scalemani.errors import ShortfallWarning
+from scalemani.kernels.machine.compile_seconds import COMPILING
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
@@ -138,7 +139,7 @@ class DescentLog:
         self._curve = stored["curve"].tolist() if stored else []
         self._progress.start(work.task.stage, most_iterations, "iteration")
         self._progress.advance(self.state.iteration if self.state else 0)
-        self._noted = time.monotonic()
+        self._noted, self._compiled = time.monotonic(), COMPILING.total
         self._noted_iteration = self.state.iteration if self.state else 0
 
     @property
@@ -151,6 +152,8 @@ class DescentLog:
         self._progress.advance()
         if np.isfinite(state.value):
             self._curve.append([state.iteration, state.value, state.gradient_norm])
+        objective = self._curve[-1][1] if self._curve else float("nan")
+        self._progress.iterate(state.iteration, objective, lambda: in_input_order(self._task, state.positions))
         every = self._task.params.layout.snapshots
         if every and state.iteration % every == 0:
             positions = in_input_order(self._task, state.positions)
@@ -161,12 +164,14 @@ class DescentLog:
             self._checkpoints.save({**state.arrays(), "curve": self.curve})
         now = time.monotonic()
         if now - self._noted > NOTE_SECONDS:
-            self._progress.note(self._line(state, (now - self._noted) / (state.iteration - self._noted_iteration)))
-            self._noted, self._noted_iteration = now, state.iteration
+            compiling = COMPILING.total - self._compiled  # kernels that are called for the first time
+            at_work = max(now - self._noted - compiling, 0.0)
+            self._progress.note(self._line(state, at_work / (state.iteration - self._noted_iteration), compiling))
+            self._noted, self._noted_iteration, self._compiled = now, state.iteration, COMPILING.total
 
-    def _line(self, state: State, seconds: float) -> str:
+    def _line(self, state: State, seconds: float, compiling: float) -> str:
         value = f"objective {self._curve[-1][1]:.6g} (iteration {self._curve[-1][0]:.0f}), " if self._curve else ""
         return (
             f"{self._task.stage}: iteration {state.iteration}, {value}gradient {state.gradient_norm:.3g}, "
-            f"{seconds:.3g} s an iteration"
+            f"{seconds:.3g} s an iteration" + (f", and {compiling:.0f} s of compiling" if compiling >= 1 else "")
         )
