@@ -38,4 +38,5 @@ def poor_points(run: Run) -> np.ndarray:
         raise StoreError(f"stage {stage} of {run.store.root} is not finished: run the same command again")
     stored = StoredAffinities(run.group(stage))
     short = (stored.saturated.read() != 0) | (np.abs(stored.residuals.read()) > entropy_limit(run.params))
-    return short[InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE))).work_rows]
+    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
+    return short[order.of_results(slice(None))]
