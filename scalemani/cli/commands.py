@@ -114,7 +114,7 @@ def plan(
     from scalemani.cli.needs import show_needs
     from scalemani.cli.summaries import show_plan
     from scalemani.progress import Silent
-    from scalemani.runs.durations import earlier_seconds
+    from scalemani.runs.account.durations import earlier_seconds
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
@@ -215,8 +215,8 @@ def transform(options: Placing) -> None:
 def plot(options: Picture) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
     from scalemani.figures import check_picture, embedding_picture
+    from scalemani.runs.account.poor_points import poor_points
     from scalemani.runs.opened import open_run
-    from scalemani.runs.poor_points import poor_points
 
     look = options.size, options.title, options.legend
     check_picture(options.out, *look)

@@ -19,8 +19,8 @@ from scalemani.figures import Size, picture_or_path
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.opened import ReportedRun
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START, WINDOW
+from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
-from scalemani.runs.poor_points import poor_points
 from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
 from scalemani.sources import (

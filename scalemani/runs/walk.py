@@ -16,7 +16,7 @@ from scalemani.kernels.machine.compile_seconds import COMPILING
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
-from scalemani.runs.durations import expected_seconds
+from scalemani.runs.account.durations import expected_seconds
 from scalemani.runs.following import follow_source
 from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
 from scalemani.runs.merging import merge_duplicates
