@@ -172,3 +172,18 @@ def test_a_picture_stands_in_where_there_is_no_webgl(open_browser, report):
     assert page.value("document.querySelector('.picture').naturalWidth") > 500
     assert page.value("document.querySelector('.picture').offsetParent !== null")
     assert page.value("document.getElementById('map').offsetParent === null")
+
+
+def test_more_points_than_are_drawn_have_a_sample_on_top_of_the_density_of_all(
+    open_browser, runs, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("scalemani.report.map_data.MOST_POINTS", 500)
+    page = open_browser()
+    page.open(runs["t-sne"].report(tmp_path / "report.html", n_sampled=0))
+    page.wait(
+        "document.getElementById('map').dataset.ready === 'true' || document.getElementById('no-map').textContent"
+    )
+    assert page.value("document.getElementById('no-map').textContent") == ""
+    assert page.value("document.getElementById('density').offsetParent !== null")
+    ids = page.value("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+    assert len(ids) == len(set(ids))

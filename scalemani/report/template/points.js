@@ -3,8 +3,8 @@
 const CELL_BITS = 6; // 1024 x 1024 cells, by which points are found
 const CELLS = 1 << (16 - CELL_BITS);
 
-async function readBytes(id) {
-  const text = atob(document.getElementById(id).textContent);
+async function readBytes(name) {
+  const text = atob(document.getElementById(`array-${name}`).textContent);
   const bytes = new Uint8Array(text.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
   const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
