@@ -207,9 +207,11 @@ def test_landmarks_off_the_data_have_no_rows(points, tmp_path):
 
 def test_a_picture_by_the_clusters_of_the_run_is_that_by_the_same_labels(scalemani, runs, tmp_path):
     root = runs["spectral-clustering"].store.root
-    np.save(tmp_path / "labels.npy", runs["spectral-clustering"].labels[...])
+    file = tmp_path / "labels.csv"
+    heading = "clusters of the run"  # a legend is headed by the name of its labels
+    np.savetxt(file, runs["spectral-clustering"].labels[...], "%d", header=heading, comments="")
     assert scalemani("plot", root, tmp_path / "own.png", "--labels", "run")[0] == 0
-    assert scalemani("plot", root, tmp_path / "given.png", "--labels", tmp_path / "labels.npy")[0] == 0
+    assert scalemani("plot", root, tmp_path / "given.png", "--labels", f"{file}::{heading}")[0] == 0
     assert scalemani("plot", root, tmp_path / "none.png")[0] == 0
     own, given, plain = ((tmp_path / f"{name}.png").read_bytes() for name in ("own", "given", "none"))
     assert own == given != plain

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Builds the wheel and the source distribution into FOLDER, and embeds with what installs from them:
+#   bash deploy/wheel.sh FOLDER [EXTRA ...]
+# the wheel alone, the wheel with each EXTRA (figures, parquet ...), and the source distribution, each in an environment of
+# its own that ends with the script. SCALEMANI_PYTHON: which Python (default python3, 3.11 or later).
+set -euo pipefail
+built=$(mkdir -p "$1" && cd "$1" && pwd)
+shift
+cd "$(dirname "$0")/.."
+python=${SCALEMANI_PYTHON:-python3}
+room=$(mktemp -d)
+trap 'rm -rf "$room"' EXIT
+
+# Installs what is named after the label in a new environment, and embeds a Swiss roll with it, far from the sources.
+embed_with() {
+    local label=$1
+    shift
+    "$python" -m venv "$room/$label"
+    "$room/$label/bin/python" -m pip install --quiet --constraint constraints.txt "$@"
+    (
+        mkdir "$room/$label/work"
+        cd "$room/$label/work"
+        export PATH="$room/$label/bin:$PATH"
+        scalemani generate swiss-roll points.npy --n-points 1000
+        scalemani embed points.npy run --quiet
+        scalemani export run map.npy
+        [ "$label" != figures ] || scalemani plot run map.png
+        [ "$label" != parquet ] || scalemani export run map.parquet
+        [ "$label" != anndata ] || scalemani export run map.h5ad
+    )
+    echo "$label: $("$room/$label/bin/scalemani" --version) on $("$room/$label/bin/python" --version)"
+}
+
+"$python" -m venv "$room/build"
+"$room/build/bin/python" -m pip install --quiet build
+"$room/build/bin/python" -m build --outdir "$built" . >/dev/null
+wheel=("$built"/scalemani-*.whl)
+source=("$built"/scalemani-*.tar.gz)
+embed_with wheel "${wheel[-1]}"
+for extra in "$@"; do
+    embed_with "$extra" "${wheel[-1]}[$extra]"
+done
+[ $# = 0 ] || embed_with source "${source[-1]}"
