@@ -93,7 +93,10 @@ def test_a_perplexity_that_the_neighbours_do_not_reach(refused, points):
         (["--block-rows", "100"], ["multiple of 1024", "got 100"]),
         (["--block-rows", "many"], ["'--block-rows'", "integer"]),
         (["--scheduler", "tcp://host"], ["or an address such as tcp://host:8786", "got 'tcp://host'"]),
-        (["--scheduler", "slurm"], ["threads, processes, a Dask client", "an address such as tcp://host:8786", "got 'slurm'"]),
+        (
+            ["--scheduler", "slurm"],
+            ["threads, processes, a Dask client", "an address such as tcp://host:8786", "got 'slurm'"],
+        ),
         (["--labels", "nowhere.npy"], ["no file of labels nowhere.npy"]),
         (["--config", "nowhere.toml"], ["nowhere.toml", "No such file"]),
         (["--config", "."], ["cannot be read", "Is a directory"]),
