@@ -43,7 +43,7 @@ class RunColumn(ProgressColumn):
         if task.stop_time is not None:
             return Text(task.fields["told"], style="progress.remaining")
         share = task.completed / task.total if task.total else 0.0
-        remaining = self._clock.remaining(min(share, 1.0))
+        remaining = self._clock.remaining(share)
         return Text(
             "" if remaining is None else f"run: about {duration_text(remaining)} left", style="progress.remaining"
         )

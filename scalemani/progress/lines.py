@@ -79,18 +79,16 @@ class ProgressLines:
 
     def expect(self, seconds: Mapping[str, float]) -> None:
         """Keep about how long each stage takes, for what is said of the time that the whole run takes."""
-        with self._lock:
-            self._clock.expect(seconds)
+        self._clock.expect(seconds)
 
     def begin(self, stage: str) -> None:
         """Keep when a stage begins."""
-        with self._lock:
-            self._clock.begin(stage)
+        self._clock.begin(stage)
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
         """Print how long a stage took."""
+        seconds = self._clock.end(stage, compiling)
         with self._lock:
-            seconds = self._clock.end(stage, compiling)
             self._stage = ""
         numbers: dict[str, Any] = {"stage": stage, "seconds": round(seconds, 1)}
         told = f"{stage}: {seconds:.1f} s"
@@ -130,13 +128,18 @@ class ProgressLines:
 
     def _beat(self) -> None:
         while not self._ended.wait(self._seconds):
-            if self._stage:
-                message, numbers = self._state()
-                self._write("progress", message, **numbers)
+            state = self._state()
+            if state is not None:
+                self._write("progress", state[0], **state[1])
 
-    def _state(self) -> tuple[str, dict[str, Any]]:
-        """Return where the stage at work stands, with rate and remaining time once there is one."""
+    def _state(self) -> tuple[str, dict[str, Any]] | None:
+        """Return where the stage at work stands, with rate and remaining time once there is one; None without a stage.
+
+        A stage may end between two looks at it: all of it is read under the lock.
+        """
         with self._lock:
+            if not self._stage:
+                return None
             elapsed = time.monotonic() - self._started
             numbers = {"stage": self._stage, "done": self._done, "total": self._total, "unit": self._unit}
             numbers["seconds"] = round(elapsed, 1)

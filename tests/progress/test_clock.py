@@ -1,5 +1,7 @@
 """What a run still takes: as expected at first, then by how long its stages have taken."""
 
+import threading
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -41,9 +43,27 @@ def test_units_that_are_done_tell_more_the_more_they_are():
     watch.seconds = 30
     assert clock.remaining(0.0) == 70
     assert clock.remaining(0.5) == pytest.approx((30 + 70) / 2)
-    assert clock.remaining(1.0) == 0
+    assert clock.remaining(1.0) == clock.remaining(1.5) == 0
     watch.seconds = 1000
     assert clock.remaining() == pytest.approx(10)
+
+
+def test_a_stage_that_ends_while_another_thread_asks_ends_after_the_answer():
+    ending, asking = threading.Thread(target=lambda: clock.end("a")), threading.Event()
+
+    def now() -> float:
+        if asking.is_set() and not ending.ident:
+            ending.start()
+            ending.join(0.1)  # it waits for the answer
+        return 0.0
+
+    clock = RunClock(now)
+    clock.expect({"a": 10.0, "b": 20.0})
+    clock.begin("a")
+    asking.set()
+    assert clock.remaining() == 30
+    ending.join()
+    assert clock.remaining() is None
 
 
 def test_compiling_says_nothing_of_other_stages():
