@@ -1,5 +1,6 @@
-"""The pages of the site: their code runs as written, and what they lead to is there."""
+"""The pages of the site: their code runs as written, and messages that they explain are those of the package."""
 
+import ast
 import re
 import shlex
 from collections.abc import Iterator
@@ -8,10 +9,10 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-DOCS = Path(__file__).parents[2] / "pipelines" / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "pipelines" / "docs"
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "built" not in page.parts)
 BLOCK = re.compile(r"^```(python|bash)\n(.*?)^```$", re.MULTILINE | re.DOTALL)  # others are shown, not run
-LINK = re.compile(r"\]\(([^)#\s]+\.(?:md|rst|png))\)")
 
 
 def blocks(page: Path) -> Iterator[tuple[int, str, str]]:
@@ -40,3 +41,25 @@ def test_the_code_of_a_page_runs_as_written(page, scalemani, tmp_path, monkeypat
             assert program == "scalemani", f"{page}:{line}: what else is run is shown as console"
             status, _, told = scalemani(*arguments)
             assert status == 0, f"{page}:{line}: scalemani {shlex.join(arguments)}: {told}"
+
+
+def messages() -> str:
+    """Return all texts of the package, a line each, with an ellipsis for what is put into them."""
+    found = []
+    for path in (ROOT / "scalemani").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.JoinedStr):
+                found.append("".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.append(node.value)
+    return "\n".join(text.replace("\n", " ") for text in found)
+
+
+def test_errors_that_a_page_explains_are_those_that_are_raised():
+    texts = messages()
+    rows = re.findall(r"^\| (.*?) \|", (DOCS / "errors.md").read_text(), re.MULTILINE)[2:]
+    assert len(rows) > 10
+    for said in rows:
+        for part in filter(None, (part.strip(" ;:,") for part in said.split("..."))):
+            words = "[ …]+".join(map(re.escape, part.split()))
+            assert re.search(words, texts), f"no message has {part!r}"
