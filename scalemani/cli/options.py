@@ -53,7 +53,7 @@ Memory = Annotated[
     str | None,
     typer.Option(
         help="budget for all memory of the run, such as 4GB; with the address of a scheduler, workers have limits of "
-        "their own: scalemani worker --memory-limit"
+        "their own: scalemani worker --memory"
     ),
 ]
 BlockRows = Annotated[int | None, typer.Option(help="rows a block, a multiple of 1024; fixed when points are ingested")]
