@@ -11,14 +11,13 @@ from scalemani.figures.legends import READABLE, contrast_with_white, readable
 from scalemani.figures.picture import draw
 from scalemani.figures.placing import ClassPlaces, place_boxes
 
-RNG = np.random.default_rng(5)
-
 
 def clusters(n_classes: int, n_points: int = 6000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Points (N, 2), their classes and the centres of these."""
-    centres = RNG.normal(size=(n_classes, 2)) * 10
+    draws = np.random.default_rng(5)
+    centres = draws.normal(size=(n_classes, 2)) * 10
     classes = np.arange(n_points) % n_classes
-    return centres[classes] + RNG.normal(size=(n_points, 2)) * 0.5, classes, centres
+    return centres[classes] + draws.normal(size=(n_points, 2)) * 0.5, classes, centres
 
 
 def ink(words: Words) -> np.ndarray:
@@ -93,7 +92,8 @@ def test_boxes_never_overlap_and_stay_within_bounds(n_boxes, seed, wide):
 
 def test_the_densest_place_of_a_class_is_that_of_its_larger_part():
     places = ClassPlaces(2, np.array([[0.0, 1.0], [0.0, 1.0]]))
-    points = np.concatenate([RNG.normal([0.2, 0.7], 0.03, (700, 2)), RNG.normal([0.8, 0.2], 0.03, (300, 2))])
+    draws = np.random.default_rng(5)
+    points = np.concatenate([draws.normal([0.2, 0.7], 0.03, (700, 2)), draws.normal([0.8, 0.2], 0.03, (300, 2))])
     places.add(points[:, 0], points[:, 1], np.zeros(1000, np.int32))
     places.add(np.array([np.nan, 0.5]), np.array([0.5, 0.5]), np.array([1, 2], np.int32))
     np.testing.assert_allclose(places.densest()[0], [0.2, 0.3], atol=0.03)
