@@ -65,9 +65,14 @@ def sequence(
 
 def seen(colours: np.ndarray) -> np.ndarray:
     """Return colours (n, 3) as places (2, n, 3) in Oklab: as most people see them, and with deuteranopia."""
-    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    linear = linear_light(colours)
     dichromatic = np.clip(linear @ DEUTERANOPIA.T, 0, 1)
     return np.stack([np.cbrt(light @ TO_CONES.T) @ TO_OKLAB.T for light in (linear, dichromatic)])
+
+
+def linear_light(colours: np.ndarray) -> np.ndarray:
+    """Return the intensities of light, from 0 to 1, that the channels of sRGB colours stand for."""
+    return np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
 
 
 def oklab(colours: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from scalemani.figures.distinct import linear_light
 from scalemani.figures.drawing import PALE, Colour, Discs, Pixels, Stroke, Words, widths_of
 from scalemani.figures.palette import VIRIDIS, LabelColours, ramp
 from scalemani.figures.placing import place_boxes
@@ -131,5 +132,4 @@ def readable(colour: np.ndarray) -> Colour:
 
 def contrast_with_white(colour: np.ndarray) -> float:
     """Return the contrast of a colour (3,) with white, from 1 to 21, as WCAG 2.2 defines it."""
-    linear = np.where(colour <= 0.04045, colour / 12.92, ((colour + 0.055) / 1.055) ** 2.4)
-    return float(1.05 / (linear @ [0.2126, 0.7152, 0.0722] + 0.05))
+    return float(1.05 / (linear_light(colour) @ [0.2126, 0.7152, 0.0722] + 0.05))
