@@ -68,9 +68,10 @@ def compose(
     ----------
     panels, captions : row by row, and the line above each
     sheet, look : where they go, and how they look
-    points : which points (N,) are to be ringed, and whether all points are discs one by one
+    points : which points (N,) are marked, and whether all points are discs one by one
     """
     marks, each = points
+    rings = ringed(marks)
     drawing = Drawing(sheet.width, sheet.height, sheet.dpi)
     if look.title:
         drawing.add(Words(sheet.text, 1.7 * sheet.text, look.title, 1.4 * sheet.text))
@@ -78,7 +79,7 @@ def compose(
     after = [*panels[1:], None]  # of panels with the same labels the last has the legend
     for panel, following, corner, caption in zip(panels, after, sheet.corners, captions, strict=False):
         draw_points(drawing, panel, corner, each)
-        draw_rings(drawing, panel, corner, marks, sheet)
+        draw_rings(drawing, panel, corner, rings, sheet)
         n_nameless += draw_names(drawing, panel, corner, sheet)
         draw_frame(drawing, corner, sheet.panel)
         if caption:
@@ -105,12 +106,20 @@ def draw_points(drawing: Drawing, panel: Panel, corner: tuple[int, int], each: b
     drawing.add(Discs(places[order] + corner, radius, table[index[order]], lone_opacity(len(places))))
 
 
-def draw_rings(drawing: Drawing, panel: Panel, corner: tuple[int, int], marks: np.ndarray, sheet: Sheet) -> None:
-    """Draw rings around the points of a panel that are kept and marked."""
-    if panel.keeps is None or not marks.any():
+def ringed(marks: np.ndarray) -> np.ndarray:
+    """Return which of the marked points (N,) have rings: at most 2,000, spread evenly over their rows."""
+    rows = np.flatnonzero(marks)
+    chosen = np.zeros(len(marks), bool)
+    chosen[rows[:: max(1, -(-len(rows) // MOST_RINGS))]] = True
+    return chosen
+
+
+def draw_rings(drawing: Drawing, panel: Panel, corner: tuple[int, int], rings: np.ndarray, sheet: Sheet) -> None:
+    """Draw rings around those points of a panel that have one, which are among the points that are kept."""
+    if panel.keeps is None or not rings.any():
         return
     places, _, rows = panel.kept_points()
-    places = places[marks[rows]]
+    places = places[rings[rows]]
     ink = np.tile(np.array(INK) / 255, (len(places), 1))
     drawing.add(Discs(places + corner, RING * sheet.text, ink, filled=False))
 

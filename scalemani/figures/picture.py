@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.figures.composing import MOST_RINGS, Look, checked_look, compose, legend_entries, names_classes
+from scalemani.figures.composing import Look, checked_look, compose, legend_entries, names_classes, ringed
 from scalemani.figures.drawing import Drawing, as_pixels, checked_suffix, write_drawing
 from scalemani.figures.legends import legend_width
 from scalemani.figures.palette import LabelColours, colours_of_labels
@@ -126,7 +126,7 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     marks = checked_marks(marked, source.shape[0])
     sheet = arranged(look, columns, pairs)
     each = source.shape[0] <= most_discs
-    panels = filled_panels(source, columns, pairs, sheet, look, np.ones(len(marks), bool) if each else spread(marks))
+    panels = filled_panels(source, columns, pairs, sheet, look, np.ones(len(marks), bool) if each else ringed(marks))
     captions = [caption(name, pair, len(pairs)) for name in columns for pair in pairs]
     n_outside = max(panel.canvas.n_outside for panel in panels)
     return compose(panels, captions, sheet, look, (marks, each)), n_outside
@@ -147,14 +147,6 @@ def checked_marks(marked: Any, n_points: int) -> np.ndarray:
             f"marked must say true or false of each of {n_points} points, got {found.dtype} of shape {found.shape}"
         )
     return found
-
-
-def spread(marks: np.ndarray) -> np.ndarray:
-    """Return at most 2,000 of the marks (N,), spread evenly over their rows."""
-    rows = np.flatnonzero(marks)
-    chosen = np.zeros(len(marks), bool)
-    chosen[rows[:: max(1, -(-len(rows) // MOST_RINGS))]] = True
-    return chosen
 
 
 def arranged(look: Look, columns: Mapping[str, LabelColours | None], pairs: list[Pair | None]) -> Sheet:

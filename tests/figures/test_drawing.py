@@ -9,7 +9,9 @@ from PIL import Image
 
 from scalemani.errors import ConfigError
 from scalemani.figures import embedding_picture
+from scalemani.figures.composing import checked_look
 from scalemani.figures.drawing import Discs, Drawing, Words, as_pixels
+from scalemani.figures.picture import draw
 from scalemani.figures.sheets import Page, checked_size, grid_shape
 
 RNG = np.random.default_rng(1)
@@ -74,6 +76,14 @@ def test_points_that_are_marked_have_rings(tmp_path):
     changed = np.abs(one - other)[:300].max(axis=2) > 40
     assert plain == 0
     assert 7 * 8 < changed.sum() < 7 * 120
+
+
+@pytest.mark.parametrize("most_discs", [0, 5000])
+def test_of_many_points_that_are_marked_at_most_two_thousand_have_rings(most_discs):
+    drawing, _ = draw(POINTS[:4500], None, checked_look(300, "", "auto"), np.arange(4500) % 10 > 0, most_discs)
+    rings = [part for part in drawing.parts if isinstance(part, Discs) and not part.filled]
+    assert [len(part.places) for part in rings] == [1350]
+    assert drawing.parts[-1].text == "4,500 points, 4,050 of them ringed in part"
 
 
 @pytest.mark.parametrize(
