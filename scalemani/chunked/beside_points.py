@@ -29,6 +29,17 @@ def held_beside(name: str, dtype: str, sizes: Sizes) -> list[Held]:
     ]
 
 
+def held_of_merged(sizes: Sizes) -> list[Held]:
+    """List what a run holds in all its stages where equal rows are one point."""
+    if not sizes.n_given_rows:
+        return []
+    n_points = sizes.dimensions.n_points
+    return [
+        Held("point of each row that was given", EACH_PROCESS, sizes.n_given_rows, 1, "int64"),
+        Held("first row and weight of each point", EACH_PROCESS, n_points, 2),
+    ]
+
+
 def given_beside(work: StageWork, kind: type[Beside]) -> Beside:
     """Return the source of a kind that the points of a stage are or stand on.
 

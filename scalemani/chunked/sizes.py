@@ -35,7 +35,8 @@ class Sizes:
     """The shape of the points, the parameters, and what is known beside.
 
     These are the nonzeros of W once they were counted, whether points weigh, how many were appended to a run, whether
-    all rounds of the search for neighbours are kept, and how many rows were given where equal ones are one point.
+    all rounds of the search for neighbours are kept, and how many rows were given where equal ones are one point, 0
+    where each is one.
     """
 
     dimensions: Dimensions

@@ -25,7 +25,7 @@ def merge_duplicates(
     """Return the distinct points of a source with their weights, where parameters ask for these; else the source.
 
     Points are the first of their rows, in the order of these. Which rows are one point is found from a digest of 16
-    bytes of each row, in 40 bytes a row of this process, whatever the blocks.
+    bytes of each row, in GROUPING_BYTES a row of this process, whatever the blocks.
 
     Parameters
     ----------
@@ -56,7 +56,10 @@ def merge_duplicates(
         found = executor.fold(look, joined, blocks, batch=Batch("duplicates", "duplicates", need))
     else:
         found = executor.fold_locally(look, joined, blocks, rows.sequential)
-    groups, first_rows = group_digests(np.concatenate(found))
+    digests = np.concatenate(found)
+    found.clear()  # else all of them would be held twice while rows are grouped
+    groups, first_rows = group_digests(digests)
+    del digests
     merged = distinct_points(source, groups, first_rows)
     executor.progress.note(str(merged.duplicates))
     return merged

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scalemani.chunked.beside_points import held_of_merged
 from scalemani.chunked.needs import Held, Written, disk_need, memory_need
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
@@ -157,7 +158,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
     n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
     weighted, processes = surveyed.weights is not None, tuple(executor.processes)
-    n_rows = dimensions.n_points if surveyed.duplicates is None else surveyed.duplicates.n_rows
+    n_rows = 0 if surveyed.duplicates is None else surveyed.duplicates.n_rows
     counted = counted_nonzeros(groups)
     sizes = Sizes(dimensions, outline.params, counted, weighted, n_appended, executor.keep, n_rows)
     planned = tuple(
@@ -180,7 +181,7 @@ def planned_stage(
     stored_row_bytes : bytes of a point as stored.
     """
     code, dimensions = STAGES[stage.name], sizes.dimensions
-    held, written, disk = tuple(code.memory(sizes)), tuple(code.disk(sizes)), DiskUse()
+    held, written, disk = (*code.memory(sizes), *held_of_merged(sizes)), tuple(code.disk(sizes)), DiskUse()
     need, writes = memory_need(held), disk_need(written)
     used = fit(need, processes, dimensions.n_blocks)
     if not group.complete:

@@ -10,6 +10,7 @@ import zarr
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.functions.run_measures import measure_run
+from scalemani.kernels.rows.equal_rows import GROUPING_BYTES
 from scalemani.params import Parameters
 from scalemani.progress import Silent
 from scalemani.runs.annotating import annotations_of
@@ -102,6 +103,8 @@ def test_a_certificate_counts_rows_and_the_plan_says_how_many_points_they_are(me
     plan = planned(GIVEN, MERGED)
     assert str(plan.outline.survey.duplicates).startswith("1500 rows are 400 distinct points")
     assert plan.planned("duplicates").held[0].bytes == 16 * N_ROWS
+    for stage in plan.stages:  # the points of rows, and first rows and weights of points, are there all the time
+        assert sum(held.bytes for held in stage.held[-2:]) == 8 * N_ROWS + 16 * N_POINTS
     assert [stage.stage.name for stage in plan.stages][:2] == ["duplicates", "points"]
 
 
@@ -167,6 +170,14 @@ def test_an_anndata_has_all_rows(merged):
     found = annotations_of(merged)
     assert found.n_obs == N_ROWS
     np.testing.assert_array_equal(found.arrays["obsm/X_tsne"].read(0, N_ROWS), merged.embedding[...])
+
+
+def test_eigenvectors_of_an_anndata_are_those_of_the_transition_matrix_of_all_rows(folder):
+    values = {**MERGED, "landmark_embedding": {"n_components": 3}}
+    found = annotations_of(computed(open_points(GIVEN), folder / "merged", values, "diffusion-maps"))
+    basis = found.arrays["obsm/X_diffmap"].read(0, N_ROWS)
+    np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-6)
+    np.testing.assert_array_equal(basis, basis[_FIRST][ROWS])
 
 
 def test_commands_take_and_give_all_rows(folder, merged, scalemani, tmp_path):
@@ -283,7 +294,7 @@ def test_workers_that_read_points_themselves_find_the_same(merged, tmp_path):
 def test_appending_to_it_and_too_little_memory_are_refused(merged):
     with pytest.raises(ConfigError, match="cannot be appended to a run in which equal rows are one point"):
         append_points(merged, GIVEN[:10], Executor(workers=1))
-    with pytest.raises(MemoryBudgetError, match="40 bytes a row, and a process may take"):
+    with pytest.raises(MemoryBudgetError, match=f"{GROUPING_BYTES} bytes a row, and a process may take"):
         planned(np.broadcast_to(np.zeros((1, 1), np.float32), (2**20, 1)), MERGED, memory=2**25)
 
 

@@ -13,8 +13,9 @@ from scalemani.errors import DataError
 from scalemani.kernels.rows.compressed import Points
 
 DIGEST_WORDS = 2  # of 64 bits: of 1e9 rows, two that differ have the same digest with probability 1e-21
-# Of a row while rows are grouped: its digest, its place in the order of these, its first equal row by both orders.
-GROUPING_BYTES = 8 * (DIGEST_WORDS + 3)
+# Of a row while rows are grouped: its digest, its place in the order of these, its first equal row by both orders, and
+# whether it is the first. Sorting takes less than the two of these that come after it.
+GROUPING_BYTES = 8 * (DIGEST_WORDS + 3) + 1
 
 
 class EqualRows(NamedTuple):
@@ -52,19 +53,32 @@ def digests_of_rows(points: Points) -> np.ndarray:
 
 
 def group_digests(digests: np.ndarray) -> EqualRows:
-    """Return the groups of rows of equal digests (n, 2)."""
+    """Return the groups of rows of equal digests (n, 2), in GROUPING_BYTES a row with these."""
+    first = first_of_equal_digests(digests)
+    is_first = first == np.arange(len(first))
+    numbers = np.cumsum(is_first)
+    numbers -= 1
+    groups = numbers[first]
+    del numbers, first
+    return EqualRows(groups, np.flatnonzero(is_first))
+
+
+def first_of_equal_digests(digests: np.ndarray) -> np.ndarray:
+    """Return the first row (n,) int64 with the digest of each row, of digests (n, 2)."""
     order = np.lexsort(digests.T)  # stable: equal digests stay in the order of their rows
     begins = np.ones(len(order), bool)
     begins[1:] = False
     for word in digests.T:
         ordered = word[order]
         begins[1:] |= ordered[1:] != ordered[:-1]
-    places = np.flatnonzero(begins)
-    first = np.empty(len(order), np.int64)  # row of the group of each row
-    first[order] = np.repeat(order[places], np.diff(places, append=len(order)))
-    del order
-    is_first = first == np.arange(len(first))
-    return EqualRows((np.cumsum(is_first) - 1)[first], np.flatnonzero(is_first))
+        del ordered
+    places = np.where(begins, np.arange(len(order)), 0)
+    np.maximum.accumulate(places, out=places)  # where the group of each row begins in the order
+    ordered_first = order[places]
+    del places
+    first = np.empty(len(order), np.int64)
+    first[order] = ordered_first
+    return first
 
 
 def first_of_equal_rows(points: Points) -> np.ndarray:

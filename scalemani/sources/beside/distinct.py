@@ -42,7 +42,7 @@ class DistinctPoints(PointsBeside):
     def __init__(self, points: PointsSource, points_of_rows: np.ndarray) -> None:
         super().__init__(points)
         self.points_of_rows = points_of_rows
-        self.duplicates = Duplicates(digest(points_of_rows.tobytes()), len(points_of_rows), points.shape[0])
+        self.duplicates = Duplicates(digest(memoryview(points_of_rows)), len(points_of_rows), points.shape[0])
 
     def _of_rows(self, points: PointsSource, rows: np.ndarray) -> "DistinctPoints":
         numbers = np.full(self.shape[0] + 1, LEFT_OUT)  # the last one is that of rows left out already
@@ -73,7 +73,8 @@ class SelectedRows:
         found = np.empty((stop - start, self.shape[1]), self.dtype)
         for first, last in self._panels(start, stop):
             rows = self._rows[first:last]
-            found[first - start : last - start] = self._points.read(rows[0], rows[-1] + 1)[rows - rows[0]]
+            read, chosen = self._points.read(rows[0], rows[-1] + 1), rows - rows[0]
+            read.take(chosen, axis=0, out=found[first - start : last - start], mode="clip")  # "raise" makes a copy
         return found
 
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:

@@ -1,5 +1,7 @@
 """Equal rows, and rows in one cell of a grid, against what comparing all pairs finds."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,7 @@ from hypothesis.extra.numpy import arrays
 
 from scalemani.errors import DataError
 from scalemani.kernels.rows.equal_rows import (
+    GROUPING_BYTES,
     cells_of_rows,
     contents_of_rows,
     digests_of_rows,
@@ -42,6 +45,20 @@ def test_groups_do_not_depend_on_blocks_and_on_zeros_that_are_not_kept(points, b
     found = group_digests(np.concatenate(parts))
     np.testing.assert_array_equal(found.groups, whole.groups)
     np.testing.assert_array_equal(found.first_rows, whole.first_rows)
+
+
+@pytest.mark.parametrize("n_distinct", [10, 20_000])
+def test_grouping_takes_the_bytes_a_row_that_a_budget_is_asked_for(n_distinct):
+    n_rows = 20_000
+    digests = np.repeat(np.arange(n_distinct, dtype=np.uint64), n_rows // n_distinct)[:, np.newaxis] * [[7, 11]]
+    digests = digests.astype(np.uint64)
+    tracemalloc.start()
+    try:
+        group_digests(digests)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak + digests.nbytes <= 1.01 * GROUPING_BYTES * n_rows
 
 
 def test_sparse_rows_are_told_apart_by_their_columns_whatever_integers_number_these():
