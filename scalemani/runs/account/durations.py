@@ -28,20 +28,23 @@ LEAST_SECONDS = 0.05  # of a stage of few points
 POINTS = 1_000_000
 
 
-def earlier_seconds(store: RunStore, n_points: int) -> dict[str, float]:
-    """Return the seconds of the stages of the last run in a folder, in proportion to the number of points."""
+def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
+    """Return the seconds of the stages of the last run in a folder, in proportion to the number of rows given."""
     if store.objects.get_json(PLAN) is None:
         return {}
     earlier = Run(store.root)
-    share = n_points / earlier.n_input_points
-    return {name: record["seconds"] * share for name, record in earlier.records().items()}
+    records = earlier.records()
+    if not records:  # how many rows were given is read from the first of the stages
+        return {}
+    share = n_rows / earlier.n_input_points
+    return {name: record["seconds"] * share for name, record in records.items()}
 
 
 def expected_seconds(plan: Plan) -> dict[str, float]:
     """Return about how many seconds each stage takes that is not complete, by its name."""
     n_points, found = plan.dimensions.n_points, {}
     with contextlib.suppress(ScalemaniError):  # of a damaged record nothing is expected, and the run makes it anew
-        found = earlier_seconds(RunStore(plan.stages[0].group.root), n_points)
+        found = earlier_seconds(RunStore(plan.stages[0].group.root), plan.sizes.n_given_rows or n_points)
     return {
         planned.stage.name: found.get(planned.stage.name, usual_seconds(planned.stage.name, n_points))
         for planned in plan.stages
