@@ -93,30 +93,30 @@ def neighbor_settings(run: Run, matrices: Mapping[str, SparseMatrix]) -> dict[st
 def diffusion_basis(run: Run) -> tuple[LazyRows, LazyRows]:
     """Return the eigenvectors (M, d + 1) and eigenvalues (d + 1,) of the symmetric transition matrix.
 
-    Of v with L v = lambda D v they are D^(1/2) v of unit length and 1 - lambda, the constant v first.
+    Of v with L v = lambda D v they are D^(1/2) v of unit length and 1 - lambda, the constant v first. Where equal rows
+    are one point, that is so of all rows: each has its share of the degree of the point.
     """
     stored = StoredEmbedding(run.group(StoredEmbedding.STAGE))
     order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
     graph = StoredNormalizedAffinities(run.group(StoredNormalizedAffinities.STAGE))
-    roots = np.sqrt(graph.read_degrees(run.dimensions.n_points))[order.work_rows]
-    vectors = stored.embedding.zarr()
-    shape, kind = (vectors.shape[0], vectors.shape[1] + 1), np.dtype(np.float64)
+    degrees = graph.read_degrees(run.dimensions.n_points)[order.work_rows]
+    if run.rows.points is not None:
+        degrees = degrees / np.bincount(run.rows.points)
+    vectors, roots = stored.embedding.zarr(), np.sqrt(degrees)
+    shape, kind = (len(run.rows), vectors.shape[1] + 1), np.dtype(np.float64)
 
-    def scaled(points: np.ndarray) -> np.ndarray:
+    def unscaled(start: int, stop: int) -> np.ndarray:
+        points = run.rows.points_at(np.arange(start, stop))
         scales = roots[points, np.newaxis]
         return np.hstack([scales, scales * stored.embedding.gather(points)])
 
-    def of_points(start: int, stop: int) -> np.ndarray:
-        return scaled(np.arange(start, stop))
-
-    unscaled = LazyRows(shape, kind, of_points, "the eigenvectors", vectors.chunks[0])
-    lengths = np.sqrt(sum(np.square(rows).sum(axis=0) for _, rows in blocks(unscaled)))
+    every = LazyRows(shape, kind, unscaled, "the eigenvectors", vectors.chunks[0])
+    lengths = np.sqrt(sum(np.square(rows).sum(axis=0) for _, rows in blocks(every)))
 
     def read(start: int, stop: int) -> np.ndarray:
-        return scaled(run.rows.points_at(np.arange(start, stop))) / lengths
+        return unscaled(start, stop) / lengths
 
     eigenvalues = np.concatenate([[1.0], 1.0 - stored.eigenvalues.read()])
-    shape = (len(run.rows), shape[1])
     return LazyRows(shape, kind, read, "the eigenvectors", vectors.chunks[0]), lazy_rows(eigenvalues, "eigenvalues")
 
 
