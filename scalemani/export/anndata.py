@@ -90,22 +90,22 @@ def write_file(annotations: Annotations, target: str) -> None:
 
 def check_file(annotations: Annotations, path: Path) -> None:
     """Refuse an .h5ad that is damaged, leads to other files, is no AnnData, or has other rows."""
-    for name in ("obs", *GROUPS):
-        if name == "obs":
-            node = h5ad_node(path, name)
-            file = node.file
-            check_rows(node, annotations, str(path))
-            check_kept(file, annotations, str(path))
-        elif name in file:
-            refuse_other_files(file, name, path)
-    file.close()
+    with h5ad_node(path, "obs").file as file:
+        for name in GROUPS:
+            if name in file:
+                refuse_other_files(file, name, path)
+        check_rows(file, annotations, str(path))
+        check_kept(file, annotations, str(path))
 
 
-def check_rows(obs: Any, annotations: Annotations, where: str) -> None:
-    """Refuse the table of other rows than there are results for."""
-    index = obs.attrs.get("_index")
+def check_rows(root: Any, annotations: Annotations, where: str) -> None:
+    """Refuse an AnnData of other rows than there are results for."""
+    obs = root.get("obs")
+    index = None if obs is None else obs.attrs.get("_index")
     if index is None or index not in obs:
-        raise DataError(f"{where} is of an AnnData older than 0.7: read it and write it once with anndata")
+        raise DataError(
+            f"{where} has no table obs as AnnData writes it since version 0.7: read it and write it once with anndata"
+        )
     if (n_obs := int(obs[index].shape[0])) != annotations.n_obs:
         raise DataError(
             f"{where} has {n_obs} rows, the run {annotations.n_obs}: give the AnnData that its points came from, or "
@@ -127,7 +127,7 @@ def add_to_store(annotations: Annotations, target: Path) -> None:
     partial = target.with_name(target.name + PARTIAL)
     refuse_there(partial)
     group = zarr.open_group(target, mode="r+", use_consolidated=False)
-    check_rows(group["obs"], annotations, str(target))
+    check_rows(group, annotations, str(target))
     check_kept(group, annotations, str(target))
     try:
         written = zarr.open_group(partial, mode="w-", zarr_format=group.metadata.zarr_format)

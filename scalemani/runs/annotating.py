@@ -30,7 +30,8 @@ def annotations_of(run: Run) -> Annotations:
     The embedding is `obsm["X_METHOD"]`, `X_tsne` of t-SNE; distances and affinities are `obsp["distances"]` and
     `obsp["connectivities"]`, described by `uns["neighbors"]`; clusters are `obs["spectral_clustering"]`. Diffusion maps
     are also there as scanpy has them, `obsm["X_diffmap"]` and `uns["diffmap_evals"]`: eigenvectors of the symmetric
-    transition matrix, the constant one first.
+    transition matrix, the constant one first. Where equal rows are one point, its affinities stand in the first of
+    these rows, and the others have none: what scanpy finds by `obsp["connectivities"]` is to be read at the first ones.
     """
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
     arrays: dict[str, LazyRows] = {}

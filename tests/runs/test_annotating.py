@@ -196,6 +196,9 @@ def test_files_that_are_no_anndata_are_refused(runs, tmp_path):
     h5py.File(tmp_path / "b.h5ad", "w").close()
     with pytest.raises(ConfigError, match="has no 'obs'"):
         export_result(runs["t-sne"], tmp_path / "b.h5ad")
+    zarr.open_group(tmp_path / "b.zarr", mode="w").attrs.update(writing.ANNDATA)
+    with pytest.raises(DataError, match="has no table obs as AnnData writes it"):
+        export_result(runs["t-sne"], tmp_path / "b.zarr")
     shutil.copy(existing(tmp_path / "c.h5ad"), tmp_path / "d.h5ad")
     with h5py.File(tmp_path / "d.h5ad", "r+") as file:
         del file["obsm"]
