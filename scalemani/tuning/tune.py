@@ -125,6 +125,11 @@ def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any) -> Po
     kinds = [(one.get("metric") == PRECOMPUTED, one.get("neighbors_method") == WINDOW) for one in asked]
     if len(set(kinds)) > 1:
         raise ConfigError("neighbour lists, the pixels of images and points are tuned one at a time")
+    if len({one["use_rep"] for one in asked}) > 1:
+        raise ConfigError(
+            f"estimators are tuned on the same points, got use_rep {', '.join(repr(one['use_rep']) for one in asked)}: "
+            "give all of them the same, or tune them one at a time"
+        )
     given = pixels_of(points, asked[0])
     source = open_lists(given) if kinds[0][0] else open_training_points(given, asked[0]["use_rep"])
     learns = labels is not None and any(takes_labels(one._method) for one in estimators)

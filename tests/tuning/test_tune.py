@@ -121,6 +121,12 @@ def test_several_methods_are_compared_without_a_store(points):
     assert found.best_estimator_.transform(table[:3]).shape == (3, 2)
 
 
+def test_estimators_of_different_points_are_not_compared(points):
+    kinds = [sm.LandmarkPCA(), sm.LaplacianEigenmaps(use_rep="X")]
+    with pytest.raises(ConfigError, match="tuned on the same points, got use_rep None, 'X'"):
+        tune(kinds, {"n_landmarks": [40]}, points[0])
+
+
 @pytest.mark.parametrize(
     ("grid", "asked", "error", "message"),
     [
