@@ -131,8 +131,9 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
     if len(wrong):
         listed = ", ".join(str(first_row + row) for row in wrong[:N_REPORTED_ROWS])
         raise DataError(
-            f"column {name} of {where} must have {width} numbers in every row, and has not in {len(wrong)} of rows "
-            f"[{first_row}, {first_row + len(lengths)}), the first of them row {listed}: fill or remove these rows"
+            f"column {name} of {where} must have {width or 'as many'} numbers in every row, and has not in "
+            f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row {listed}: fill or "
+            "remove these rows"
         )
     values = column.flatten()
     if values.null_count:

@@ -26,6 +26,10 @@ def missing_list(path):
     table(path, v=[*ROWS, None])
 
 
+def first_list_missing(path):
+    table(path, v=[None, *ROWS])
+
+
 def missing_number(path):
     table(path, v=[*ROWS, [None, 1.0]])
 
@@ -63,6 +67,7 @@ def parts(path):
     [
         ("a.parquet", uneven, ["column v", "2 numbers in every row", "row 20"]),
         ("a.parquet", missing_list, ["2 numbers in every row", "row 20"]),
+        ("a.parquet", first_list_missing, ["as many numbers in every row", "row 0"]),
         ("a.parquet", missing_number, ["missing values, the first in row 20"]),
         ("a.parquet", two_lists, ["columns of lists v, w", "FILE::v"]),
         ("a.parquet", texts, ["columns that are no numbers: v (list<"]),
