@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.estimators.fitting import cloned, keep_columns, open_new_points, open_training_points
 from scalemani.estimators.parameters import keep_parameters, parameters_of
-from scalemani.estimators.running import executor_for, store_or_temporary
+from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.new_points.queries import InputNeighbors, read_input_neighbors
 from scalemani.records.graph import StoredGraph
@@ -93,9 +93,8 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
         check_mode(self.mode)
         source = open_training_points(X, self.use_rep)
         asked = {name: value for name, value in self.get_params(deep=False).items() if name != "mode"}
-        resources = asked["scheduler"], asked["workers"], asked["memory"], asked["verbose"]
         with store_or_temporary(asked["store"]) as folder:
-            with executor_for(*resources) as executor:
+            with executor_for(**resources_of(asked)) as executor:
                 finished = run(source, folder, "knn-graph", parameters_of(asked), executor)
             stored = StoredGraph(finished.group(StoredGraph.STAGE))
             self._graph = Neighbors(stored.indices.read(), stored.distances.read())
