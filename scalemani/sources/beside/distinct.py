@@ -42,7 +42,7 @@ class DistinctPoints(PointsBeside):
     def __init__(self, points: PointsSource, points_of_rows: np.ndarray) -> None:
         super().__init__(points)
         self.points_of_rows = points_of_rows
-        self.duplicates = Duplicates(digest(memoryview(points_of_rows)), len(points_of_rows), points.shape[0])
+        self.duplicates = Duplicates(digest(points_of_rows.data), len(points_of_rows), points.shape[0])
 
     def _of_rows(self, points: PointsSource, rows: np.ndarray) -> "DistinctPoints":
         numbers = np.full(self.shape[0] + 1, LEFT_OUT)  # the last one is that of rows left out already
