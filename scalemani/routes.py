@@ -1,6 +1,6 @@
 """The routes from points to an embedding, as plain data that one can print."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from scalemani.errors import ConfigError, nearest_name
@@ -26,8 +26,8 @@ class Stage:
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
     labels of the points are in its key, `reads_start` that the start is where coordinates are given, `reads_landmarks`
-    that landmarks are which were given, `reads_weights` that weights are, without which such a stage is left out, as is
-    one that `reads_duplicates` where each row is a point.
+    that landmarks are which were given, `reads_weights` that weights are, `reads_duplicates` that which rows are one
+    point is. An `optional` stage is left out of runs that do not ask for it.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
     then in its own, where points were appended to that run. Raise `version` whenever the same inputs and parameters
     give another result: stored results of the older version are then computed anew.
@@ -44,21 +44,24 @@ class Stage:
     reads_landmarks: bool = False
     reads_weights: bool = False
     reads_duplicates: bool = False
+    optional: bool = False
     continues: tuple[str, ...] = ()
     version: int = 1
 
 
-DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True)
+DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True, optional=True)
 POINTS = Stage("points", ())
 PARTITION = Stage("partition", ("points",), seeded=True, version=2, continues=("partition",))
 WORK_POINTS = Stage("work_points", ("points", "partition"))
 NEIGHBORS = Stage(
     "neighbors", ("partition", "work_points"), seeded=True, version=7, continues=("neighbors", "work_points")
 )
-WEIGHTS = Stage("weights", ("work_points",), reads_weights=True)
+WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
+CLASSES = Stage("classes", ("work_points",), reads_labels=True)
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
 COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False)
-SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights"))
+SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
+KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True)
 LANDMARK_GRAPH = Stage(
@@ -132,7 +135,6 @@ LAYOUT = Stage(
     reads_start=True,
 )
 
-CLASSES = Stage("classes", ("work_points",), reads_labels=True)
 PRINCIPAL_COMPONENTS = Stage(
     "principal_components", ("work_points", "landmarks", "landmark_weights"), also_reads=("landmark_embedding",)
 )
@@ -153,7 +155,8 @@ KERNEL_DISCRIMINANTS = Stage(
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
-AFFINITY_STAGES = (AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
+KERNEL_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, KERNEL_AFFINITIES)
+AFFINITY_STAGES = (replace(CLASSES, optional=True), AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
 AFFINITY_ROUTE = (*GRAPH_ROUTE, *AFFINITY_STAGES)
 WEIGHTED_ROUTE = (DUPLICATES, *GRAPH_ROUTE, WEIGHTS, *AFFINITY_STAGES)
 EIGENVECTOR_STAGES = (
@@ -179,14 +182,14 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
     "diffusion-maps": DIFFUSION_ROUTE,
     "pca": (*LANDMARK_WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
     "kernel-pca": (
-        *AFFINITY_ROUTE,
+        *KERNEL_ROUTE,
         LANDMARKS,
         replace(LANDMARK_WEIGHTS, solvers=()),
         replace(REDUCED, solvers=()),
         KERNEL_COMPONENTS,
     ),
     "kernel-lda": (
-        *AFFINITY_ROUTE,
+        *KERNEL_ROUTE,
         LANDMARKS,
         replace(LANDMARK_WEIGHTS, solvers=()),
         CLASSES,
@@ -210,30 +213,30 @@ def route(
     metric: str = "euclidean",
     start: str = SPECTRAL_START,
     neighbors: str = "",
-    weighted: bool = False,
-    deduplicated: bool = False,
+    optional: Collection[str] = (),
 ) -> tuple[Stage, ...]:
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
+
+    `optional` names the stages that are asked for beside those of every run: "weights" where points have some,
+    "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these.
 
     Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
     Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
     A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
-    they tell which new points lie far out. Where equal rows are one point, points have weights. Raises ConfigError for
-    weights that the method does not take.
+    they tell which new points lie far out. Raises ConfigError for what the method does not take.
     """
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     if solver in LANDMARK_GRAPH_SOLVERS and EMBEDDING in ROUTES[method]:
         return stages_over_landmark_graph(method, solver, metric)
-    needed = [stage for stage in ROUTES[method] if not stage.solvers or solver in stage.solvers]
-    if deduplicated:
+    if DUPLICATES.name in optional:
         check_takes_duplicates(method, metric, neighbors)
-    else:
-        needed = [stage for stage in needed if not stage.reads_duplicates]
-    if weighted:
+    elif WEIGHTS.name in optional:
         check_takes_weights(method, neighbors)
-    elif not deduplicated:
-        needed = [stage for stage in needed if not stage.reads_weights]
+    if CLASSES.name in optional:
+        check_follows_classes(method, neighbors)
+    asked = [stage for stage in ROUTES[method] if not stage.optional or stage.name in optional]
+    needed = [stage for stage in asked if not stage.solvers or solver in stage.solvers]
     if LAYOUT in needed and start != SPECTRAL_START:
         needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
     if metric == PRECOMPUTED:
@@ -325,9 +328,18 @@ def check_takes_duplicates(method: str, metric: str, neighbors: str) -> None:
         raise ConfigError(f"neighbors.method={WINDOW} is for pixels, each of which has a place of its own: {without}")
 
 
+def check_follows_classes(method: str, neighbors: str) -> None:
+    """Raise ConfigError where affinities cannot follow classes: where they are a kernel, and of pixels."""
+    without = "leave out symmetric_affinities.target_weight (target_weight)"
+    if takes_kernel(method):
+        raise ConfigError(f"affinities are a kernel in {method}, which new points without a class share: {without}")
+    if neighbors == WINDOW:
+        raise ConfigError(f"neighbors.method={WINDOW} makes W of the pixels alone, whatever their classes: {without}")
+
+
 def takes_labels(method: str) -> bool:
-    """Return whether a method learns from labels."""
-    return any(stage.reads_labels for stage in ROUTES.get(method, ()))
+    """Return whether a method cannot do without labels."""
+    return CLASSES in ROUTES.get(method, ())
 
 
 def takes_kernel(method: str) -> bool:

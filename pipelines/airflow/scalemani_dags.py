@@ -50,7 +50,7 @@ PARAMS: dict[str, dict[str, Any]] = {
     "labels": {
         "type": ["null", "string"],
         "pattern": FILE,
-        "description": "file of labels, for methods that learn from them",
+        "description": "file of labels, for methods that learn from them, and for symmetric_affinities.target_weight",
     },
     "weights": {
         "type": ["null", "string"],

@@ -59,20 +59,20 @@ def embed(options: Options) -> None:
 @taking_options
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    from scalemani.routes import DUPLICATES, ROUTES, WEIGHTS, route
+    from scalemani.routes import CLASSES, DUPLICATES, ROUTES, WEIGHTS, route
 
     params = options.parameters()
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
-    weighted = options.weights is not None
-    if name not in [known.name for known in params.route(options.method, weighted)]:
-        solver, metric = params.embedding.solver, params.points.metric
-        needed = route(options.method, solver, metric, weighted=weighted, deduplicated=params.merges_duplicates)
+    if name not in [known.name for known in params.route(options.method, options.weights is not None)]:
+        target_weight = "symmetric_affinities.target_weight"
+        without = {WEIGHTS.name: "--weights", DUPLICATES.name: "--deduplicate", CLASSES.name: target_weight}
+        solver = params.embedding.solver
+        needed = route(options.method, solver, params.points.metric)
         by_solver = name not in [known.name for known in needed]
         other = "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
         reason = f"embedding.solver {solver!r}" if by_solver else other
-        without = {WEIGHTS.name: "--weights", DUPLICATES.name: "--deduplicate"}  # what else leaves out no stage
         reason = f"a run without {without[name]}" if name in without else reason
         typer.echo(f"{name}: nothing to do, {reason} does not need it")
         return

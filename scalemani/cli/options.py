@@ -61,7 +61,8 @@ Labels = Annotated[
     str | None,
     typer.Option(
         help="one class a point: .npy, .npz::member or text. `plot` colours by them; `embed` says how often a point "
-        "and its nearest neighbour in the embedding agree, and embeds the same without them; lda learns from them"
+        "and its nearest neighbour in the embedding agree, and embeds the same without them; lda learns from "
+        "them, and with --set symmetric_affinities.target_weight=0.5 so do maps of the graph"
     ),
 ]
 GivenLandmarks = Annotated[
@@ -251,8 +252,8 @@ class Options:
             source = WeightedPoints(source, self.weights)
         if self.labels is None:
             return source
-        if self.learns_from_labels:
-            return LabelledPoints(source, self.labels)
+        if self.learns_from_labels or params.follows_classes:
+            return LabelledPoints(source, self.labels, partial=not self.learns_from_labels)
         open_labels(self.labels, source.shape[0])
         return source
 

@@ -155,7 +155,7 @@ def common_params(candidates: Sequence["Candidate"]) -> Any:
     kinds = {(params.points.metric == PRECOMPUTED, params.neighbors.takes_image) for params in usable}
     if len(kinds) > 1:
         raise ConfigError("neighbour lists, the pixels of images and points are tuned one at a time")
-    return usable[0]
+    return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
 
 
 def show_tuning(found: "Tuning") -> None:

@@ -85,6 +85,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,
+        target_weight: float = 0.0,
         n_probes: int | None = None,
         max_rounds: int = 6,
         sampled_queries: int = 1000,
@@ -105,8 +106,11 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
         keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None) -> "SpectralClustering":
-        """Cluster points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fit_run(self, X) as finished:
+        """Cluster points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path.
+
+        The labels y (N,), or a file of them, are used with `target_weight` alone.
+        """
+        with fit_run(self, X, y) as finished:
             self.eigenvalues_ = finished.eigenvalues
             self.labels_ = finished.of_input(np.asarray(finished.labels[...]), NO_CLUSTER)
             self._centers = centers_of(finished)
@@ -114,7 +118,7 @@ class SpectralClustering(ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 
     def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
         """Cluster points and return their spectral embedding (N, d)."""
-        return self.fit(X).embedding_
+        return self.fit(X, y).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates (n, d) float64 of new points (n, D) in the spectral embedding.

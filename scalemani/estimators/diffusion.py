@@ -74,6 +74,7 @@ class DiffusionMaps(LaplacianEigenmaps):
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,
+        target_weight: float = 0.0,
         n_probes: int | None = None,
         max_rounds: int = 6,
         sampled_queries: int = 1000,

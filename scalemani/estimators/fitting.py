@@ -121,7 +121,9 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     asked = estimator.get_params(deep=False)
     lists, points = asked.get("metric") == PRECOMPUTED, pixels_of(points, asked)
     source = open_lists(points) if lists else open_training_points(points, asked["use_rep"])
-    given = source if labels is None else LabelledPoints(source, labels)
+    given = source
+    if labels is not None and asked.get("target_weight", True):  # without such a parameter labels are always learnt
+        given = LabelledPoints(source, labels, partial="target_weight" in asked)
     if weights is not None:
         given = WeightedPoints(given, weights)
     given, asked = with_arrays(given, asked)

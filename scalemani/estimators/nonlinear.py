@@ -135,6 +135,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,
+        target_weight: float = 0.0,
         n_probes: int | None = None,
         max_rounds: int = 6,
         sampled_queries: int = 1000,
@@ -157,13 +158,13 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None, **beside: Any) -> "NonlinearEmbedding":
-        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used.
+        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path.
 
         `sample_weight` (N,), real numbers of at least one or a file of them, says how many equal points each stands
         for: the embedding is that of the set in which each is repeated. `perplexity` then counts copies, and
-        `n_neighbors` distinct points.
+        `n_neighbors` distinct points. The labels y (N,), or a file of them, are used with `target_weight` alone.
         """
-        with fit_run(self, X, weights=given_weights(beside)) as finished:
+        with fit_run(self, X, y, given_weights(beside)) as finished:
             self.curve_ = finished.curve
         self.objective_ = self.certificates_["layout"]["objective"]
         self.n_iter_ = self.certificates_["layout"]["iterations"]
@@ -171,7 +172,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
 
     def fit_transform(self, X: Any, y: Any = None, **beside: Any) -> np.ndarray:
         """Embed points, which may have a `sample_weight`, and return their embedding (N, d)."""
-        return self.fit(X, **beside).embedding_
+        return self.fit(X, y, **beside).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the positions (n, d) float64 of new points (n, D), of any kind that `fit` takes.

@@ -34,6 +34,7 @@ PARAMETERS = {
     "sigma": "affinities.sigma",
     "bandwidth_neighbor": "affinities.bandwidth_neighbor",
     "affinity_neighbors": "affinities.n_neighbors",
+    "target_weight": "symmetric_affinities.target_weight",
     "disconnected": "components.disconnected",
     "n_landmarks": "landmarks.n_landmarks",
     "landmarks": "landmarks.method",

@@ -39,6 +39,9 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Nearest of the `n_neighbors` that have an affinity, K_W, so that one graph serves several. None: all.
     affinity_solver, affinity_order, affinity_tolerance : str, str, float
         Of entropic affinities, as in `scalemani.entropic_affinities`.
+    target_weight : float in [0, 1), default 0.0
+        How much the labels y that `fit` is given count: affinities between points of different classes are multiplied
+        by 1 - target_weight. Points without a label (-1, NaN, empty) keep theirs, as new points do. 0: y is not used.
     metric : {"euclidean", "cosine", "correlation", "hellinger", "precomputed"}
         How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
         or as square roots of their frequencies (hellinger), new points too; landmarks and `sigma` are in that geometry.
@@ -150,6 +153,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         affinity_solver: str = "halley",
         affinity_order: str = "density",
         affinity_tolerance: float = 1e-10,
+        target_weight: float = 0.0,
         n_probes: int | None = None,
         max_rounds: int = 6,
         sampled_queries: int = 1000,
@@ -170,19 +174,19 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         keep_parameters(self, locals())
 
     def fit(self, X: Any, y: Any = None, **beside: Any) -> "LaplacianEigenmaps":
-        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used.
+        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path.
 
         `sample_weight` (N,), real numbers of at least one or a file of them, says how many equal points each stands
         for: the embedding is that of the set in which each is repeated. `perplexity` then counts copies, and
-        `n_neighbors` distinct points.
+        `n_neighbors` distinct points. The labels y (N,), or a file of them, are used with `target_weight` alone.
         """
-        with fit_run(self, X, weights=given_weights(beside)) as finished:
+        with fit_run(self, X, y, given_weights(beside)) as finished:
             self.eigenvalues_ = finished.eigenvalues
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **beside: Any) -> np.ndarray:
         """Embed points, which may have a `sample_weight`, and return their embedding (N, d)."""
-        return self.fit(X, **beside).embedding_
+        return self.fit(X, y, **beside).embedding_
 
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates (n, d) float64 of new points (n, D), of any kind that `fit` takes.

@@ -1,5 +1,6 @@
 """The spectral route on arrays in memory: `symmetric_affinities`, `reduce_laplacian` and `solve_reduced`."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.functions.matrices import SYMMETRY_TOLERANCE, check_affinities, checked_sparse
+from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
@@ -17,13 +19,23 @@ from scalemani.kernels.spectral.reduced import (
     symmetric_part,
     weighted_product,
 )
+from scalemani.sources.beside.labelled import Coded, check_classes
 from scalemani.sources.beside.weighted import check_weights
+from scalemani.sources.labels import open_labels
 from scalemani.validation import check_count
 
 SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish
 
 
-def symmetric_affinities(indices: Any, values: Any, *, sample_weight: Any = None, twins: Any = None) -> sp.csr_matrix:
+def symmetric_affinities(
+    indices: Any,
+    values: Any,
+    *,
+    sample_weight: Any = None,
+    twins: Any = None,
+    labels: Any = None,
+    target_weight: float = 0.0,
+) -> sp.csr_matrix:
     """Return W = (P + P^T) / 2 of a neighbour graph with affinities.
 
     With weights it is that of the set in which each point is repeated, summed over the copies at both ends: its
@@ -36,6 +48,9 @@ def symmetric_affinities(indices: Any, values: Any, *, sample_weight: Any = None
     sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one
     twins : (N,), with weights: the affinity of a copy of a point to each of its others, as `entropic_affinities`
         returns it
+    labels : (N,) integers or strings, the class of each point; -1, NaN and empty strings for none
+    target_weight : float in [0, 1), with labels: entries between points of different classes are multiplied by
+        1 - target_weight
 
     Returns
     -------
@@ -45,10 +60,12 @@ def symmetric_affinities(indices: Any, values: Any, *, sample_weight: Any = None
     Raises
     ------
     ConfigError
-        For weights without twins, and twins without weights.
+        For weights without twins, twins without weights, labels without a target weight, a target weight without
+        labels, and one out of range.
     DataError
         For tables of different shapes, neighbours out of range, a point among its own neighbours, affinities that
-        are negative or not finite, and weights that are not one finite number of at least one a point.
+        are negative or not finite, weights that are not one finite number of at least one a point, and labels that are
+        not one class a point.
 
     References
     ----------
@@ -72,8 +89,23 @@ def symmetric_affinities(indices: Any, values: Any, *, sample_weight: Any = None
         counts = Multiplicities.of_rows(check_weights(sample_weight, n_points), 0, neighbors)
         weights = summed_over_copies(weights, counts)
         extra = loop_edges(loops(_checked_twins(twins, n_points), counts.own), 0)
+    codes = _checked_codes(labels, target_weight, n_points)
     rows = symmetric_rows(neighbors, weights, 0, incoming_edges(neighbors, weights, 0, 0, n_points), extra)
-    return sp.csr_matrix((rows.values, rows.indices, rows.indptr), shape=(n_points, n_points))
+    found = rows.values
+    if codes is not None:
+        found = lowered_between_classes(rows.indptr, found, codes, codes[rows.indices], float(target_weight))
+    return sp.csr_matrix((found, rows.indices, rows.indptr), shape=(n_points, n_points))
+
+
+def _checked_codes(labels: Any, target_weight: float, n_points: int) -> np.ndarray | None:
+    if isinstance(target_weight, bool) or not isinstance(target_weight, Real) or not 0 <= target_weight < 1:
+        raise ConfigError(f"target_weight must be a number in [0, 1), got {target_weight!r}")
+    if (labels is None) != (target_weight == 0):
+        raise ConfigError(
+            f"labels and a target_weight above 0 go together, got target_weight={target_weight:g} "
+            f"{'without' if labels is None else 'with'} labels: give both or none"
+        )
+    return None if labels is None else check_classes(Coded.of_labels(open_labels(labels, n_points), True)).codes
 
 
 def _checked_twins(twins: Any, n_points: int) -> np.ndarray:

@@ -191,7 +191,12 @@ class ComponentsParams(ComponentsTuning):
 
 @parameters()
 class SymmetricAffinitiesParams:
-    """W = (P + P^T) / 2: nothing to choose."""
+    """W = (P + P^T) / 2, times 1 - `target_weight` between points of different classes, by the labels of the points.
+
+    Points without a label (-1, NaN, empty) keep their affinities. 0 reads no labels; below 1 no edge is lost.
+    """
+
+    target_weight: PartOrZero = 0.0
 
 
 @parameters()
@@ -210,9 +215,8 @@ class LandmarksParams(LandmarksTuning):
 
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
     `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
-    compare so many with every landmark;
-    `dpp` gives up where more have to be read, and 64 a landmark. `given` are those that come with the points, on the
-    data or off it.
+    compare so many with every landmark; `dpp` gives up where more have to be read, and 64 a landmark. `given` are those
+    that come with the points, on the data or off it.
     """
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None

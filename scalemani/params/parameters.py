@@ -39,13 +39,14 @@ from scalemani.params.defaults import (
 )
 from scalemani.params.fields import fields_of, names_of, parameters, values_of
 from scalemani.params.parsing import checked, replaced, set_value
-from scalemani.routes import Stage, route
+from scalemani.routes import CLASSES, DUPLICATES, WEIGHTS, Stage, route
 
 # Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
 UNKEYED_DEFAULTS = {
     "points": ("metric",),
     "neighbors": ("window", "frames", "image_rows", "image_columns"),
     "affinities": ("n_neighbors",),
+    "symmetric_affinities": ("target_weight",),
     "layout": ("init", "freeze"),
 }
 
@@ -78,6 +79,11 @@ class Parameters:
     def merges_duplicates(self) -> bool:
         """Whether equal rows are one point."""
         return self.duplicates.tolerance is not None
+
+    @property
+    def follows_classes(self) -> bool:
+        """Whether affinities between points of different classes count less."""
+        return self.symmetric_affinities.target_weight > 0
 
     @property
     def perplexity(self) -> float:
@@ -122,10 +128,15 @@ class Parameters:
     def route(self, method: str, weighted: bool = False) -> tuple[Stage, ...]:
         """Return the stages of a method that these parameters need, of points with weights or without.
 
-        Raises ConfigError for an unknown method, and for one that takes no weights where there are some.
+        Raises ConfigError for an unknown method, and for one that does not take what is asked for.
         """
         asked = self.embedding.solver, self.points.metric, self.layout.init, self.neighbors.method
-        return route(method, *asked, weighted, self.merges_duplicates)
+        wanted = {
+            DUPLICATES.name: self.merges_duplicates,
+            WEIGHTS.name: weighted or self.merges_duplicates,
+            CLASSES.name: self.follows_classes,
+        }
+        return route(method, *asked, [name for name, wants in wanted.items() if wants])
 
     def resolved(
         self,

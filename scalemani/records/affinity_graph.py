@@ -49,7 +49,8 @@ class StoredSymmetricAffinities(StoredStage):
         ("nonzero",),
         "float32",
         "1",
-        "the nonzeros of (P + P^T) / 2; of points with weights, their sums over the copies at both ends",
+        "the nonzeros of (P + P^T) / 2; of points with weights, their sums over the copies at both ends; lower between "
+        "classes where the target weight is above zero",
         BLOCK_FOLDERS,
     )
     DEGREES: ClassVar = ArrayDescription(

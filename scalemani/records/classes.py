@@ -12,7 +12,13 @@ class StoredClasses(StoredStage):
 
     STAGE: ClassVar = "classes"
     CODES: ClassVar = ArrayDescription(
-        STAGE, "codes", "rows", ("point",), "int32", "class", "the class of each point, by the order of the labels"
+        STAGE,
+        "codes",
+        "rows",
+        ("point",),
+        "int32",
+        "class",
+        "the class of each point, by the order of the labels, -1 of those without one",
     )
     COUNTS: ClassVar = ArrayDescription(
         STAGE, "counts", "whole", ("class",), "int64", "1", "the number of points of each class"

@@ -148,6 +148,7 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
     "classes": {
         "classes": Meaning("classes of the labels"),
         "smallest_class": Meaning("points of the smallest class"),
+        "unlabelled": Meaning("points without a label, whose affinities stay as they are"),
     },
     "principal_components": {"explained_share": Meaning("share of the variance that the components explain")},
     "kernel_components": {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from scalemani.params import TUNED, Parameters
-from scalemani.routes import DUPLICATES, WEIGHTS, takes_labels
+from scalemani.routes import CLASSES, DUPLICATES, WEIGHTS
 from scalemani.runs.opened import Run
 
 
@@ -41,7 +41,7 @@ def commands(run: Run) -> tuple[str, ...]:
             asked += ["--metric", str(parameter.value)]
         elif parameter.changed and parameter.value is not None and parameter.name != "layout.objective":
             asked += ["--set", f"{parameter.name}={written(parameter.value)}"]
-    if takes_labels(run.method):
+    if CLASSES.name in run.keys:
         asked += ["--labels", "LABELS"]
     if weighs(run):
         asked += ["--weights", "WEIGHTS"]

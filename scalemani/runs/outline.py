@@ -74,8 +74,10 @@ def outline_run(
         Where the parameters contradict each other, or the points cannot serve them.
     """
     stages = asked.route(method, survey.weights is not None)
-    if takes_labels(method) and survey.classes is None:
-        raise ConfigError(f"{method} learns from labels: give one a point with --labels FILE, or as y of fit")
+    if survey.classes is None and any(stage.reads_labels for stage in stages):
+        weight = f"symmetric_affinities.target_weight={asked.symmetric_affinities.target_weight:g}"
+        who = method if takes_labels(method) else f"{method} with {weight}"
+        raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
     params, notes = decide_parameters(asked, method, survey)
     names = {stage.name for stage in stages}
     check_components(params, survey, names)

@@ -9,7 +9,7 @@ from scalemani.chunked.needs import STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.classes import StoredClasses
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.beside.labelled import NO_CLASS, LabelledPoints
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -27,4 +27,6 @@ def run(work: StageWork) -> dict[str, Any]:
     given = given_beside(work, LabelledPoints)
     store_in_work_order(work, StoredClasses.CODES, given.codes)
     work.task.output.write_whole({StoredClasses.COUNTS: np.array(given.classes.counts, np.int64)})
-    return {"classes": len(given.classes.counts), "smallest_class": min(given.classes.counts)}
+    counts, unlabelled = given.classes.counts, int(np.count_nonzero(given.codes == NO_CLASS))
+    found = {"classes": len(counts), "smallest_class": min(counts, default=0)}
+    return {**found, "unlabelled": unlabelled} if unlabelled else found

@@ -47,7 +47,7 @@ def tune(
         grid of its own.
     X : (N, D), the points, as `fit` takes them
     y : (N,) or None
-        Classes that scores compare with, and that methods such as LDA learn from.
+        Classes that scores compare with, and that methods such as LDA, or with a `target_weight`, learn from.
     reference : (N, d) or None
         An embedding that scores compare with.
     scoring : str, sequence of str, or None
@@ -87,7 +87,8 @@ def tune(
     grids = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
     tried = [(one, values) for one in estimators for grid in grids for values in combinations(checked_grid(one, grid))]
     asked = estimators[0].get_params(deep=False)
-    source, fixed = with_arrays(tuned_points(estimators, X, y), asked)
+    follow = any({**one.get_params(deep=False), **values}.get("target_weight") for one, values in tried)
+    source, fixed = with_arrays(tuned_points(estimators, X, y, follow), asked)
     if len(estimators) > 1 and fixed is not asked:
         raise ConfigError("a start or landmarks that are given as arrays are tuned with one estimator at a time")
     judge = make_judge(source.shape[0], y, reference, n_neighbors)
@@ -119,8 +120,16 @@ def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> dict
     return {name: list(values) for name, values in grid.items()}
 
 
-def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any) -> PointsSource:
-    """Return the source of the points (N, D), with their classes where a method learns from them."""
+def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any, follow: bool) -> PointsSource:
+    """Return the source of the points (N, D), with their classes where a method learns from them.
+
+    Parameters
+    ----------
+    estimators : of the grid
+    points : (N, D), as `fit` takes them
+    labels : (N,), or None
+    follow : whether affinities follow the classes in some cell of the grid
+    """
     asked = [one.get_params(deep=False) for one in estimators]
     kinds = [(one.get("metric") == PRECOMPUTED, one.get("neighbors_method") == WINDOW) for one in asked]
     if len(set(kinds)) > 1:
@@ -132,8 +141,10 @@ def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any) -> Po
         )
     given = pixels_of(points, asked[0])
     source = open_lists(given) if kinds[0][0] else open_training_points(given, asked[0]["use_rep"])
-    learns = labels is not None and any(takes_labels(one._method) for one in estimators)
-    return LabelledPoints(source, labels) if learns else source
+    learns = any(takes_labels(one._method) for one in estimators)
+    if labels is None or not (learns or follow):
+        return source
+    return LabelledPoints(source, labels, partial=not learns)
 
 
 def candidate_of(method: str, asked: Mapping[str, Any], values: Mapping[str, Any], several: bool) -> Candidate:

@@ -118,6 +118,32 @@ def test_w_sums_the_affinities_of_all_copies(repeated):
     assert (repeated.W != repeated.W.T).nnz == 0
 
 
+def test_w_follows_the_classes_of_all_copies(repeated):
+    labels = np.random.default_rng(3).integers(-1, 3, 60)
+    counts = {"sample_weight": repeated.weights, "twins": repeated.found.twins}
+    W = symmetric_affinities(
+        repeated.indices, repeated.found.values, **counts, labels=labels, target_weight=0.75
+    ).toarray()
+    expanded = symmetric_affinities(
+        repeated.expanded_indices, repeated.expanded.values, labels=labels[repeated.rows], target_weight=0.75
+    )
+    np.testing.assert_allclose(W, repeated.summed(repeated.summed(expanded.toarray()).T), rtol=0, atol=1e-11)
+    between = (labels[:, None] != labels) & (labels[:, None] >= 0) & (labels >= 0)
+    np.testing.assert_allclose(W, repeated.W.toarray() * np.where(between, 0.25, 1.0), rtol=1e-15)
+
+
+def test_labels_and_a_target_weight_go_together(repeated):
+    given, labels = (repeated.indices, repeated.found.values), np.arange(60) % 2
+    for asked in ({"labels": labels}, {"target_weight": 0.5}):
+        with pytest.raises(ConfigError, match="labels and a target_weight above 0 go together"):
+            symmetric_affinities(*given, **asked)
+    for weight in (1.0, -0.5, "half", True, float("nan")):
+        with pytest.raises(ConfigError, match=r"target_weight must be a number in \[0, 1\)"):
+            symmetric_affinities(*given, labels=labels, target_weight=weight)
+    with pytest.raises(DataError, match="has 59 labels for 60 points"):
+        symmetric_affinities(*given, labels=labels[1:], target_weight=0.5)
+
+
 def test_the_spectral_embedding_is_that_of_the_repeated_set(repeated):
     found, expected = exact_eigenmaps(repeated.W, 3), exact_eigenmaps(repeated.expanded_W, 3)
     np.testing.assert_allclose(found.eigenvalues, expected.eigenvalues, rtol=0, atol=1e-11)

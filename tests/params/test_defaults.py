@@ -17,7 +17,7 @@ from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import TUNED, Parameters, names_of_parameters
 from scalemani.params.by_stage import AffinitiesParams, LandmarksParams
-from scalemani.routes import GIVEN_LANDMARKS, ROUTES, WINDOWED
+from scalemani.routes import GIVEN_LANDMARKS, ROUTES, WINDOWED, takes_kernel
 from scalemani.workers.executor import Executor
 
 SPECTRAL = {
@@ -59,6 +59,7 @@ FUNCTIONS = {
     sm.landmark_weights: {"n_neighbors": "landmark_weights.n_neighbors"},
     sm.landmark_covariances: {},
     sm.nystrom_eigenmaps: {"n_components": "landmark_embedding.n_components"},
+    sm.symmetric_affinities: {"target_weight": "symmetric_affinities.target_weight"},
     sm.solve_reduced: {"n_components": "landmark_embedding.n_components"},
     sm.variational_nystrom: {"n_components": "landmark_embedding.n_components"},
     sm.repulsion: {"method": "layout.repulsion", "tolerance": "layout.tolerance"},
@@ -81,6 +82,8 @@ OTHERS = {
     "verbose": False,
     "callbacks_every": 50,
     "sample_weight": None,
+    "twins": None,
+    "labels": None,
 }
 
 
@@ -132,7 +135,10 @@ def test_an_estimator_takes_every_parameter_of_its_stages(method):
     wanted = {name for name in names_of_parameters() if name.partition(".")[0] in read}
     tuned = {f"{stage}.{name}" for stage, names in TUNED.items() for name in names}
     taken = {PARAMETERS[name] for name in defaults_of(ESTIMATORS[method]) if name in PARAMETERS}
-    assert taken == wanted - tuned - {"layout.objective"} - (set() if method in WINDOWED else OF_PIXELS)
+    of_others = set() if method in WINDOWED else OF_PIXELS
+    if takes_kernel(method):
+        of_others = of_others | {PARAMETERS["target_weight"]}
+    assert taken == wanted - tuned - {"layout.objective"} - of_others
 
 
 @pytest.mark.parametrize("method", ESTIMATORS)
@@ -159,7 +165,7 @@ def test_a_function_has_the_defaults_of_the_command_line(function):
 def test_every_public_function_is_looked_at():
     public = [getattr(sm, name) for name in sm.__all__]
     functions = {one for one in public if inspect.isfunction(one)}
-    exempt = {sm.align, sm.open_run, sm.reduce_laplacian, sm.symmetric_affinities, sm.transform, sm.tune}
+    exempt = {sm.align, sm.open_run, sm.reduce_laplacian, sm.transform, sm.tune}
     assert functions - exempt == {one for one in FUNCTIONS if inspect.isfunction(one)}
     assert not any(value not in (None, False) for function in exempt for value in defaults_of(function).values())
     assert {one for one in public if inspect.isclass(one) and issubclass(one, Embedder)} == set(ESTIMATORS.values())

@@ -28,7 +28,8 @@ WORDS = {
 NUMBERS = {
     "duplicates.tolerance": 0.0, "neighbors.window": 13, "neighbors.image_rows": 20, "neighbors.image_columns": 15,
     "neighbors.n_neighbors": 20, "neighbors.n_probes": 5, "neighbors.close_share": 0.2, "affinities.perplexity": 9.0,
-    "affinities.sigma": 0.7, "affinities.n_neighbors": 20, "landmarks.n_landmarks": 60, "landmarks.sigma": 0.5,
+    "affinities.sigma": 0.7, "affinities.n_neighbors": 20, "symmetric_affinities.target_weight": 0.5,
+    "landmarks.n_landmarks": 60, "landmarks.sigma": 0.5,
     "landmarks.neighborhood": 9, "landmarks.eta": 3.0, "landmarks.batch_points": 90, "landmark_weights.n_neighbors": 4,
     "landmark_graph.n_neighbors": 9, "landmark_graph.sigma": 0.7,
     "landmark_weights.regularization": 1e-4, "landmark_embedding.n_components": 3, "embedding.residual": 1e-3,
@@ -59,7 +60,7 @@ def effect(points, tmp_path_factory):
     folder, plain = tmp_path_factory.mktemp("runs"), {}
 
     def planned(method, values):
-        given = LabelledPoints(points, np.arange(300) % 5) if takes_labels(method) else points
+        given = LabelledPoints(points, np.arange(300) % 5, partial=not takes_labels(method))
         return plan_run(given, folder / "run", method, Parameters().with_values(values), Executor(workers=1))
 
     def found(method, name):

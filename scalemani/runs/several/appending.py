@@ -11,11 +11,12 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.params import Parameters
+from scalemani.records.classes import StoredClasses
 from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.points import StoredPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.records.weights import StoredWeights
-from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, takes_labels
+from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
@@ -110,8 +111,10 @@ def check_growing(run: Run, freeze: bool) -> None:
         raise ConfigError("points cannot be appended to a run that started from neighbour lists: it has no points")
     if run.params.neighbors.by_window:
         raise ConfigError("points cannot be appended to a run of pixels: these are one image or video")
-    if takes_labels(run.method):
-        raise ConfigError(f"{run.method} learns from labels, and appended points come without: embed all points anew")
+    if StoredClasses.STAGE in run.keys:
+        raise ConfigError(
+            "points cannot be appended to a run that learns from labels, as they come without: embed all points anew"
+        )
     if StoredDuplicates.STAGE in run.keys:
         raise ConfigError(
             "points cannot be appended to a run in which equal rows are one point: new rows would change the weights "

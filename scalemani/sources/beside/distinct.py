@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from scalemani.sources.base import PointsSource, nonzeros_of, read_rows
 from scalemani.sources.beside import PointsBeside, found_beside, without_beside
+from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.store.objects import digest
 
@@ -108,6 +109,9 @@ def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows
     weighted = found_beside(source, WeightedPoints)
     if isinstance(source, PointsBeside):
         points = source.of_rows(points, first_rows)
+    labelled = found_beside(source, LabelledPoints)
+    if labelled is not None:
+        points = labelled.of_distinct(points, points_of_rows)
     given = None if weighted is None else weighted.weights.values
     weights = np.bincount(points_of_rows, given, len(first_rows))
     return DistinctPoints(WeightedPoints(points, weights), points_of_rows)

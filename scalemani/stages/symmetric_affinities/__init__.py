@@ -1,5 +1,7 @@
 """W = (P + P^T) / 2 with the bridges between components: the one transpose of the graph, by runs of target blocks.
 
+Where affinities follow classes, entries between points of different ones are lowered once all else is summed.
+
 Each block of rows of W is one sparse matrix in CSR form with its degrees. A task holds the edges into a run of blocks
 and streams the whole graph past them; how many blocks a run has is a matter of memory and leaves no trace.
 """
@@ -13,9 +15,11 @@ import numpy as np
 from scalemani.chunked.needs import CACHE, EACH_TASK, GROWING, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.graph.symmetric import (
     DirectedEdges,
+    SymmetricRows,
     incoming_edges,
     join_edges,
     loop_edges,
@@ -24,6 +28,7 @@ from scalemani.kernels.graph.symmetric import (
 )
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.classes import StoredClasses
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.weights import stored_weights
 from scalemani.stages.symmetric_affinities import ensemble, window
@@ -43,8 +48,14 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("weights of the points", GROWING, dimensions.n_points),
         Held("weights of the neighbours of a block, and products", EACH_TASK, rows, COPIES_OF_WEIGHTS * k),
     ]
+    classified = [
+        Held("classes of the points", GROWING, dimensions.n_points, 1, "int32"),
+        Held("classes of the columns of W in a block", EACH_TASK, rows, 2 * k, "int32"),
+        Held("values of W in a block, lowered", EACH_TASK, rows, 2 * k, "float32"),
+    ]
     return [
         *(weighted if sizes.weighted else []),
+        *(classified if sizes.params.follows_classes else []),
         *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(dimensions.block_rows, k, EACH_TASK)),
         Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
         Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
@@ -121,14 +132,14 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
         values = affinities_between(task, indices, block)
         start, _ = task.dimensions.rows(block)
         rows = symmetric_rows(indices, values, start, join_edges(parts.pop(block)), with_loops(task, bridges, block))
-        degrees = row_sums(rows.values, rows.indptr)
+        values = following_classes(task, rows, block)
         yield (
             block,
             {
                 StoredSymmetricAffinities.INDPTR: rows.indptr,
                 StoredSymmetricAffinities.INDICES: rows.indices,
-                StoredSymmetricAffinities.VALUES: rows.values,
-                StoredSymmetricAffinities.DEGREES: degrees,
+                StoredSymmetricAffinities.VALUES: values,
+                StoredSymmetricAffinities.DEGREES: row_sums(values, rows.indptr),
             },
         )
 
@@ -150,6 +161,16 @@ def with_loops(task: StageTask, bridges: DirectedEdges, block: int) -> DirectedE
         return bridges
     twins = StoredAffinities(task.inputs["affinities"]).twins.read_block(block)
     return join_edges([bridges, loop_edges(loops(twins, weights.read_block(block)), task.dimensions.rows(block)[0])])
+
+
+def following_classes(task: StageTask, rows: SymmetricRows, block: int) -> np.ndarray:
+    """Return the values (E,) of the rows of W of a block, lower between classes where affinities follow these."""
+    if not task.params.follows_classes:
+        return rows.values
+    codes = StoredClasses(task.inputs[StoredClasses.STAGE]).codes
+    of_columns = np.asarray(task.read_table(codes)[rows.indices])
+    target_weight = task.params.symmetric_affinities.target_weight
+    return lowered_between_classes(rows.indptr, rows.values, codes.read_block(block), of_columns, target_weight)
 
 
 def bridge_edges(task: StageTask) -> DirectedEdges:
