@@ -4,7 +4,7 @@ import functools
 
 import numpy as np
 
-from scalemani.chunked.weights import stored_weights
+from scalemani.chunked.landmark_weights import stored_landmark_weights
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.workspace import Empty
@@ -14,7 +14,7 @@ from scalemani.store.schema import ArrayDescription
 
 def over_landmarks(task: StageTask, coordinates: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
     """Return Z times the coordinates (L, d) of the landmarks: (N, d) float64, in work order."""
-    stored = stored_weights(task.inputs)
+    stored = stored_landmark_weights(task.inputs)
     vectors = empty((task.dimensions.n_points, coordinates.shape[1]), np.float64)
     for block in range(task.dimensions.n_blocks):
         weights = stored.read_matrix(block, len(coordinates))

@@ -7,9 +7,9 @@ from typing import Any
 
 import scipy.sparse as sp
 
+from scalemani.chunked.landmark_weights import stored_landmark_weights, weights_at
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes, pixels_held
-from scalemani.chunked.weights import stored_weights, weights_at
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
@@ -161,6 +161,6 @@ def reduced_part(task: StageTask, block: int) -> Arrays:
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.read_block_degrees(block)
     reached, places = graph.reached(affinities.indices)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))
-    own = stored_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
+    own = stored_landmark_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
     affinity = weighted_product(own, renumbered, weights_at(task, reached))
     return part_arrays(affinity, diagonal_product(own, degrees))

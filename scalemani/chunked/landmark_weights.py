@@ -10,7 +10,7 @@ from scalemani.records.landmarks import StoredAffinityWeights, StoredLandmarkWei
 from scalemani.store.groups import StageGroup
 
 
-def stored_weights(inputs: Mapping[str, StageGroup]) -> StoredLandmarkWeights | StoredAffinityWeights:
+def stored_landmark_weights(inputs: Mapping[str, StageGroup]) -> StoredLandmarkWeights | StoredAffinityWeights:
     """Return the Z that a stage works on, from its inputs."""
     if StoredAffinityWeights.STAGE in inputs:
         return StoredAffinityWeights(inputs[StoredAffinityWeights.STAGE])
@@ -19,7 +19,7 @@ def stored_weights(inputs: Mapping[str, StageGroup]) -> StoredLandmarkWeights | 
 
 def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
     """Return rows (m, L) of Z at work rows (m,), from what a process shares of it."""
-    stored, n_landmarks = stored_weights(task.inputs), task.params.n_landmarks
+    stored, n_landmarks = stored_landmark_weights(task.inputs), task.params.n_landmarks
     if isinstance(stored, StoredAffinityWeights):
         return sp.csr_matrix(stored.shared_matrix(n_landmarks)[rows])
     indices, values = task.read_table(stored.indices)[rows], task.read_table(stored.values)[rows]
