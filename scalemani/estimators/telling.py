@@ -40,11 +40,10 @@ class LoggedProgress(Silent):
         self._callbacks, self._every = tuple(callbacks), every
 
     def iterate(self, iteration: int, objective: float, positions: Positions) -> None:
-        """Call back with the embedding in input order, a copy."""
-        if self._callbacks and iteration % self._every == 0:
-            embedding = positions()
+        """Call back with the embedding in input order, a copy for each."""
+        if iteration % self._every == 0:
             for callback in self._callbacks:
-                callback(iteration, objective, embedding)
+                callback(iteration, objective, positions())
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Log that a stage starts."""

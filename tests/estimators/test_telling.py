@@ -10,6 +10,7 @@ import sklearn.exceptions
 import scalemani as sm
 from scalemani.embeddings import placement
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning
+from scalemani.estimators.telling import LoggedProgress
 from scalemani.runs.opened import open_run
 
 UNREACHED = {"embedding.residual": 1e-9, "embedding.max_passes": 2, "affinities.perplexity": 4}
@@ -93,6 +94,18 @@ def test_a_verbose_fit_shows_its_progress_and_another_one_nothing(capsys, verbos
     shown = capsys.readouterr().err
     assert ("neighbors: 1 block to do" in shown) == verbose
     assert bool(shown) == verbose
+
+
+def test_a_callback_that_changes_what_it_is_given_changes_it_for_nobody_else():
+    seen, true = [], np.arange(6.0).reshape(3, 2)
+
+    def spoil(iteration, objective, embedding):
+        seen.append(embedding.copy())
+        embedding[:] = 0
+
+    LoggedProgress([spoil, spoil], every=1).iterate(0, 1.0, true.copy)
+    assert len(seen) == 2
+    assert all((embedding == true).all() for embedding in seen)
 
 
 def test_callbacks_see_the_descent_and_leave_it_as_it_is(points):
