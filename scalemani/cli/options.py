@@ -209,10 +209,7 @@ class Options:
 
     def executor(self, progress: Any) -> Any:
         """Return where tasks run, how many at once and in how much memory."""
-        from scalemani.workers.executor import Executor
-
-        asked = {"tls": self.tls, "wait": self.wait, "keep": self.keep}
-        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, **asked)
+        return executor_of(self, progress, wait=self.wait, keep=self.keep)
 
     @property
     def implied(self) -> dict[str, str]:
@@ -275,9 +272,7 @@ class Placing:
 
     def executor(self, progress: Any) -> Any:
         """Return where tasks run, how many at once and in how much memory."""
-        from scalemani.workers.executor import Executor
-
-        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls)
+        return executor_of(self, progress)
 
 
 @dataclass(frozen=True)
@@ -307,6 +302,14 @@ class Picture:
     def files(self) -> list[str]:
         """The files of labels."""
         return [given for given in self.labels or [] if given != OWN_LABELS]
+
+
+def executor_of(options: Any, progress: Any, **others: Any) -> Any:
+    """Return where the tasks of a command run that takes --scheduler, --workers, --memory and --tls."""
+    from scalemani.workers.executor import Executor
+
+    asked = options.scheduler, options.workers, options.memory
+    return Executor.asked_for(*asked, progress, tls=options.tls, **others)
 
 
 def read_configuration(path: Path) -> dict[str, Any]:

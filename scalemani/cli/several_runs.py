@@ -15,6 +15,7 @@ from scalemani.cli.options import (
     Tls,
     Wait,
     Workers,
+    executor_of,
     refuse_output_in_input,
     taking_options,
 )
@@ -47,9 +48,7 @@ class Growing:
 
     def executor(self, progress: Any) -> Any:
         """Return where tasks run, how many at once and in how much memory."""
-        from scalemani.workers.executor import Executor
-
-        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, wait=self.wait)
+        return executor_of(self, progress, wait=self.wait)
 
 
 def align(

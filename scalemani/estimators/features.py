@@ -16,7 +16,7 @@ from scalemani.kernels.landmarks.gaussian import features
 from scalemani.kernels.landmarks.gaussian.active import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.params import Parameters, set_tuned
-from scalemani.sources import has_names, is_stored, open_points, points_in_memory
+from scalemani.sources import columns_shown, is_stored, open_points, points_in_memory
 from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_points, check_seed
 
@@ -132,8 +132,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             raise ConfigError(f"method {self.method!r} is unknown; {nearest_name(str(self.method), LANDMARK_METHODS)}")
         rows = list(_blocks(X, self.geometry))
         points = RowsInMemory(sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows))
-        shown = np.empty((0, points.shape[1])) if is_stored(X) and not has_names(X) else X
-        validate_data(self, shown, skip_check_array=True)
+        validate_data(self, columns_shown(X, points.shape[1]), skip_check_array=True)
         if len(points) < 2:
             raise DataError("X has 1 sample, of which landmarks cannot be told apart: give at least 2")
         self.eta_ = points.total_variance() if self.eta is None else float(self.eta)

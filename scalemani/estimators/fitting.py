@@ -25,6 +25,7 @@ from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
 from scalemani.sources import (
     PointsSource,
+    columns_shown,
     has_names,
     is_stored,
     open_lists,
@@ -191,9 +192,7 @@ def open_training_points(points: Any, use_rep: str | None = None) -> PointsSourc
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
     points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
-    # What is stored has no columns that scikit-learn knows to look at.
-    shown = np.empty((0, source.shape[1])) if is_stored(points) and not has_names(points) else points
-    validate_data(estimator, shown, skip_check_array=True)
+    validate_data(estimator, columns_shown(points, source.shape[1]), skip_check_array=True)
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:

@@ -5,13 +5,22 @@ from scalemani.sources.base import PointsSource
 from scalemani.sources.labels import named_labels, open_columns, open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
-from scalemani.sources.opening import has_names, is_in_memory, is_stored, open_lists, open_points, points_in_memory
+from scalemani.sources.opening import (
+    columns_shown,
+    has_names,
+    is_in_memory,
+    is_stored,
+    open_lists,
+    open_points,
+    points_in_memory,
+)
 from scalemani.sources.pixels import PixelRows, open_pixels
 
 __all__ = [
     "NeighborLists",
     "PixelRows",
     "PointsSource",
+    "columns_shown",
     "has_names",
     "is_in_memory",
     "is_stored",

@@ -97,6 +97,11 @@ def has_names(points: Any) -> bool:
     return is_arrow(points) and ArrowTable(points).named
 
 
+def columns_shown(points: Any, n_columns: int) -> Any:
+    """Return what scikit-learn is to look at for columns: points, or no rows of so many where it cannot read them."""
+    return np.empty((0, n_columns)) if is_stored(points) and not has_names(points) else points
+
+
 def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN) -> np.ndarray:
     """Return all of (N, D) points, given as anything that `open_points` takes, mapped for a metric: finite, N >= 1."""
     points = take_representation(points)

@@ -54,10 +54,10 @@ def first_needed(work: StageWork) -> int:
 
     If it is not, the one before, from which it is computed anew; the first of all where that is removed.
     """
-    output, n_blocks = work.task.output, work.task.dimensions.n_blocks
-    measured = n_measured(output)
     if work.executor.keep:
         return 0
+    output, n_blocks = work.task.output, work.task.dimensions.n_blocks
+    measured = n_measured(output)
     return next((number for number in (measured - 1, measured - 2) if whole(output, number, n_blocks)), 0)
 
 
