@@ -6,8 +6,10 @@ Uses the run that million.py leaves in the folder: points and cells are shared. 
 """
 
 import argparse
+import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +51,10 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=METHODS)
     arguments = parser.parse_args()
     points, run = million_digits(arguments.folder), arguments.folder / "million"
-    rows = [landmarks_by(method, points, run, arguments.memory, arguments.landmarks) for method in arguments.methods]
+    rows = []
+    for method in arguments.methods:
+        rows.append(landmarks_by(method, points, run, arguments.memory, arguments.landmarks))
+        print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     first = rows[0]
     for row in rows:
         graph = row.pop("graph", None)
