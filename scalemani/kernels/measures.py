@@ -17,6 +17,7 @@ from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
+TERMS_BESIDE_PRODUCT = 8  # roundings of a distance beside those of its product of D terms
 ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: neighbours closer than this tie
 
 
@@ -214,6 +215,8 @@ def distance_blocks(points: np.ndarray, rows: np.ndarray) -> Iterator[tuple[slic
 def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: Points) -> np.ndarray:
     """Return how many of some points are closer to each query than each of its limits: (M, K) int64.
 
+    Distances of dense points are found in float32; those too near a limit for it are found again in float64.
+
     Parameters
     ----------
     queries : (M, D), dense or sparse as the points are
@@ -221,21 +224,36 @@ def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: 
     limits : (M, K), squared distances; points that are as near up to rounding are not closer
     points : (n, D), some of all points
     """
-    counts = np.zeros(limits.shape, np.int64)
-    center = np.zeros(1) if sp.issparse(queries) else queries.mean(axis=0, dtype=np.float64)
+    counts, sparse = np.zeros(limits.shape, np.int64), sp.issparse(queries)
+    center = np.zeros(1) if sparse else queries.mean(axis=0, dtype=np.float64)
     lines, lengths = about_center(queries, center)
+    slack = 0.0 if sparse else 2.0 * (lines.shape[1] + TERMS_BESIDE_PRODUCT) * float(np.finfo(np.float32).eps)
     for first in range(0, points.shape[0], ROWS_PER_PANEL):
         panel, panel_lengths = about_center(points[first : first + ROWS_PER_PANEL], center)
+        unit = 1.0 if sparse else max(lengths.max(), panel_lengths.max()) or 1.0  # no float32 overflows in it
+        others = narrow_rows(panel, unit)
         for start in range(0, lines.shape[0], ROWS_PER_BLOCK):
-            distances = dense_rows(lines[start : start + ROWS_PER_BLOCK] @ panel.T)
+            block = slice(start, start + ROWS_PER_BLOCK)
+            distances = dense_rows(narrow_rows(lines[block], unit) @ others.T)
             distances *= -2.0
-            distances += panel_lengths
-            distances += lengths[start : start + ROWS_PER_BLOCK, None]
+            distances += (panel_lengths / unit).astype(distances.dtype)
+            distances += (lengths[block, None] / unit).astype(distances.dtype)
             for query, line in enumerate(distances, start):
                 if first <= own[query] < first + panel.shape[0]:
                     line[own[query] - first] = np.inf
                 order = np.argsort(limits[query])
-                slack = ROUNDING * (panel_lengths.max() + lengths[query])
-                passed = np.searchsorted(limits[query, order] - slack, line, side="right")
+                bounds = limits[query, order] - ROUNDING * (panel_lengths.max() + lengths[query])
+                near = np.flatnonzero(line < np.nextafter(line.dtype.type(bounds[-1] / unit + slack), np.inf))
+                passed = np.searchsorted(bounds / unit - slack, line[near], side="right")
+                unsure = np.flatnonzero(passed != np.searchsorted(bounds / unit + slack, line[near], side="right"))
+                if unsure.size:
+                    differences = panel[near[unsure]] - lines[query]
+                    exact = np.einsum("ij,ij->i", differences, differences)
+                    passed[unsure] = np.searchsorted(bounds, exact, side="right")
                 counts[query, order] += np.cumsum(np.bincount(passed, minlength=len(order) + 1)[:-1])
     return counts
+
+
+def narrow_rows(rows: Points, unit: float) -> Points:
+    """Return dense rows in float32, in a unit of squared length; sparse rows as they are."""
+    return rows if sp.issparse(rows) else (rows / np.sqrt(unit)).astype(np.float32)

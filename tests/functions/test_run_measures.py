@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 import scalemani as sm
@@ -76,6 +78,20 @@ def test_points_that_are_closer_are_counted():
     expected = (squares[:, np.newaxis] < limits[:, :, np.newaxis]).sum(axis=2)
     found = sum(closer_counts(points[rows], rows - start, limits, points[start : start + 20]) for start in (0, 20, 40))
     np.testing.assert_array_equal(found, expected)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 10_000), st.integers(1, 60), st.sampled_from([-200, -20, 0, 20, 200]), st.booleans())
+def test_ties_and_near_ties_are_counted_in_any_unit(seed, width, exponent, far):
+    """Whole numbers times a power of two, whose squared distances are exact, with limits on and just beside them."""
+    rng = np.random.default_rng(seed)
+    points, rows = rng.integers(0, 4, (70, width)) + 1000.0 * far, np.array([4, 31, 69])
+    squares = ((points[rows][:, np.newaxis] - points) ** 2).sum(axis=2)
+    limits = squares[:, 10:15] + np.array([0.0, 0.01, -0.01, 1.0, 1e-6])
+    squares[[0, 1, 2], rows] = np.inf
+    expected = (squares[:, np.newaxis] < limits[:, :, np.newaxis]).sum(axis=2)
+    unit = 2.0**exponent
+    np.testing.assert_array_equal(closer_counts(points[rows] * unit, rows, limits * unit**2, points * unit), expected)
 
 
 def test_on_the_command_line(folder, tmp_path, scalemani):
