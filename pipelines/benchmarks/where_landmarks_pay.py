@@ -62,7 +62,7 @@ class Case:
         return np.asarray(open_run(self._run).embedding[...]), seconds, stages["embedding"]["certificates"]
 
 
-def compared(case: Case, n_components: int, methods: list[str]) -> list[dict[str, Any]]:
+def compared(case: Case, n_components: int, methods: list[str], sizes: list[int]) -> list[dict[str, Any]]:
     """Return a row for every refinement, and one for every choice of landmarks."""
     common = {"landmark_embedding__n_components": n_components}
     exact, _, _ = case.solved((), **common, embedding__residual=REFERENCE, embedding__max_passes=REFERENCE_PASSES)
@@ -74,7 +74,7 @@ def compared(case: Case, n_components: int, methods: list[str]) -> list[dict[str
         rows.append({**shared, **row, "seconds": sum(seconds.values()), "passes": certificates["passes"]})
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     refined = list(rows)
-    for size in (size for size in LANDMARKS if n_components < size <= case.n_points // SHARE_OF_POINTS):
+    for size in (size for size in sizes if n_components < size <= case.n_points // SHARE_OF_POINTS):
         for method in methods:
             chosen = {"landmarks__n_landmarks": size, "landmarks__method": method, "embedding__solver": "lll"}
             found, seconds, _ = case.solved(FROM_LANDMARKS, **common, **chosen)
@@ -96,6 +96,7 @@ def main() -> None:
     parser.add_argument("--neighbors", type=int, nargs="+", default=[15, 200, 1000])
     parser.add_argument("--components", type=int, nargs="+", default=[2, 10, 50])
     parser.add_argument("--methods", nargs="+", default=["random", "kmeans", "minmax"])
+    parser.add_argument("--landmarks", type=int, nargs="+", default=LANDMARKS)
     parser.add_argument("--memory", default="8GB")
     arguments = parser.parse_args()
     rows = []
@@ -103,7 +104,7 @@ def main() -> None:
         for n_neighbors in arguments.neighbors:
             case = Case(arguments.folder, n_points, n_neighbors, arguments.memory)
             for n_components in arguments.components:
-                rows += compared(case, n_components, arguments.methods)
+                rows += compared(case, n_components, arguments.methods, arguments.landmarks)
     show(rows)
 
 
