@@ -19,9 +19,18 @@ def partitioned(n_points, n_dims, n_cells, n_probes, seed=0):
     return sketches[order], offsets, probes[order]
 
 
-@pytest.mark.parametrize(("n_dims", "n_probes", "n_candidates"), [(1, 2, 3), (5, 1, 10), (10, 4, 25), (64, 8, 60)])
-def test_candidates_are_the_nearest_rows_of_the_visited_cells(n_dims, n_probes, n_candidates):
-    sketches, offsets, probes = partitioned(900, n_dims, 12, n_probes)
+@pytest.mark.parametrize(
+    ("n_dims", "n_cells", "n_probes", "n_candidates"),
+    [
+        (1, 12, 2, 3),
+        (5, 12, 1, 10),
+        (10, 12, 4, 25),
+        (64, 12, 8, 60),
+        (5, 3, 1, 10),
+    ],  # the last has cells of several panels
+)
+def test_candidates_are_the_nearest_rows_of_the_visited_cells(n_dims, n_cells, n_probes, n_candidates):
+    sketches, offsets, probes = partitioned(900, n_dims, n_cells, n_probes)
     candidates = search_cells(sketches, offsets, probes, 0, n_candidates)
     squares = cdist(sketches.astype(float), sketches.astype(float)) ** 2
     assert candidates.dtype == np.int32

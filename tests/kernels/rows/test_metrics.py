@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from scipy import sparse
 from scipy.spatial import distance
 
-from scalemani.kernels.rows.metrics import METRICS, convert_distances, map_rows, mapped_dtype
+from scalemani.kernels.rows.metrics import METRICS, convert_distances, keeps_zeros, map_rows, mapped_dtype
 from scalemani.params.fields import METRIC_NAMES
 
 ORACLES = {
@@ -55,6 +56,27 @@ def test_a_row_is_mapped_to_the_same_bits_whatever_comes_with_it(metric, rows, s
 def test_rows_are_compared_whatever_their_length(metric, rows, exponents):
     stretched = np.ldexp(rows, np.array(exponents[: len(rows)])[:, None])
     np.testing.assert_array_equal(map_rows(stretched, metric), map_rows(rows, metric))
+
+
+@pytest.mark.parametrize("metric", MAPPED)
+@given(rows=usable_rows, seed=st.integers(0, 99))
+def test_sparse_rows_are_mapped_as_the_same_rows_with_their_zeros_are(metric, rows, seed):
+    rows = np.where(np.random.default_rng(seed).random(rows.shape) < 0.5, 0.0, rows)
+    rows[:, 1] = 20.0
+    found, expected = map_rows(sparse.csr_matrix(rows), metric), map_rows(rows, metric)
+    assert sparse.issparse(found) == keeps_zeros(metric)
+    found = found.toarray() if sparse.issparse(found) else found
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("metric", "expected"),
+    [("euclidean", []), ("cosine", [1]), ("correlation", [1, 2]), ("hellinger", [0, 1])],
+)
+def test_the_rows_that_a_metric_cannot_take_are_named(metric, expected):
+    rows = np.array([[1.0, -1.0, 0.0], [0.0, 0.0, 0.0], [3.0, 3.0, 3.0], [0.0, 2.0, 0.0]])
+    concerned = [np.flatnonzero(refusal.concerns(rows)) for refusal in METRICS[metric].refusals]
+    assert sorted(np.concatenate([*concerned, np.empty(0, int)])) == expected
 
 
 @given(rows=usable_rows, offset=st.integers(-(2**20), 2**20))

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, keep_smallest
+from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor, keep_smallest
 
 
 def pool(values, room):
@@ -9,6 +9,20 @@ def pool(values, room):
     held = np.full((len(values), values.shape[1] + room), -7.0, dtype=np.float32)
     held[:, : values.shape[1]] = values
     return held, np.arange(held.size, dtype=np.int32).reshape(held.shape)
+
+
+@pytest.mark.parametrize("n_kept", [1, 2, 7])
+def test_a_list_holds_the_least_of_what_was_inserted_by_distance_and_then_by_index(n_kept):
+    rng = np.random.default_rng(4)
+    distances, indices = rng.integers(0, 9, size=60) / 4, rng.permutation(60)
+    listed, at = np.full((3, n_kept), 60, np.int32), np.full((3, n_kept), np.inf, np.float32)
+    for n_inserted, (index, distance) in enumerate(zip(indices, distances, strict=True), 1):
+        insert_neighbor(listed, at, 1, index, distance)
+        order = np.lexsort((indices[:n_inserted], distances[:n_inserted]))[:n_kept]
+        np.testing.assert_array_equal(listed[1, : len(order)], indices[order])
+        np.testing.assert_array_equal(at[1, : len(order)], distances[order])
+    assert np.all(listed[[0, 2]] == 60)
+    assert np.all(np.isinf(at[[0, 2]]))
 
 
 @pytest.mark.parametrize("n_values", [20, 33, 400])

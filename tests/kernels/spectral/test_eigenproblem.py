@@ -1,3 +1,5 @@
+import contextlib
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -129,6 +131,17 @@ def test_repeated_landmarks_are_refused(n):
     spread = sp.csr_matrix(double)
     with pytest.raises(RankError, match="repeated"):
         solve_reduced(spread.T @ a @ spread, spread.T @ b @ spread, 2)
+
+
+@pytest.mark.parametrize(("share", "is_refused"), [(0.5, True), (2.0, False)])
+def test_b_is_singular_below_the_least_condition_whatever_its_scale(share, is_refused):
+    scales = np.array([1e-3, 1.0, 50.0, 7.0])
+    unit = np.eye(4)
+    unit[0, 1] = unit[1, 0] = 1 - share * eigenproblem.RANK_TOLERANCE  # the least eigenvalue is that share
+    b = sp.csr_matrix(unit * scales[:, None] * scales)
+    a = sp.csr_matrix(np.diag(scales**2))
+    with pytest.raises(RankError, match="singular") if is_refused else contextlib.nullcontext():
+        solve_reduced(a, b, 2, constant=False)
 
 
 def test_more_components_than_landmarks_are_refused():
