@@ -5,11 +5,12 @@ import pytest
 
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.geometry import (
-    ASSIGNED,
     bhattacharyya_distances,
     bhattacharyya_neighbors,
     local_geometry,
 )
+
+ASSIGNED = 4  # nearest landmarks to whose neighbourhoods a point may belong
 
 
 def drawn(n_points=3000, n_columns=3, seed=0):
