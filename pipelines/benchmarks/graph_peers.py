@@ -1,0 +1,163 @@
+"""Neighbour graphs of pipnn, rinnd and pynndescent beside ours at equal true recall: seconds and peak memory.
+
+    python pipelines/benchmarks/graph_peers.py WORK_FOLDER --points patches-200000 --pipnn PYTHON --rinnd PYTHON
+
+POINTS is `patches-N` (hard points), `digits-N` (infinite digits) or the path of a .npy file. Every peer runs where an
+interpreter of an environment with it is given, at settings of rising effort until its true recall reaches the highest
+asked; what does not end within --patience seconds is stopped. Ours is asked for each recall. Whole commands read the
+points from disk; a search has them in memory, and ours holds its cells and the order of the points. What a peer
+compiles is compiled before, in the same process; ours finds its machine code in its cache. The last table has the
+quickest setting of each side that reaches each recall.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from digits import million_digits
+from judging import Judged, judged, recall
+from measuring import THREAD_VARIABLES, measured, records, scalemani, settings, show
+from patches import patches_file
+
+from scalemani.records.graph import StoredGraph
+from scalemani.runs.opened import open_run
+
+ASKED = (0.90, 0.95, 0.98)
+SEARCH = ("partition", "work_points", "neighbors")
+FEW_POINTS = 2000  # of a first call, which compiles
+THREADS = 2
+
+SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
+    "pipnn": ({"runs": 1}, {"runs": 2}, {"runs": 3}, {"runs": 4, "beam_L": 96}),
+    "rinnd": (
+        {"n_trees": 8},
+        {"n_trees": 12, "max_candidates": 30},
+        {"n_trees": 16, "max_candidates": 60, "n_neighbors": 24},
+        {"n_trees": 16, "max_candidates": 60, "n_neighbors": 40},
+    ),
+    "pynndescent": (
+        {"max_candidates": 20, "n_iters": 3},
+        {"max_candidates": 30, "n_iters": 5},
+        {},
+        {"max_candidates": 90},
+    ),
+}
+
+PEER = """
+import json, sys, time
+import numpy as np
+name, path, k, queries, target, setting, threads, few = sys.argv[1:9]
+points, k, n_jobs = np.load(path), int(k), int(threads)
+setting = {"n_neighbors": k + 1, **json.loads(setting)}
+def graph(points):
+    if name == "pipnn":
+        import pipnn
+        return pipnn.self_knn_graph(points, n_jobs=n_jobs, **{**setting, "n_neighbors": k})[0]
+    if name == "rinnd":
+        from rinnd import RINND
+        return RINND(points, n_jobs=n_jobs, random_state=0, **setting).neighbor_graph[0]
+    from pynndescent import NNDescent
+    return NNDescent(points, n_jobs=n_jobs, random_state=0, **setting).neighbor_graph[0]
+points = points.astype(np.float32, copy=False)
+begun = time.perf_counter()
+graph(points[:int(few)])
+compiled = time.perf_counter() - begun
+begun = time.perf_counter()
+found = np.asarray(graph(points))
+seconds = time.perf_counter() - begun
+np.save(target, np.array([[j for j in found[q] if j != q][:k] for q in np.load(queries)]))
+print(json.dumps({"search": seconds, "compiled": compiled}))
+"""
+
+
+def points_of(name: str, folder: Path) -> Path:
+    """Return the file of a set of points, made where it is not there yet."""
+    kind, _, count = name.partition("-")
+    if kind == "patches":
+        return patches_file(folder, int(count))
+    return million_digits(folder, int(count)) if kind == "digits" else Path(name)
+
+
+def peer(name: str, python: Path, setting: dict[str, int], path: Path, graph: Judged, patience: int) -> dict[str, Any]:
+    """Return what a peer took at a setting, and its true recall if it got to its end."""
+    queries, found = path.with_suffix(".queries.npy"), path.with_suffix(f".{name}.npy")
+    np.save(queries, graph.queries)
+    asked = [str(graph.k), str(queries), str(found), json.dumps(setting), str(THREADS), str(FEW_POINTS)]
+    words = [str(python), "-c", PEER, name, str(path), *asked]
+    row: dict[str, Any] = {"method": name, "setting": json.dumps(setting)}
+    try:
+        run = measured(["timeout", str(patience), *words], dict.fromkeys(THREAD_VARIABLES, str(THREADS)))
+    except subprocess.CalledProcessError as error:
+        ended = f"stopped after {patience}" if error.returncode == 124 else f"failed ({error.returncode})"
+        return {**row, "seconds": ended}
+    said = json.loads(run.output.splitlines()[-1])
+    taken = {"seconds": run.seconds - said["compiled"], "search": said["search"], "peak GB": run.peak_bytes / 1e9}
+    return {**row, **taken, "recall": recall(graph, np.load(found))}
+
+
+def ours(asked: float, path: Path, graph: Judged, memory: str) -> dict[str, Any]:
+    """Return what our command took to reach a recall, and its true recall."""
+    run = path.with_suffix(".graph")
+    shutil.rmtree(run, ignore_errors=True)
+    setting = settings(neighbors__n_neighbors=graph.k, affinities__perplexity=2, neighbors__recall=asked)
+    command = scalemani("embed", str(path), str(run), "--method", "knn-graph", "--memory", memory, *setting)
+    stages, stored = records(run)["stages"], StoredGraph(open_run(run).group("graph")).indices
+    return {
+        "method": "scalemani",
+        "setting": f"recall={asked:g}",
+        "seconds": command.seconds,
+        "search": sum(stages[name]["seconds"] for name in SEARCH if name in stages),
+        "peak GB": command.peak_bytes / 1e9,
+        "recall": recall(graph, stored.zarr().oindex[graph.queries]),
+        "certificate": stages["neighbors"]["certificates"]["recall"],
+    }
+
+
+def quickest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return for every recall asked the quickest row of each method that reaches it, and how it compares with ours."""
+    best = []
+    for asked in ASKED:
+        reaching = [row for row in rows if row.get("recall", 0.0) >= asked or row["setting"] == f"recall={asked:g}"]
+        chosen = [
+            min((row for row in reaching if row["method"] == method), key=lambda row: float(row["seconds"]))
+            for method in dict.fromkeys(row["method"] for row in reaching)
+        ]
+        own = next(row for row in chosen if row["method"] == "scalemani")
+        for row in chosen:
+            ratios = {f"{name}, ours / its": own[name] / row[name] for name in ("seconds", "search", "peak GB")}
+            best.append({"asked": asked, **row, **({} if row is own else ratios)})
+    return best
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--points", default="patches-200000")
+    parser.add_argument("--neighbors", type=int, default=15)
+    parser.add_argument("--memory", default="4GB")
+    parser.add_argument("--patience", type=int, default=600, help="seconds after which a peer is stopped")
+    for name in SETTINGS:
+        parser.add_argument(f"--{name}", type=Path, help=f"an interpreter of an environment with {name}")
+    arguments = parser.parse_args()
+    path = points_of(arguments.points, arguments.folder)
+    graph = judged(arguments.folder, path.stem, np.load(path, mmap_mode="r"), arguments.neighbors)
+    rows = [ours(ASKED[0], path, graph, arguments.memory)]  # compiles
+    rows = [ours(asked, path, graph, arguments.memory) for asked in ASKED]
+    for name, efforts in SETTINGS.items():
+        python = getattr(arguments, name)
+        for setting in efforts if python else ():
+            rows.append(peer(name, python, setting, path, graph, arguments.patience))
+            print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+            if rows[-1].get("recall", 1.0) >= ASKED[-1]:
+                break
+    show(rows)
+    show(quickest(rows))
+
+
+if __name__ == "__main__":
+    main()
