@@ -17,9 +17,10 @@ from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs.account.durations import expected_seconds
-from scalemani.runs.following import follow_source
+from scalemani.runs.incoming.computing import computed_once
+from scalemani.runs.incoming.following import follow_source
+from scalemani.runs.incoming.merging import merge_duplicates
 from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
-from scalemani.runs.merging import merge_duplicates
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
@@ -48,7 +49,7 @@ def run(
 ) -> Run:
     """Compute what is missing of a run and return it.
 
-    Everything that can be refused is refused before anything is written.
+    Everything that can be refused is refused before anything is written, but for a copy of points that Dask computes.
 
     Parameters
     ----------
@@ -76,8 +77,8 @@ def run(
     """
     RunStore(root).check_free()
     params, source = follow_source(params, map_points(params.points.metric, source))
-    with executor.started():
-        source = merge_duplicates(source, params, executor, block_rows)
+    with executor.started(), computed_once(source, root, executor, block_rows) as rows:
+        source = merge_duplicates(rows, params, executor, block_rows)
         outline = outline_run(method, params, survey(source, executor, block_rows))
         with open_for_writing(root, outline, executor, only) as target:
             run_plans(target, make_plan(target.store, outline, executor), source)

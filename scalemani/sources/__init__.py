@@ -2,6 +2,7 @@
 
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.base import PointsSource
+from scalemani.sources.dask_arrays import DaskPoints
 from scalemani.sources.labels import named_labels, open_columns, open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
@@ -17,6 +18,7 @@ from scalemani.sources.opening import (
 from scalemani.sources.pixels import PixelRows, open_pixels
 
 __all__ = [
+    "DaskPoints",
     "NeighborLists",
     "PixelRows",
     "PointsSource",

@@ -104,18 +104,50 @@ class Source(ABC):
         """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`."""
         if not 0 <= start <= stop <= self.shape[0]:
             raise DataError(f"rows [{start}, {stop}) asked for, {self.description} has rows [0, {self.shape[0]})")
-        given = self.rows(start, stop)
-        refuse_masked(given, self.description)
-        rows = np.asarray(given)
-        if rows.shape != (stop - start, self.shape[1]):
-            raise DataError(
-                f"{self.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {self.shape}: "
-                "it was changed or truncated after it was opened"
-            )
-        check_dtype(rows.dtype, self.description)  # what is lazy may say one thing and give another
-        check_exact(rows, start, self.description)
-        with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
-            return np.ascontiguousarray(rows, dtype=self.dtype)
+        return native_rows(self.rows(start, stop), start, stop, self)
+
+
+class Described(Protocol):
+    """What says of points which rows are theirs."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, D)."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Native dtype of rows."""
+
+    @property
+    def description(self) -> str:
+        """Where the points come from."""
+
+
+def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndarray:
+    """Return rows (stop - start, D) of points, C-contiguous and of their dtype.
+
+    Parameters
+    ----------
+    given : the rows as they were read or computed
+    start, stop : which rows [start, stop) they are
+    points : whose rows they are
+
+    Raises
+    ------
+    DataError
+        For rows that are masked, or are not of the shape and kind of those of the points.
+    """
+    refuse_masked(given, points.description)
+    rows = np.asarray(given)
+    if rows.shape != (stop - start, points.shape[1]):
+        raise DataError(
+            f"{points.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {points.shape}: "
+            "it was changed or truncated after it was opened"
+        )
+    check_dtype(rows.dtype, points.description)  # what is lazy may say one thing and give another
+    check_exact(rows, start, points.description)
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
+        return np.ascontiguousarray(rows, dtype=points.dtype)
 
 
 @contextmanager

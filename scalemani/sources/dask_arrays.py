@@ -2,12 +2,17 @@
 
 import threading
 from bisect import bisect_right
+from typing import TYPE_CHECKING
 
 import numpy as np
 from dask.array import Array as DaskArray
+from dask.delayed import Delayed
 
 from scalemani.errors import DataError
 from scalemani.sources.base import Source
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 
 class DaskPoints(Source):
@@ -20,11 +25,24 @@ class DaskPoints(Source):
             raise DataError("a Dask array of unknown shape was given: call array.compute_chunk_sizes() first")
         super().__init__(array.shape, array.dtype, "dask array")
         self.array = array
-        self.starts = np.cumsum([0, *array.chunks[0]]).tolist()
+        self.starts = np.cumsum([0, *(length for length in array.chunks[0] if length)]).tolist()
         self.preferred_rows = max(array.chunks[0])
         self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize
         self._lock = threading.Lock()
         self._chunks: tuple[int, np.ndarray] | None = None  # the first row of those computed last, and their rows
+
+    @property
+    def holder(self) -> "Client | None":
+        """The client of an array that was persisted: only it can reach what it holds; None for others."""
+        from distributed import futures_of
+
+        held = futures_of(self.array)
+        return held[0].client if held else None
+
+    def lazy_chunks(self) -> list[Delayed]:
+        """Return the rows from one of `starts` to the next, to be computed: chunks of whole rows."""
+        chunks = tuple(np.diff(self.starts).tolist())
+        return list(self.array.rechunk((chunks, -1)).to_delayed().ravel())
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), which are cut from chunks."""
@@ -50,9 +68,7 @@ class DaskPoints(Source):
         return found
 
     def _computed(self, start: int, stop: int) -> np.ndarray:
-        from distributed import futures_of
-
-        held = futures_of(self.array)  # of an array that was persisted: only its client can reach it
-        if held:
-            return held[0].client.compute(self.array[start:stop], sync=True)
+        holder = self.holder
+        if holder is not None:
+            return holder.compute(self.array[start:stop], sync=True)
         return self.array[start:stop].compute(scheduler="threads")

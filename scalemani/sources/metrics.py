@@ -17,7 +17,7 @@ class MetricPoints:
     """Points (N, D) of another source in the geometry of a metric, in which distances are Euclidean."""
 
     def __init__(self, points: PointsSource, metric: str) -> None:
-        self._points, self._metric = points, metric
+        self.points, self.metric = points, metric
         self.shape = points.shape
         self.dtype = mapped_dtype(points.dtype)
         self.description = points.description
@@ -35,7 +35,11 @@ class MetricPoints:
     @property
     def nonzeros(self) -> int | None:
         """As of the points that are mapped; None where the metric leaves no zeros."""
-        return nonzeros_of(self._points) if keeps_zeros(self._metric) else None
+        return nonzeros_of(self.points) if keeps_zeros(self.metric) else None
+
+    def with_rows_of(self, points: PointsSource) -> "MetricPoints":
+        """Return the same of the rows of another source of as many points."""
+        return MetricPoints(points, self.metric)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), mapped.
@@ -45,16 +49,16 @@ class MetricPoints:
         DataError
             For values that are not finite, and for rows that the metric cannot take.
         """
-        return self._mapped(self._points.read(start, stop), start)
+        return self._mapped(self.points.read(start, stop), start)
 
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop), mapped, as `read` does; of a metric that keeps zeros."""
-        return self._mapped(read_rows(self._points, start, stop, sparse=True), start)
+        return self._mapped(read_rows(self.points, start, stop, sparse=True), start)
 
     def _mapped(self, rows: Points, start: int) -> Points:
         check_finite_block(rows, start)
-        check_rows(rows, self._metric, start)
-        return map_rows(rows, self._metric)
+        check_rows(rows, self.metric, start)
+        return map_rows(rows, self.metric)
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:

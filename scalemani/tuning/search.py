@@ -14,6 +14,7 @@ import numpy as np
 from scalemani.errors import ScalemaniError
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredAffinities
+from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline
 from scalemani.runs.plan import make_plan
@@ -66,7 +67,8 @@ def search(
     """
     executor, told = points.executor, points.executor.progress
     RunStore(root).check_free()
-    with executor.started():
+    with executor.started(), computed_once(points.source, root, executor, points.block_rows) as rows:
+        points = replace(points, source=rows)
         prepared = shared_graph(points, root, [prepare(points, root, candidate) for candidate in candidates])
         refused = [found for found in prepared if not isinstance(found, Prepared)]
         if len(refused) == len(prepared):

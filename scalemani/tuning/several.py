@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from scalemani.errors import ConfigError, DataError, DiskSpaceError, MemoryBudgetError, NumericalError
 from scalemani.params import Parameters
-from scalemani.runs.following import follow_source
-from scalemani.runs.merging import merge_duplicates
+from scalemani.runs.incoming.following import follow_source
+from scalemani.runs.incoming.merging import merge_duplicates
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import make_plan

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dask.delayed import Delayed
 from dask.system import cpu_count
 from dask.utils import format_bytes, parse_bytes
 from distributed import Client
@@ -31,6 +32,7 @@ from scalemani.workers.connections import (
 )
 from scalemani.workers.driver import ClusterMap
 from scalemani.workers.folds import OrderedFold
+from scalemani.workers.lazy_values import compute_on_cluster, compute_on_threads
 
 LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
 LEDGER_VARIABLE = "SCALEMANI_LEDGER"
@@ -188,6 +190,26 @@ class Executor:
         if sequential:
             return [self._counted(function, unit) for unit in units]
         return self._map_threads(function, units, self.workers)
+
+    def shares_scheduler(self, client: Client) -> bool:
+        """Return whether the tasks run on the cluster of a client."""
+        ours, its = (getattr(one and one.scheduler, "address", None) for one in (self._client, client))
+        return ours is not None and ours == its
+
+    def compute(self, values: Sequence[Delayed], at_once: int, stage: str, holder: Client | None = None) -> None:
+        """Compute lazy values of Dask, whose results are small, where tasks run.
+
+        Parameters
+        ----------
+        values : what is computed, in one go
+        at_once : how many at the same moment on threads; the scheduler of a cluster decides itself
+        stage : for messages
+        holder : the client of the same cluster that holds what the values are made from; None where none does
+        """
+        if self._client is None:
+            compute_on_threads(values, max(1, min(at_once, self.workers)), self._advance)
+        else:
+            compute_on_cluster(holder or self._client, values, stage, self._advance, self._restore)
 
     def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""

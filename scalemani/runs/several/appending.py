@@ -17,6 +17,7 @@ from scalemani.records.points import StoredPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.records.weights import StoredWeights
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
+from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
@@ -84,7 +85,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
     stored = points_of(before)
     new = map_points(before.metric, open_points(points))
     check_like_run(before, new)
-    with executor.started():
+    with executor.started(), computed_once(new, before.store.root, executor, before.dimensions.block_rows) as new:
         content = content_of(new, before.dimensions.block_rows)
         known, n_before = before.plan.get(APPENDED), before.dimensions.n_points
         if known == {"after": n_before - new.shape[0], "content": content}:

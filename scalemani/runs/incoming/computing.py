@@ -1,0 +1,112 @@
+"""Points that Dask computes: each chunk once, where tasks run, into a copy beside the run that reads it."""
+
+import contextlib
+import functools
+import itertools
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import dask
+from distributed import KilledWorker
+
+from scalemani.errors import DataError, ScalemaniError, StoreLockedError
+from scalemani.limits import check_limit
+from scalemani.runs.resources import DiskUse, check_disk
+from scalemani.sources import DaskPoints, PointsSource
+from scalemani.sources.computed import ComputedPoints, KeptRows, innermost, on_rows_of
+from scalemani.store.run_store import RunStore
+from scalemani.survey import COPIES_AT_WORK, check_reading, dimensions_of
+from scalemani.workers.budget import MemoryNeed
+from scalemani.workers.executor import Executor
+
+COPY = "computed-"  # begins the name of the folder of a copy, in that of the run
+STAGE = "computing"
+
+
+@contextlib.contextmanager
+def computed_once(
+    source: PointsSource, root: str | Path, executor: Executor, block_rows: int | None = None
+) -> Iterator[PointsSource]:
+    """Yield points whose rows are read from a copy where Dask computes them; others as they are.
+
+    A run reads its points several times: to know what they are before anything is decided, and to store them. The copy
+    lies in the folder of the run, takes as much as the points in memory would, and goes when the block ends.
+
+    Parameters
+    ----------
+    source : (N, D), the points
+    root : of the run
+    executor : where chunks are computed, and in how much memory
+    block_rows : rows a block, as in `run`
+
+    Raises
+    ------
+    DataError
+        Where a chunk cannot be computed, or is not what its array said.
+    MemoryBudgetError, DiskSpaceError
+        Where the largest chunk does not fit the budget, or the copy not the disk; nothing is written then.
+    """
+    points = innermost(source)
+    if not isinstance(points, DaskPoints):
+        yield source
+        return
+    check_limit("points", points.shape[0], points.description)
+    dimensions = dimensions_of(points, executor, block_rows)
+    check_reading(dimensions, executor, points)
+    copied = DiskUse(0, dimensions.n_points * dimensions.row_bytes)
+    check_disk(root, RunStore(root).objects.free_bytes(), {STAGE: copied}, ", or store the points and give their path")
+    store = RunStore.create(root)
+    executor.check_reach(root)
+    remove_abandoned(store)
+    name = f"{COPY}{uuid.uuid4().hex}"
+    objects = store.objects.below(name)
+    objects.prepare()
+    try:
+        with objects.lock():
+            kept = KeptRows(objects.root, dimensions.block_rows, points.shape, points.dtype, points.description)
+            keep_chunks(points, kept, executor)
+            yield on_rows_of(source, ComputedPoints(kept, points.starts))
+    finally:
+        store.objects.delete_below(name)
+
+
+def remove_abandoned(store: RunStore) -> None:
+    """Remove copies of processes that were killed: nobody holds their locks."""
+    for name in store.objects.names():
+        if name.startswith(COPY):
+            with contextlib.suppress(StoreLockedError):
+                with store.objects.below(name).lock():
+                    pass
+                store.objects.delete_below(name)
+
+
+def keep_chunks(points: DaskPoints, kept: KeptRows, executor: Executor) -> None:
+    """Compute all chunks and keep their rows: on the workers, or in this process through the client that has them."""
+    executor.progress.start(STAGE, len(points.starts) - 1, "chunk")
+    holder = points.holder
+    bounds = list(itertools.pairwise(points.starts))
+    try:
+        if holder is not None and not executor.shares_scheduler(holder):
+            # Workers of a cluster that runs no tasks of ours may not reach the folder.
+            executor.map_locally(
+                lambda bound: kept.keep(bound[0], bound[1], points.read(*bound)), bounds, sequential=True
+            )
+            return
+        writers = [dask.delayed(functools.partial(kept.keep, *bound), pure=False, traverse=False) for bound in bounds]
+        values = [write(chunk) for write, chunk in zip(writers, points.lazy_chunks(), strict=True)]
+        executor.compute(values, chunks_at_once(points, executor), STAGE, holder)
+    except (ScalemaniError, MemoryError):
+        raise
+    except Exception as error:  # whatever the user's own functions raise
+        killed = ": a chunk may take more memory than a worker has" if isinstance(error, KilledWorker) else ""
+        raise DataError(
+            f"{points.description} cannot be computed: {type(error).__name__}: {error}{killed}. Workers take what "
+            "pickle can send; the error above this one says where it arose"
+        ) from error
+
+
+def chunks_at_once(points: DaskPoints, executor: Executor) -> int:
+    """Return how many chunks threads compute side by side within the budget."""
+    need = MemoryNeed(per_task=COPIES_AT_WORK * points.held_bytes)
+    return min(budget.fit(need) for budget in executor.processes)
