@@ -11,12 +11,13 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.estimators.fitting import check_columns
 from scalemani.estimators.parameters import keep_parameters
 from scalemani.kernels.landmarks.gaussian import features
 from scalemani.kernels.landmarks.gaussian.active import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.params import Parameters, set_tuned
-from scalemani.sources import columns_shown, is_stored, open_points, points_in_memory
+from scalemani.sources import columns_shown, is_stored, open_points, points_in_memory, take_representation
 from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_points, check_seed
 
@@ -130,6 +131,7 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         _check(1.0 if self.eta is None else self.eta, self.geometry)
         if self.method not in LANDMARK_METHODS:
             raise ConfigError(f"method {self.method!r} is unknown; {nearest_name(str(self.method), LANDMARK_METHODS)}")
+        X = take_representation(X)
         rows = list(_blocks(X, self.geometry))
         points = RowsInMemory(sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows))
         validate_data(self, columns_shown(X, points.shape[1]), skip_check_array=True)
@@ -145,9 +147,10 @@ class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def transform(self, X: Any) -> np.ndarray:
         """Return the features (n, L) float64 of points (n, D), each row of its own point alone."""
         check_is_fitted(self)
+        X = take_representation(X)
         if not is_stored(X):
             check_points(X, "X", convert_objects=True)
-            validate_data(self, X, skip_check_array=True, reset=False)
+        check_columns(self, X)
         return landmark_features(X, self.landmarks_, self.eta_, geometry=self.geometry)
 
     def _choice(self, n_points: int) -> Any:
@@ -198,6 +201,7 @@ class RowsInMemory:
 
 def _blocks(points: Any, geometry: str, n_features: int | None = None) -> Iterator[Any]:
     """Yield the rows of points block by block, in a geometry; those of sparse matrices stay sparse."""
+    points = take_representation(points)
     if sp.issparse(points):
         table: Any = sp.csr_matrix(points)
         check_points(table.data.reshape(-1, 1) if table.nnz else np.zeros((1, 1)), "points")

@@ -200,9 +200,14 @@ def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
     points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
     stored = is_stored(points)
     given = open_points(points if stored else check_points(points, "X", min_rows=0, convert_objects=True))
-    if not stored or has_names(points):
-        validate_data(estimator, points, skip_check_array=True, reset=False)
+    check_columns(estimator, points)
     return given
+
+
+def check_columns(estimator: BaseEstimator, points: Any) -> None:
+    """Refuse new points (n, D) whose columns are not those that `fit` was given, by their names where they have any."""
+    if not is_stored(points) or has_names(points):
+        validate_data(estimator, points, skip_check_array=True, reset=False)
 
 
 def transform_points(estimator: Embedder, points: Any) -> np.ndarray:

@@ -17,6 +17,7 @@ def transform(
     points: Any,
     out: str | Path,
     *,
+    use_rep: str | None = None,
     scheduler: Any = None,
     workers: int | None = None,
     memory: str | int | None = None,
@@ -32,6 +33,7 @@ def transform(
     points : (n, D), the new points: whatever `fit` of an estimator takes
     out : where the coordinates (n, d) float64 go: .npy, .parquet or .zarr. Clusters (n,) int32 of a run of spectral
         clustering go beside them: OUT.labels.npy
+    use_rep : of points that are an AnnData, or the path of one, as in `LaplacianEigenmaps`
     scheduler, workers, memory, verbose : as in `LaplacianEigenmaps`; workers place points that are given by a path or
         URL
 
@@ -60,7 +62,8 @@ def transform(
     (5, 2)
     """
     opened = run if isinstance(run, Run) else open_run(run)
-    given = str(points) if isinstance(points, Path) else points
+    given = take_representation(points, use_rep)
+    given = str(given) if isinstance(given, Path) else given
     with executor_for(scheduler, workers, memory, verbose) as executor:
         found = transform_points(opened, given, out, executor)
     for message, kind in found.warnings:
@@ -73,6 +76,7 @@ def append(
     points: Any,
     *,
     freeze: bool = False,
+    use_rep: str | None = None,
     scheduler: Any = None,
     workers: int | None = None,
     memory: str | int | None = None,
@@ -91,6 +95,7 @@ def append(
     run : a run as `open_run` gives it, or its folder or URL
     points : (n, D), whatever `fit` of an estimator takes, as wide and of the same type as those of the run
     freeze : whether a descent keeps the earlier points exactly where they are
+    use_rep : of points that are an AnnData, or the path of one, as in `LaplacianEigenmaps`
     scheduler, workers, memory, verbose : as in `LaplacianEigenmaps`
 
     Returns
@@ -122,4 +127,4 @@ def append(
     """
     opened, keeps = run if isinstance(run, Run) else open_run(run), check_flag(freeze, "freeze")
     with executor_for(scheduler, workers, memory, verbose) as executor:
-        return append_points(opened, take_representation(points), executor, keeps)
+        return append_points(opened, take_representation(points, use_rep), executor, keeps)

@@ -40,6 +40,7 @@ from scalemani.records.embeddings import StoredClustering, StoredLayout
 from scalemani.records.landmarks import StoredAffinityWeights
 from scalemani.records.placement import StoredPlacement
 from scalemani.routes import PRECOMPUTED
+from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.opened import Run
 from scalemani.runs.resources import Fit, check_memory, fit
 from scalemani.sources import PointsSource, map_points, open_points
@@ -104,11 +105,11 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
         refuse_taken(target)
     if "://" not in target and not Path(target).absolute().parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
-    source = map_points(run.metric, open_points(points))
-    check_features(source, run.dimensions.n_features)
+    given = map_points(run.metric, open_points(points))
+    check_features(given, run.dimensions.n_features)
     centers = centers_of(run) if StoredClustering.STAGE in run.keys else None
     labels = None if centers is None else beside(target, "labels")
-    with executor.started(), working_folder(target) as folder:
+    with executor.started(), working_folder(target) as folder, computed_once(given, folder, executor) as source:
         if source.shape[0] == 0:
             write(np.empty((0, run.embedding.shape[1])), target, labels, centers)
             return Transformed({}, labels, [])

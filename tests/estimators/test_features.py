@@ -87,3 +87,14 @@ def test_what_cannot_be_is_refused():
         sm.landmark_features(points, points[:3, :4], 1.0)
     with pytest.raises(ConfigError, match=r"n_landmarks must be <= 600 \(the number of points\), got 601"):
         sm.LandmarkFeatures(601, method="random").fit(points)
+
+
+def test_columns_of_arrow_are_checked_by_their_names():
+    arrow = pytest.importorskip("pyarrow")
+    points = drawn(60, 3)
+    table = arrow.table(dict(zip("abc", points.T, strict=True)))
+    model = sm.LandmarkFeatures(4, method="random").fit(table)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    assert model.transform(table).shape == (60, 4)
+    with pytest.raises(ValueError, match="feature names should match"):
+        model.transform(table.select(["b", "a", "c"]))

@@ -63,6 +63,26 @@ def test_the_representation_of_an_anndata_can_be_named(components, cells, tmp_pa
     assert open_points(cells).shape == (400, 9)
 
 
+def test_new_points_are_taken_from_the_representation_that_is_named(components, cells, tmp_path):
+    cells.obsm["X_other"] = components[:, :4]
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["X"], file["obsm/X_pca"], file["obsm/X_other"] = cells.X, components, components[:, :4]
+    sm.LaplacianEigenmaps(perplexity=8, n_landmarks=50, store=tmp_path / "run").fit(components[:300, :4])
+    placed = []
+    for given in (cells, tmp_path / "cells.h5ad", str(tmp_path / "cells.h5ad")):
+        sm.transform(tmp_path / "run", given, tmp_path / "placed.npy", use_rep="X_other")
+        placed.append(np.load(tmp_path / "placed.npy"))
+    np.testing.assert_array_equal(placed[1:], [placed[0]] * 2)
+    with pytest.raises(DataError, match=r"6 columns|6 features"):
+        sm.transform(tmp_path / "run", cells, tmp_path / "placed.npy")
+    assert sm.append(tmp_path / "run", tmp_path / "cells.h5ad", use_rep="X_other").appended == 400
+
+
+def test_landmark_features_take_an_anndata(components, cells):
+    model = sm.LandmarkFeatures(5, method="random").fit(cells)
+    np.testing.assert_array_equal(model.transform(cells), model.transform(components))
+
+
 def test_a_representation_that_is_not_there_is_refused_at_once(cells):
     started = time.monotonic()
     with pytest.raises(DataError, match=r"no obsm\['X_umap'\], got obsm of X_pca: give use_rep one of these, or 'X'"):

@@ -48,7 +48,7 @@ def computed_once(
         Where the largest chunk does not fit the budget, or the copy not the disk; nothing is written then.
     """
     points = innermost(source)
-    if not isinstance(points, DaskPoints):
+    if not isinstance(points, DaskPoints) or points.shape[0] == 0:
         yield source
         return
     check_limit("points", points.shape[0], points.description)

@@ -138,6 +138,17 @@ def test_points_are_appended_and_tuned_from_chunks_computed_once(lazy, tmp_path)
     assert set(LOADED.values()) == {1}
 
 
+def test_new_points_are_placed_from_chunks_computed_once(lazy, tmp_path):
+    sm.LaplacianEigenmaps(perplexity=5, n_landmarks=50, store=tmp_path / "run").fit(ROWS)
+    sm.transform(tmp_path / "run", lazy, tmp_path / "lazy.npy")
+    assert set(LOADED.values()) == {1}
+    sm.transform(tmp_path / "run", ROWS, tmp_path / "rows.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "lazy.npy"), np.load(tmp_path / "rows.npy"))
+    sm.transform(tmp_path / "run", lazy[:0], tmp_path / "none.npy")
+    assert np.load(tmp_path / "none.npy").shape == (0, 2)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["lazy.npy", "none.npy", "rows.npy", "run"]
+
+
 @pytest.mark.parametrize("scheduler", ["threads", "client"])
 def test_what_a_chunk_raises_is_told_and_nothing_stays(client, scheduler, tmp_path):
     def fail(rows):
