@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 RECIPE = ROOT / "deploy" / "conda" / "recipe.yaml"
+REQUIREMENT = r"([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?(.*)"
 NAMES = {"dask": "dask-core", "matplotlib": "matplotlib-base"}  # what conda calls the parts that are needed
 
 
@@ -18,7 +19,7 @@ def project() -> dict:
 
 def as_conda(requirements: list[str]) -> set[str]:
     """Return requirements as conda writes them, without extras of packages."""
-    parts = [re.fullmatch(r"([A-Za-z0-9_.-]+)(?:\[[^\]]*\])?(.*)", requirement).groups() for requirement in requirements]
+    parts = [re.fullmatch(REQUIREMENT, one).groups() for one in requirements]
     return {f"{NAMES.get(name, name)} {versions}" for name, versions in parts}
 
 
