@@ -6,6 +6,9 @@ import numpy as np
 
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.machine.compile import compiled
+
+SHARES_AT_ONCE = 2**14  # of the kernel: what is worked in stays in the second-level cache
 
 
 class Combining(NamedTuple):
@@ -33,9 +36,7 @@ class Combined(NamedTuple):
     def of(self, coordinates: np.ndarray) -> np.ndarray:
         """Return the points' combinations (n, d) float64 of the landmarks' coordinates (L, d)."""
         found = np.zeros((len(self.indices), coordinates.shape[1]))
-        # Landmark by landmark, so that the order of the sum does not depend on the number of rows.
-        for neighbor, weight in zip(self.indices.T, self.weights.T, strict=True):
-            found += weight[:, np.newaxis] * coordinates[neighbor]
+        _add_weighted(self.indices, self.weights, coordinates, found)
         return found
 
 
@@ -54,6 +55,20 @@ def kernel_shares(squares: np.ndarray, sigma: float) -> np.ndarray:
 
     The kernel of the nearest is divided out first: far from all landmarks it would be zero.
     """
-    with np.errstate(over="ignore"):  # of what is infinitely farther than the nearest, the kernel is zero
-        kernel = np.exp(-0.5 * ((squares - squares[:, :1]) / sigma) / sigma)
-    return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
+    shares = np.empty(squares.shape)
+    rows_at_once = max(1, SHARES_AT_ONCE // squares.shape[1])
+    for start in range(0, len(squares), rows_at_once):
+        rows, part = squares[start : start + rows_at_once], shares[start : start + rows_at_once]
+        with np.errstate(over="ignore"):  # of what is infinitely farther than the nearest, the kernel is zero
+            np.exp(-0.5 * ((rows - rows[:, :1]) / sigma) / sigma, out=part)
+        part /= part.sum(axis=1, keepdims=True)
+    return shares
+
+
+@compiled
+def _add_weighted(indices: np.ndarray, weights: np.ndarray, coordinates: np.ndarray, found: np.ndarray) -> None:
+    """Add the weighted coordinates of each row's landmarks, in their order: no sum depends on the number of rows."""
+    for i in range(indices.shape[0]):
+        for k in range(indices.shape[1]):
+            for column in range(found.shape[1]):
+                found[i, column] += weights[i, k] * coordinates[indices[i, k], column]

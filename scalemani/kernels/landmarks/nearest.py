@@ -4,16 +4,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled, compiled_sums
-from scalemani.kernels.rows.distances import comparable, squared_distance
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.lane_instructions import LANES_AT_ONCE
+from scalemani.kernels.rows.ascending import sort_ascending
+from scalemani.kernels.rows.distances import comparable, squared_row_distance
 from scalemani.kernels.rows.sketches import SketchBasis, project, pruning_basis, sketch_precisely
-from scalemani.kernels.rows.smallest import insert_neighbor
+from scalemani.kernels.rows.smallest import LARGEST, POOL_MARGIN, append_within, bound_within
 
 SKETCH_DIMENSIONS = 64
 TILE = 64  # rows whose bounds to 10,000 landmarks fit the second-level cache
-GROUP = 32  # landmarks per group minimum
-EXTRA_CANDIDATES = 8  # true distances taken before bounds prune
 SCAN_ALL_BELOW = 96  # landmarks: a plain scan is quicker than bounds
+SPARE_CANDIDATES, SPARE_SHARE = 8, 16  # to spare, and one for so many: the bound that finds them need not be exact
 # Covers the rounding of a float32 product of up to 256 terms and of sketches accurate to 2**-18 of their norms.
 BOUND_MARGIN = 2.0**-15
 UNDERFLOW_MARGIN = 1e-35  # of float32 products, when an outlier makes the unit very large
@@ -79,21 +80,22 @@ def nearest_landmarks(
     rows, columns = comparable(points, prepared.landmarks)
     indices = np.empty((len(rows), n_neighbors), dtype=np.int32)
     distances = np.empty((len(rows), n_neighbors), dtype=np.float64)
-    basis = prepared.basis
+    n_landmarks, basis = len(columns), prepared.basis
+    bounds = np.full((TILE, -(-n_landmarks // LANES_AT_ONCE) * LANES_AT_ONCE), np.inf, dtype=np.float32)
     if basis is None:
-        bounds, norms = np.zeros((TILE, len(columns)), dtype=np.float32), np.full(TILE, np.inf)
+        bounds[:, :n_landmarks] = 0.0
+        norms = np.full(TILE, np.inf)
         for start in range(0, len(rows), TILE):
             tile = slice(start, start + TILE)
             _rank_tile(rows[tile], columns, bounds, norms, 1.0, indices[tile], distances[tile])
         return indices, distances
     factors = np.empty((TILE, len(prepared.products)), dtype=np.float32)
-    bounds = np.empty((TILE, len(columns)), dtype=np.float32)
     for start in range(0, len(rows), TILE):
         tile = slice(start, start + TILE)
         n_tile = len(rows[tile])
         norms = _fill_factors(rows[tile], basis, factors[:n_tile])
         with np.errstate(over="ignore", invalid="ignore"):
-            np.matmul(factors[:n_tile], prepared.products, out=bounds[:n_tile])
+            np.matmul(factors[:n_tile], prepared.products, out=bounds[:n_tile, :n_landmarks])
         _rank_tile(rows[tile], columns, bounds, norms, basis.scale**2, indices[tile], distances[tile])
     return indices, distances
 
@@ -109,31 +111,6 @@ def _fill_factors(rows: np.ndarray, basis: SketchBasis, factors: np.ndarray) -> 
     return np.where(far, np.inf, norms * (1.0 - BOUND_MARGIN) - UNDERFLOW_MARGIN)
 
 
-@compiled_sums
-def _group_minima(bounds: np.ndarray, minima: np.ndarray) -> None:
-    for group in range(minima.shape[0]):
-        members = bounds[group * GROUP : (group + 1) * GROUP]
-        least = members[0]
-        for j in range(members.shape[0]):
-            least = min(least, members[j])
-        minima[group] = least
-
-
-@compiled
-def _small_value(values: np.ndarray, smallest: np.ndarray) -> float:
-    """Return the len(smallest)-th smallest of `values`, by insertion."""
-    smallest[:] = np.inf
-    last = smallest.shape[0] - 1
-    for value in values:
-        if value < smallest[last]:
-            entry = last
-            while entry > 0 and smallest[entry - 1] > value:
-                smallest[entry] = smallest[entry - 1]
-                entry -= 1
-            smallest[entry] = value
-    return smallest[last]
-
-
 @compiled
 def _rank_tile(
     rows: np.ndarray,
@@ -144,28 +121,46 @@ def _rank_tile(
     indices: np.ndarray,
     distances: np.ndarray,
 ) -> None:
-    """Fill the lists of a tile of rows; `unit` times (bound + norm) is a lower bound of a squared distance."""
-    n_landmarks, last = landmarks.shape[0], indices.shape[1] - 1
-    n_groups = (n_landmarks + GROUP - 1) // GROUP
-    minima = np.empty(n_groups, dtype=np.float32)
-    smallest = np.empty(min(last + 1 + EXTRA_CANDIDATES, n_groups), dtype=np.float32)
-    indices[:] = n_landmarks
-    distances[:] = np.inf
+    """Fill the lists of a tile of rows; `unit` times (bound + norm) is a lower bound of a squared distance.
+
+    The true distances of somewhat more landmarks than are wanted, those of least bounds, say how far the last one may
+    be; all whose bounds are within that are measured and sorted.
+    """
+    n_wanted, width = indices.shape[1], bounds.shape[1]
+    least = np.empty((2, width + POOL_MARGIN), dtype=np.float32)
+    labels = np.empty((2, width + POOL_MARGIN), dtype=np.int32)
+    numbers = np.arange(width).astype(np.int32)
+    first, squares, sorted_squares = np.empty(width), np.empty(width), np.empty(width)
     for i in range(rows.shape[0]):
-        row, row_bounds, nearest = rows[i], bounds[i], distances[i]
-        if norms[i] == np.inf:
-            for j in range(n_landmarks):
-                insert_neighbor(indices, distances, i, j, squared_distance(row, landmarks[j], nearest[last]))
-            continue
-        _group_minima(row_bounds, minima)
-        first_limit = _small_value(minima, smallest)
-        for group in range(n_groups):
-            if minima[group] <= first_limit:
-                for j in range(group * GROUP, min((group + 1) * GROUP, n_landmarks)):
-                    if row_bounds[j] <= first_limit:
-                        insert_neighbor(indices, distances, i, j, squared_distance(row, landmarks[j], nearest[last]))
-        for group in range(n_groups):
-            if (minima[group] + norms[i]) * unit <= nearest[last]:
-                for j in range(group * GROUP, min((group + 1) * GROUP, n_landmarks)):
-                    if row_bounds[j] > first_limit and (row_bounds[j] + norms[i]) * unit <= nearest[last]:
-                        insert_neighbor(indices, distances, i, j, squared_distance(row, landmarks[j], nearest[last]))
+        limit = LARGEST
+        if norms[i] != np.inf:
+            limit = _bound_of_nearest(bounds, i, landmarks.shape[0], n_wanted)
+        n_first, reach = append_within(bounds, i, limit, numbers, least, labels, 0), 0.0
+        for j in range(n_first):
+            first[j] = squared_row_distance(rows, i, landmarks, labels[0, j], np.inf)
+            reach = max(reach, first[j])
+        within = reach / unit - norms[i]
+        within += BOUND_MARGIN * abs(within)  # of its rounding to float32
+        limit = max(limit, np.float32(within)) if within < LARGEST else LARGEST
+        n_near = append_within(bounds, i, limit, numbers, least, labels, width + POOL_MARGIN)
+        known = 0
+        for j in range(n_near):
+            if known < n_first and labels[0, known] == labels[1, j]:
+                squares[j] = first[known]
+                known += 1
+            else:
+                squares[j] = squared_row_distance(rows, i, landmarks, labels[1, j], np.inf)
+        sort_ascending(squares[:n_near], labels[1, :n_near], sorted_squares[:n_near], labels[0, :n_near])
+        indices[i] = labels[1, :n_wanted]
+        distances[i] = squares[:n_wanted]
+
+
+@compiled
+def _bound_of_nearest(bounds: np.ndarray, row: int, n_landmarks: int, n_wanted: int) -> np.float32:
+    """Return a bound that somewhat more than `n_wanted` of a row's bounds of landmarks are not above."""
+    low, high = bounds[row, 0], bounds[row, 0]
+    for j in range(n_landmarks):
+        low, high = min(low, bounds[row, j]), max(high, bounds[row, j])
+    return bound_within(
+        bounds, row, n_landmarks, low, high, n_wanted, n_wanted + SPARE_CANDIDATES + n_wanted // SPARE_SHARE
+    )

@@ -64,15 +64,7 @@ def keep_smallest(
         high = max(_mean(values, query, n_values), SMALLEST)
         while _count_within(values, query, n_values, high) < least:
             low, high = high, np.float32(2.0) * high
-    for _ in range(MOST_HALVINGS):
-        middle = np.float32(0.5) * (low + high)
-        count = _count_within(values, query, n_values, middle)
-        if count < least:
-            low = middle
-        else:
-            high = middle
-            if count <= most:
-                break
+    high = bound_within(values, query, n_values, low, high, least, most)
     values[query, n_values : n_values + POOL_MARGIN] = np.inf
     kept, first = 0, query * values.shape[1]
     values_at, labels_at = values.ctypes.data + ITEM_BYTES * first, labels.ctypes.data + ITEM_BYTES * first
@@ -85,6 +77,32 @@ def keep_smallest(
             labels_at + ITEM_BYTES * kept,
         )
     return min(kept, most), high
+
+
+@compiled
+def bound_within(
+    values: np.ndarray, query: int, n_values: int, low: np.float32, high: np.float32, least: int, most: int
+) -> np.float32:
+    """Return a bound that `least` to `most` of a query's values are not above; more, where ties cannot be parted.
+
+    Parameters
+    ----------
+    values : (n, capacity) float32, C-contiguous
+    query : whose values
+    n_values : how many of them
+    low, high : float32; fewer than `least` are within `low`, at least so many within `high`
+    least, most : how many are wanted
+    """
+    for _ in range(MOST_HALVINGS):
+        middle = np.float32(0.5) * (low + high)
+        count = _count_within(values, query, n_values, middle)
+        if count < least:
+            low = middle
+        else:
+            high = middle
+            if count <= most:
+                break
+    return high
 
 
 @compiled

@@ -30,6 +30,12 @@ def test_with_one_they_are_shares_of_the_kernel_of_the_nearest(sigma):
     np.testing.assert_allclose(found.weights, kernel / kernel.sum(axis=1, keepdims=True), rtol=1e-9)
 
 
+def test_shares_of_many_rows_are_those_of_each():
+    squares = np.sort(np.random.default_rng(2).random((500, 120)), axis=1)
+    rows = [kernel_shares(squares[i : i + 1], 0.4) for i in range(500)]
+    np.testing.assert_array_equal(kernel_shares(squares, 0.4), np.concatenate(rows))
+
+
 def test_points_far_from_all_landmarks_and_tiny_bandwidths_still_have_shares():
     squares = np.array([[1e300, 1e300, 2e300], [1e8, 1.001e8, 4e8], [0.0, 0.0, 1.0]])
     for sigma in (1e-3, 1e-160):

@@ -24,7 +24,8 @@ def clustered(n_points, n_columns, dtype, seed=0):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.float32, np.float64])
 @pytest.mark.parametrize(
-    ("n_landmarks", "n_columns", "n_neighbors"), [(1, 5, 1), (50, 5, 50), (400, 3, 5), (700, 100, 15), (97, 300, 97)]
+    ("n_landmarks", "n_columns", "n_neighbors"),
+    [(1, 5, 1), (50, 5, 50), (400, 3, 5), (700, 100, 15), (97, 300, 97), (700, 3, 333)],
 )
 def test_against_brute_force(dtype, n_landmarks, n_columns, n_neighbors):
     points, landmarks = clustered(150, n_columns, dtype), clustered(n_landmarks, n_columns, dtype, 1)
@@ -39,10 +40,19 @@ def test_against_brute_force(dtype, n_landmarks, n_columns, n_neighbors):
 def test_ties_go_to_the_lower_index():
     points = np.random.default_rng(0).integers(0, 3, (200, 4)).astype(np.uint8)
     landmarks = np.random.default_rng(1).integers(0, 3, (300, 4)).astype(np.uint8)
-    indices, distances = nearest_landmarks(points, landmarks, 20)
-    expected, expected_distances = oracle(points, landmarks, 20)
-    np.testing.assert_array_equal(distances, expected_distances)
-    np.testing.assert_array_equal(indices, expected)
+    for n_neighbors in (1, 20, 250, 300):
+        indices, distances = nearest_landmarks(points, landmarks, n_neighbors)
+        expected, expected_distances = oracle(points, landmarks, n_neighbors)
+        np.testing.assert_array_equal(distances, expected_distances)
+        np.testing.assert_array_equal(indices, expected)
+
+
+def test_more_neighbors_begin_with_the_same_list():
+    points, landmarks = clustered(100, 20, np.float32), clustered(600, 20, np.float32, 1)
+    longest = nearest_landmarks(points, landmarks, 600)
+    for n_neighbors in (1, 7, 64, 599):
+        for found, expected in zip(nearest_landmarks(points, landmarks, n_neighbors), longest, strict=True):
+            np.testing.assert_array_equal(found, expected[:, :n_neighbors])
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
@@ -66,9 +76,10 @@ def test_any_blocking_and_any_sketch_give_the_same_bits(dtype):
     offset=st.sampled_from([0.0, 1e4, 1e8]),
     outlier=st.sampled_from([1.0, 1e12, 1e22, 1e25, 1e30]),
     dtype=st.sampled_from([np.float32, np.float64]),
+    n_neighbors=st.sampled_from([1, 12, 140]),
 )
 @settings(max_examples=80, deadline=None, derandomize=True)
-def test_exact_at_any_scale_offset_and_outlier(seed, n_columns, exponent, offset, outlier, dtype):
+def test_exact_at_any_scale_offset_and_outlier(seed, n_columns, exponent, offset, outlier, dtype, n_neighbors):
     rng = np.random.default_rng(seed)
     points, landmarks = rng.normal(size=(40, n_columns)) + offset, rng.normal(size=(150, n_columns)) + offset
     landmarks[7] *= outlier if abs(exponent) <= 20 else 1.0
@@ -79,13 +90,13 @@ def test_exact_at_any_scale_offset_and_outlier(seed, n_columns, exponent, offset
         exponent = np.clip(exponent, -5, 0)
         points, landmarks = np.clip(points, -1e15, 1e15), np.clip(landmarks, -1e15, 1e15)
     points, landmarks = (points * 10.0**exponent).astype(dtype), (landmarks * 10.0**exponent).astype(dtype)
-    indices, distances = nearest_landmarks(points, landmarks, 12)
-    expected, expected_distances = oracle(points, landmarks, 12)
-    np.testing.assert_allclose(distances, expected_distances, rtol=1e-9)
-    differing = indices != expected
-    gaps = np.abs(np.diff(expected_distances, axis=1, prepend=0, append=np.inf))
-    apart = np.minimum(gaps[:, :-1], gaps[:, 1:]) > 1e-9 * expected_distances
-    assert not (differing & apart).any()
+    indices, distances = nearest_landmarks(points, landmarks, n_neighbors)
+    expected, further = oracle(points, landmarks, n_neighbors + 1)
+    np.testing.assert_allclose(distances, further[:, :-1], rtol=1e-9)
+    gaps = np.diff(further, axis=1)
+    gaps[:, 1:] = np.minimum(gaps[:, 1:], gaps[:, :-1].copy())
+    apart = gaps > 1e-9 * further[:, :-1]
+    assert not ((indices != expected[:, :-1]) & apart).any()
 
 
 def test_constant_points():
