@@ -42,6 +42,7 @@ def test_the_output_is_not_the_input(scalemani, finished, tmp_path, points, one_
         ["transform", finished, tmp_path / "new.npy", tmp_path / "new.npy"],
         ["export", finished, finished / "embedding.npy"],
         ["plot", finished, finished / "embedding.png"],
+        ["generate", "infinite-digits", tmp_path / "new.npy", "--source", tmp_path / "new.npy"],
     ):
         status, _, errors = scalemani(*arguments)
         one_error(errors, ["is the input", "choose another place"])

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_pixels
+from scalemani.stages.neighbors.needs import SHARE_OF_FLAGS
 from scalemani.stages.table import STAGES
 from scalemani.workers.executor import Executor
 
@@ -75,6 +77,20 @@ def test_stages_of_fixed_size_store_the_bytes_that_they_list(groups):
             assert abs(stored - said) <= SCALARS_AND_BOUNDS, (label, stage)
             seen.add(stage)
     assert seen == FIXED
+
+
+def test_the_search_for_neighbours_stores_its_last_graph_and_where_rounds_are_kept_those_before_it(finished):
+    one = finished["knn-graph"]
+    sizes, arrays = Sizes(one.dimensions, one.params), arrays_of(one, "neighbors")
+    last, all_rounds = (
+        disk_need(STAGES["neighbors"].disk(replace(sizes, rounds_kept=kept))).stored for kept in (False, True)
+    )
+    flags = next(array.nbytes for path, array in arrays.items() if path.endswith("fresh"))
+    graph = sum(array.nbytes for path, array in arrays.items() if path.startswith("round_"))
+    compressed = (1 - SHARE_OF_FLAGS) * flags  # what is listed less of flags than they take before
+    assert listed("knn-graph", one, "neighbors") == STAGES["neighbors"].disk(replace(sizes, rounds_kept=False))
+    assert abs(last + compressed - sum(array.nbytes for array in arrays.values())) <= SCALARS_AND_BOUNDS
+    assert all_rounds - last == one.params.neighbors.max_rounds * (graph - compressed)
 
 
 def test_entries_of_graphs_take_the_bytes_that_are_listed(groups):

@@ -5,11 +5,13 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from scalemani.chunked.needs import disk_need
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 from scalemani.kernels.rows.sketches import gram_rows
 from scalemani.params import Parameters
+from scalemani.stages.reduced import REPEATED, WITH_SUMS
 from scalemani.stages.table import STAGES
 
 DIMENSIONS = Dimensions(n_points=5000, n_features=7, dtype="int16", block_rows=1024)
@@ -47,6 +49,35 @@ def test_rows_are_numbered_by_eight_bytes_whatever_is_stored_of_the_points():
         (numbers,) = [record for record in STAGES["work_points"].memory(sizes) if record.name == "row numbers"]
         (order,) = [record for record in STAGES["work_points"].disk(sizes) if record.name.startswith("input row of")]
         assert numbers.bytes == numbers.copies * order.bytes == numbers.copies * np.arange(5000).nbytes
+    (order,) = [record for record in STAGES["components"].memory(sizes) if record.name.startswith("order of the")]
+    assert order.bytes == np.arange(5000).nbytes
+
+
+@pytest.mark.parametrize("values", [{}, {"neighbors": {"method": "window", "window": 3}}], ids=str)
+def test_sketches_are_held_where_they_are_stored_and_nowhere_else(values):
+    sizes = Sizes(DIMENSIONS, Parameters().with_values(values))
+    held, stored = (
+        [record for record in listed(sizes) if "sketches" in record.name]
+        for listed in (STAGES["work_points"].memory, STAGES["work_points"].disk)
+    )
+    assert bool(held) == bool(stored) == (not values)
+
+
+def test_a_block_of_w_has_as_many_values_as_columns_and_as_many_again_once_it_is_normalised():
+    listed = STAGES["normalized_affinities"].memory(Sizes(DIMENSIONS, Parameters()))
+    columns, values = (
+        next(record.bytes for record in listed if record.name.startswith(f"{name} of a block of W"))
+        for name in ("columns", "values")
+    )
+    assert values == 2 * columns
+
+
+@pytest.mark.parametrize("n_blocks", [4, 4000])
+def test_sums_over_few_landmarks_have_no_more_entries_than_these_have_pairs(n_blocks):
+    params = Parameters().with_values({"landmarks": {"n_landmarks": 10}})
+    sizes = Sizes(Dimensions(1024 * n_blocks, 7, "int16", 1024), params)
+    n_pairs = 2 * n_blocks * 10**2  # of both matrices, in each block
+    assert disk_need(STAGES["reduced"].disk(sizes)).stored <= WITH_SUMS * REPEATED * n_pairs * (8 + 4)
 
 
 @pytest.mark.parametrize(("n_points", "is_all"), [(40, True), (4_000_000, False)])

@@ -119,6 +119,13 @@ def test_negative_eigenvalues_are_left_out():
     np.testing.assert_allclose(spectrum.values, [3.0])
 
 
+@pytest.mark.parametrize("rank", [1, 3])
+def test_what_rounding_leaves_of_a_kernel_of_low_rank_is_left_out(rank):
+    factor = np.random.default_rng(4).normal(size=(40, rank))
+    spectrum = kernel_spectrum(factor @ factor.T)
+    np.testing.assert_allclose(spectrum.values, np.linalg.eigvalsh(factor.T @ factor), rtol=1e-12)
+
+
 def test_more_than_the_kernel_has_rank_for_is_refused():
     spectrum = Spectrum(np.ones(3), np.eye(5)[:, :3])
     with pytest.raises(ConfigError, match=r"4 landmarks were asked for, but their kernel has rank 3 .* smaller sigma"):

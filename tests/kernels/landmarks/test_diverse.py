@@ -80,6 +80,11 @@ def test_a_sigma_that_is_too_small_is_refused_with_one_that_does(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_no_sigma_is_too_small_for_one_landmark_which_has_none_to_repel(method):
+    assert METHODS[method](drawn(), 1, Diversity(1e-9)).rows.shape == (1,)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_landmarks_of_repeated_points_are_distinct(method):
     points = np.repeat(drawn(60), 5, axis=0)
     points[:100] = points[0]

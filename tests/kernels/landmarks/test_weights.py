@@ -43,6 +43,14 @@ def test_against_a_general_solver(dtype, n_neighbors, n_columns):
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=0, atol=1e-12)
 
 
+def test_rows_of_bytes_so_long_that_products_leave_32_bits_are_solved_all_the_same():
+    rng = np.random.default_rng(6)
+    points, landmarks = rng.integers(0, 20, (3, 40_000), np.uint8), rng.integers(236, 256, (6, 40_000), np.uint8)
+    indices = np.tile(np.arange(6), (3, 1))
+    expected = oracle_weights(points, landmarks, indices, default_regularization(6, 40_000))
+    np.testing.assert_allclose(local_weights(points, landmarks, indices), expected, rtol=1e-7)
+
+
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_columns=st.integers(1, 12),
