@@ -90,7 +90,8 @@ def symmetric_affinities(
         weights = summed_over_copies(weights, counts)
         extra = loop_edges(loops(_checked_twins(twins, n_points), counts.own), 0)
     codes = _checked_codes(labels, target_weight, n_points)
-    rows = symmetric_rows(neighbors, weights, 0, incoming_edges(neighbors, weights, 0, 0, n_points), extra)
+    (incoming,) = incoming_edges(neighbors, weights, 0, n_points, [0])
+    rows = symmetric_rows(neighbors, weights, 0, incoming, extra)
     found = rows.values
     if codes is not None:
         found = lowered_between_classes(rows.indptr, found, codes, codes[rows.indices], float(target_weight))

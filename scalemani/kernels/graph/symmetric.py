@@ -5,6 +5,8 @@ halves of an entry are summed apart, in ascending source order, and added once: 
 w_ij and w_ji have the same bits. Source: [EA] 2.1.
 """
 
+import itertools
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -30,55 +32,74 @@ class SymmetricRows(NamedTuple):
 
 
 @compiled
-def _count_into(indices: np.ndarray, values: np.ndarray, start: int, stop: int) -> int:
-    count = 0
+def _count_by_block(
+    indices: np.ndarray, values: np.ndarray, block_rows: int, places: np.ndarray, counts: np.ndarray
+) -> None:
+    first, last, place = 0, 0, -1
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
-            target = indices[row, column]
-            if start <= target < stop and values[row, column] > 0:
-                count += 1
-    return count
+            if values[row, column] > 0:
+                target = indices[row, column]
+                if not first <= target < last:  # else the block is that of the entry before
+                    block = target // block_rows
+                    first, last, place = block * block_rows, (block + 1) * block_rows, places[block]
+                if place >= 0:
+                    counts[place] += 1
 
 
 @compiled
-def _fill_into(
+def _fill_by_block(
     indices: np.ndarray,
     values: np.ndarray,
     source_start: int,
-    bounds: tuple[int, int],
+    blocks: tuple[int, np.ndarray, np.ndarray],
     edges: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
-    start, stop = bounds
+    block_rows, places, next_edges = blocks
     targets, sources, weights = edges
-    n_edges = 0
+    first, last, place = 0, 0, -1
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
-            target = indices[row, column]
-            if start <= target < stop and values[row, column] > 0:
-                targets[n_edges] = target
-                sources[n_edges] = source_start + row
-                weights[n_edges] = values[row, column]
-                n_edges += 1
+            if values[row, column] > 0:
+                target = indices[row, column]
+                if not first <= target < last:
+                    block = target // block_rows
+                    first, last, place = block * block_rows, (block + 1) * block_rows, places[block]
+                if place >= 0:
+                    edge = next_edges[place]
+                    targets[edge], sources[edge] = target, source_start + row
+                    weights[edge] = values[row, column]
+                    next_edges[place] = edge + 1
 
 
-def incoming_edges(indices: np.ndarray, values: np.ndarray, source_start: int, start: int, stop: int) -> DirectedEdges:
-    """Return the edges of a source block that end in rows [start, stop), in row order.
+def incoming_edges(
+    indices: np.ndarray, values: np.ndarray, source_start: int, block_rows: int, blocks: Sequence[int]
+) -> list[DirectedEdges]:
+    """Return the edges of some source rows that end in each of some blocks of rows, in the order of their sources.
 
     Parameters
     ----------
     indices : (n, k) int, the neighbours of rows [source_start, source_start + n)
     values : (n, k) float, their affinities; entries that are not positive are no edges
     source_start : global number of the first of these rows
-    start, stop : global rows in which edges are to end
+    block_rows : rows of a block: block b holds the global rows [b * block_rows, (b + 1) * block_rows)
+    blocks : the m blocks in which edges are to end
 
     Returns
     -------
-    DirectedEdges, rows in the dtype of `indices`
+    m DirectedEdges, rows in the dtype of `indices`; each has memory of its own
     """
-    count = _count_into(indices, values, start, stop)
-    edges = DirectedEdges(np.empty(count, indices.dtype), np.empty(count, indices.dtype), np.empty(count, values.dtype))
-    _fill_into(indices, values, source_start, (start, stop), tuple(edges))
-    return edges
+    last_block = max(int(indices.max(initial=0)) // block_rows, *blocks)
+    places = np.full(last_block + 1, -1, np.int64)
+    places[list(blocks)] = np.arange(len(blocks))
+    counts = np.zeros(len(blocks), np.int64)
+    _count_by_block(indices, values, block_rows, places, counts)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    size = int(offsets[-1])
+    edges = (np.empty(size, indices.dtype), np.empty(size, indices.dtype), np.empty(size, values.dtype))
+    _fill_by_block(indices, values, source_start, (block_rows, places, offsets[:-1].copy()), edges)
+    parts = (slice(first, last) for first, last in itertools.pairwise(offsets))
+    return [DirectedEdges(*(array[part].copy() for array in edges)) for part in parts]
 
 
 def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
@@ -178,7 +199,7 @@ def symmetric_rows(
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float, their affinities, these rows of P; entries that are not positive are no edges
     start : global number of the first row
-    incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of every source block, joined
+    incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of all sources, joined
     extra : E, edges added at full weight, such as bridges between components; each must be given in both directions,
         one to itself once, and those that end in these rows are used. Default none
 

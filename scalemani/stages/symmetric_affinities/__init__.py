@@ -116,32 +116,51 @@ def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the rows of W of each block of a run."""
-    neighbors = StoredNeighbors(task.inputs["neighbors"])
-    width = task.params.affinity_neighbors
-    parts: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
+    edges: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
-        indices, _ = neighbors.read_graph_block(source, width)
-        values = affinities_between(task, indices, source)
-        for block in blocks:
-            parts[block].append(
-                incoming_edges(indices, values, task.dimensions.rows(source)[0], *task.dimensions.rows(block))
-            )
+        indices = neighbors_of_block(task, source)
+        found = incoming_edges(
+            indices,
+            affinities_between(task, indices, source),
+            task.dimensions.rows(source)[0],
+            task.dimensions.block_rows,
+            blocks,
+        )
+        for block, part in zip(blocks, found, strict=True):
+            edges[block].append(part)
     bridges = bridge_edges(task)
     for block in blocks:
-        indices, _ = neighbors.read_graph_block(block, width)
-        values = affinities_between(task, indices, block)
-        start, _ = task.dimensions.rows(block)
-        rows = symmetric_rows(indices, values, start, join_edges(parts.pop(block)), with_loops(task, bridges, block))
-        values = following_classes(task, rows, block)
-        yield (
-            block,
-            {
-                StoredSymmetricAffinities.INDPTR: rows.indptr,
-                StoredSymmetricAffinities.INDICES: rows.indices,
-                StoredSymmetricAffinities.VALUES: values,
-                StoredSymmetricAffinities.DEGREES: row_sums(values, rows.indptr),
-            },
-        )
+        yield block, rows_of_block(task, block, edges.pop(block), bridges)
+
+
+def neighbors_of_block(task: StageTask, block: int) -> np.ndarray:
+    """Return the neighbours (n, k) of a block that have affinities."""
+    neighbors = StoredNeighbors(task.inputs["neighbors"])
+    indices = neighbors.indices(neighbors.final_step).read_block(block)
+    return np.ascontiguousarray(indices[:, : task.params.affinity_neighbors])
+
+
+def rows_of_block(task: StageTask, block: int, incoming: list[DirectedEdges], bridges: DirectedEdges) -> Arrays:
+    """Return the rows of W of a block.
+
+    Parameters
+    ----------
+    task, block : the stage's, and the number of the block
+    incoming : the edges that end in the block, of every source block in turn; emptied, so that none is held twice
+    bridges : edges between components
+    """
+    indices = neighbors_of_block(task, block)
+    values = affinities_between(task, indices, block)
+    joined = join_edges(incoming)
+    incoming.clear()
+    rows = symmetric_rows(indices, values, task.dimensions.rows(block)[0], joined, with_loops(task, bridges, block))
+    entries = following_classes(task, rows, block)
+    return {
+        StoredSymmetricAffinities.INDPTR: rows.indptr,
+        StoredSymmetricAffinities.INDICES: rows.indices,
+        StoredSymmetricAffinities.VALUES: entries,
+        StoredSymmetricAffinities.DEGREES: row_sums(entries, rows.indptr),
+    }
 
 
 def affinities_between(task: StageTask, indices: np.ndarray, block: int) -> np.ndarray:

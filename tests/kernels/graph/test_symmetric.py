@@ -20,10 +20,10 @@ def blocked(indices, values, size, extra=None):
     n_points = len(indices)
     starts = range(0, n_points, size)
     parts = []
-    for start in starts:
+    sources = [incoming_edges(indices[s : s + size], values[s : s + size], s, size, range(len(starts))) for s in starts]
+    for start, edges in zip(starts, zip(*sources, strict=True), strict=True):
         stop = min(start + size, n_points)
-        sources = [incoming_edges(indices[s : s + size], values[s : s + size], s, start, stop) for s in starts]
-        parts.append(symmetric_rows(indices[start:stop], values[start:stop], start, join_edges(sources), extra))
+        parts.append(symmetric_rows(indices[start:stop], values[start:stop], start, join_edges(list(edges)), extra))
     indptr = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(p.indptr) for p in parts]))])
     columns, entries = np.concatenate([p.indices for p in parts]), np.concatenate([p.values for p in parts])
     return sp.csr_matrix((entries, columns, indptr), shape=(n_points, n_points))
@@ -85,12 +85,25 @@ def test_zeros_are_no_edges_and_bridges_weigh_fully():
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
 def test_indices_keep_their_dtype(dtype):
     indices, values = random_graph(20, 3, 2)
-    assert (
-        symmetric_rows(
-            indices.astype(dtype), values, 0, incoming_edges(indices.astype(dtype), values, 0, 0, 20)
-        ).indices.dtype
-        == dtype
-    )
+    (incoming,) = incoming_edges(indices.astype(dtype), values, 0, 20, [0])
+    assert symmetric_rows(indices.astype(dtype), values, 0, incoming).indices.dtype == dtype
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 1000), st.integers(1, 12), st.integers(0, 25), st.data())
+def test_incoming_edges_are_those_that_end_in_each_block_asked_for(seed, block_rows, source_start, data):
+    rng = np.random.default_rng(seed)
+    n_blocks = -(-40 // block_rows)
+    blocks = data.draw(st.lists(st.integers(0, n_blocks - 1), min_size=1, unique=True))
+    indices = rng.integers(0, 40, (15, 6)).astype(np.int32)
+    values = rng.random((15, 6)).astype(np.float32) * (rng.random((15, 6)) < 0.7)
+    indices[values == 0] = rng.choice([-1, 3])
+    for block, found in zip(blocks, incoming_edges(indices, values, source_start, block_rows, blocks), strict=True):
+        rows, columns = np.nonzero((values > 0) & (indices // block_rows == block))
+        np.testing.assert_array_equal(found.targets, indices[rows, columns])
+        np.testing.assert_array_equal(found.sources, rows + source_start)
+        np.testing.assert_array_equal(found.values, values[rows, columns])
+        assert all(array.base is None for array in found)
 
 
 def test_row_sums_are_float64():
