@@ -10,7 +10,8 @@ from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.functions.matrices import SYMMETRY_TOLERANCE, check_affinities, checked_sparse
 from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
-from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
+from scalemani.kernels.graph.directed_edges import incoming_edges, loop_edges
+from scalemani.kernels.graph.symmetric import row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,

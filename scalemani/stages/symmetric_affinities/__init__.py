@@ -17,15 +17,8 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
-from scalemani.kernels.graph.symmetric import (
-    DirectedEdges,
-    SymmetricRows,
-    incoming_edges,
-    join_edges,
-    loop_edges,
-    row_sums,
-    symmetric_rows,
-)
+from scalemani.kernels.graph.directed_edges import DirectedEdges, incoming_edges, join_edges, loop_edges
+from scalemani.kernels.graph.symmetric import SymmetricRows, row_sums, symmetric_rows
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.classes import StoredClasses

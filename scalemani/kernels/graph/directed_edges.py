@@ -1,0 +1,99 @@
+"""Edges of fixed-width rows by the block of rows that they end in."""
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.kernels.machine.compile import compiled
+
+
+class DirectedEdges(NamedTuple):
+    """Directed edges with global row numbers, sources ascending: three arrays of shape (E,)."""
+
+    targets: np.ndarray
+    sources: np.ndarray
+    values: np.ndarray
+
+
+@compiled
+def _count_by_block(
+    indices: np.ndarray, values: np.ndarray, block_rows: int, places: np.ndarray, counts: np.ndarray
+) -> None:
+    first, last, place = 0, 0, -1
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            if values[row, column] > 0:
+                target = indices[row, column]
+                if not first <= target < last:  # else the block is that of the entry before
+                    block = target // block_rows
+                    first, last, place = block * block_rows, (block + 1) * block_rows, places[block]
+                if place >= 0:
+                    counts[place] += 1
+
+
+@compiled
+def _fill_by_block(
+    indices: np.ndarray,
+    values: np.ndarray,
+    source_start: int,
+    blocks: tuple[int, np.ndarray, np.ndarray],
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
+) -> None:
+    block_rows, places, next_edges = blocks
+    targets, sources, weights = edges
+    first, last, place = 0, 0, -1
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            if values[row, column] > 0:
+                target = indices[row, column]
+                if not first <= target < last:
+                    block = target // block_rows
+                    first, last, place = block * block_rows, (block + 1) * block_rows, places[block]
+                if place >= 0:
+                    edge = next_edges[place]
+                    targets[edge], sources[edge] = target, source_start + row
+                    weights[edge] = values[row, column]
+                    next_edges[place] = edge + 1
+
+
+def incoming_edges(
+    indices: np.ndarray, values: np.ndarray, source_start: int, block_rows: int, blocks: Sequence[int]
+) -> list[DirectedEdges]:
+    """Return the edges of some source rows that end in each of some blocks of rows, in the order of their sources.
+
+    Parameters
+    ----------
+    indices : (n, k) int, the neighbours of rows [source_start, source_start + n)
+    values : (n, k) float, their affinities; entries that are not positive are no edges
+    source_start : global number of the first of these rows
+    block_rows : rows of a block: block b holds the global rows [b * block_rows, (b + 1) * block_rows)
+    blocks : the m blocks in which edges are to end
+
+    Returns
+    -------
+    m DirectedEdges, rows in the dtype of `indices`; each has memory of its own
+    """
+    last_block = max(int(indices.max(initial=0)) // block_rows, *blocks)
+    places = np.full(last_block + 1, -1, np.int64)
+    places[list(blocks)] = np.arange(len(blocks))
+    counts = np.zeros(len(blocks), np.int64)
+    _count_by_block(indices, values, block_rows, places, counts)
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    size = int(offsets[-1])
+    edges = (np.empty(size, indices.dtype), np.empty(size, indices.dtype), np.empty(size, values.dtype))
+    _fill_by_block(indices, values, source_start, (block_rows, places, offsets[:-1].copy()), edges)
+    parts = (slice(first, last) for first, last in itertools.pairwise(offsets))
+    return [DirectedEdges(*(array[part].copy() for array in edges)) for part in parts]
+
+
+def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
+    """Return the edges of several source blocks, given in ascending order of their rows, as one set."""
+    return DirectedEdges(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def loop_edges(values: np.ndarray, start: int) -> DirectedEdges:
+    """Return the edges of rows [start, start + n) to themselves, by their values (n,); zeros are no edges."""
+    rows = np.flatnonzero(values > 0)
+    return DirectedEdges(start + rows, start + rows, values[rows])
