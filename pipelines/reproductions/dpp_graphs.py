@@ -7,6 +7,9 @@ formula. The table holds the correlation of the first coordinate with the length
 
     python pipelines/reproductions/dpp_graphs.py WORK_FOLDER --points 100000
     python pipelines/reproductions/dpp_graphs.py WORK_FOLDER --points 10000000 --memory 4GB
+    python pipelines/reproductions/dpp_graphs.py WORK_FOLDER --data roll.npy --memory 4GB
+
+All cells are runs of one store, in which the points and the landmarks are written once.
 
 C. Wachinger and P. Golland, Diverse landmark sampling from determinantal point processes, arXiv:1503.03506, 2015.
 """
@@ -23,30 +26,39 @@ from scalemani.figures.lines import line_figure
 
 KINDS = ("euclidean", "bhattacharyya")
 JUDGED_POINTS = 100_000  # by whose coordinates the correlation is measured
-SECONDS = ("landmarks", "landmark_graph", "embedding")
+STAGES = ("landmarks", "landmark_graph", "embedding")  # of which seconds and the peak of memory are told
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where points, runs and the figure go")
-    parser.add_argument("--points", type=int, default=100_000)
+    parser.add_argument("--points", type=int, default=100_000, help="of a roll that is generated")
+    parser.add_argument(
+        "--data", type=Path, help="a roll that `scalemani generate swiss-roll` wrote, in the place of it"
+    )
     parser.add_argument("--landmarks", type=int, default=2500)
     parser.add_argument("--neighbors", type=int, nargs="+", default=(25, 50, 100, 200, 300, 400, 500))
     parser.add_argument("--neighborhood", type=int, default=100, help="points around a landmark")
     parser.add_argument("--memory", default=None, help="budget of a run, such as 4GB")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    points = arguments.folder / f"roll-{arguments.points}.npy"
-    if not points.exists():
-        write(generator("swiss-roll", arguments.points, 0), points)
-    print("| neighbours | graph | correlation | landmarks, s | their graph, s | all points, s |")
-    print("| --- | --- | --- | --- | --- | --- |")
+    points = arguments.data or generated_roll(arguments)
+    stages = " | ".join(f"{stage}: s | GB" for stage in STAGES)
+    print(f"| neighbours | graph | correlation | {stages} |")
+    print("| --- | --- | --- |" + " --- | --- |" * len(STAGES))
     found: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for n_neighbors in arguments.neighbors:
         for kind in KINDS:
             found[kind].append(correlation(points, kind, n_neighbors, arguments))
     curves = {kind: (np.array(arguments.neighbors), np.array(values)) for kind, values in found.items()}
     line_figure(curves, arguments.folder / "dpp-figure-6.png", "neighbours of a landmark", "correlation with the roll")
+
+
+def generated_roll(arguments: argparse.Namespace) -> Path:
+    path: Path = arguments.folder / f"roll-{arguments.points}.npy"
+    if not path.exists():
+        write(generator("swiss-roll", arguments.points, 0), path)
+    return path
 
 
 def correlation(points: Path, kind: str, n_neighbors: int, arguments: argparse.Namespace) -> float:
@@ -59,19 +71,20 @@ def correlation(points: Path, kind: str, n_neighbors: int, arguments: argparse.N
         landmarks="dpp",
         n_landmarks=arguments.landmarks,
         tuning=tuning,
-        store=arguments.folder / f"run-{arguments.points}-{arguments.landmarks}",
+        store=arguments.folder / f"run-{points.stem}-{arguments.landmarks}",
         memory=arguments.memory,
     )
     try:
         embedding = model.fit(str(points)).embedding_[:, 0]
     except DisconnectedGraphError:
-        print(f"| {n_neighbors} | {kind} | in pieces | | | |", flush=True)
+        print(f"| {n_neighbors} | {kind} | in pieces |" + " | |" * len(STAGES), flush=True)
         return float("nan")
-    roll, rows = np.load(points, mmap_mode="r"), np.arange(0, arguments.points, -(-arguments.points // JUDGED_POINTS))
+    roll = np.load(points, mmap_mode="r")
+    rows = np.arange(0, len(roll), -(-len(roll) // JUDGED_POINTS))
     value = abs(float(np.corrcoef(embedding[rows], length_along(roll[rows]))[0, 1]))
-    records = model.run_.records()
-    seconds = " | ".join(f"{records[stage]['seconds']:.1f}" for stage in SECONDS)
-    print(f"| {n_neighbors} | {kind} | {value:.4f} | {seconds} |", flush=True)
+    records = [model.run_.records()[stage] for stage in STAGES]
+    costs = " | ".join(f"{record['seconds']:.1f} | {record['peak_memory'] / 1e9:.2f}" for record in records)
+    print(f"| {n_neighbors} | {kind} | {value:.4f} | {costs} |", flush=True)
     return value
 
 

@@ -17,7 +17,7 @@ from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, 
 from scalemani.kernels.landmarks.gaussian.ascent import Process
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.kernels.landmarks.repulsive import PROPOSED
-from scalemani.kernels.landmarks.selection import Choice, Selected, selected_landmarks
+from scalemani.kernels.landmarks.selection import ONE_BY_ONE, Choice, Selected, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
@@ -134,14 +134,15 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
-    work.executor.progress.start(work.task.stage, 1, "selection")
-    params, output = work.task.params, work.task.output
+    params, output, progress = work.task.params, work.task.output, work.executor.progress
+    one_by_one = params.landmarks.method in ONE_BY_ONE
+    progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
     stored = StoredPoints(work.task.inputs["points"]).points
     points = RowsOfArray(stored, work.task.dimensions.n_points, work.task.cache_bytes)
     if params.landmarks.method == GIVEN_LANDMARKS:
         landmarks, rows, found = Selected(given_beside(work, LandmarkedPoints).landmarks, None)
     else:
-        landmarks, rows, found = selected_landmarks(points, choice_of(params))
+        landmarks, rows, found = selected_landmarks(points, choice_of(params)._replace(advance=progress.advance))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry
@@ -157,7 +158,8 @@ def run(work: StageWork) -> dict[str, Any]:
         certificates["mean_distance_to_nearest_point"] = float(nearest.distances.mean())
     else:
         output.write_whole({StoredLandmarks.ROWS: rows, StoredLandmarks.POINTS: landmarks})
-    work.executor.progress.advance()
+    if not one_by_one:
+        progress.advance()
     return certificates
 
 

@@ -5,6 +5,7 @@ import pytest
 
 import scalemani as sm
 from scalemani.params import Parameters
+from scalemani.progress import Silent
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor
@@ -53,3 +54,30 @@ def test_another_seed_and_another_sample_choose_other_landmarks(roll, tmp_path, 
     assert not np.array_equal(landmarks_of(roll, tmp_path / "run", seed=4), chosen["random"])
     larger = landmarks_of(roll, tmp_path / "run", method="minmax", sample_points=2500)
     assert not np.array_equal(larger, chosen["minmax"])
+
+
+class Counting(Silent):
+    """Notes the units of the landmarks that are announced, and counts those that are done."""
+
+    def __init__(self):
+        self.announced, self.done, self.stage = [], 0, None
+
+    def begin(self, stage):
+        self.stage = stage
+
+    def start(self, stage, total, unit="block"):
+        if stage == "landmarks":
+            self.announced.append((total, unit))
+
+    def advance(self, done=1):
+        self.done += done if self.stage == "landmarks" else 0
+
+
+@pytest.mark.parametrize(("method", "units"), [("gp", (12, "landmark")), ("random", (1, "selection"))])
+def test_each_landmark_of_a_gaussian_process_is_told_of(tmp_path, method, units):
+    points, counting = np.random.default_rng(0).normal(size=(600, 8)), Counting()
+    asked = {"landmarks": {"n_landmarks": 12, "method": method, "steps": 2}, "embedding": {"solver": "nystrom"}}
+    params = Parameters().with_values(asked)
+    run(open_points(points), tmp_path / "run", "laplacian-eigenmaps", params, Executor(progress=counting), 1024)
+    assert counting.announced == [units]
+    assert counting.done == units[0]

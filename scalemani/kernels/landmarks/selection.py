@@ -46,6 +46,7 @@ class Choice(NamedTuple):
     snap : whether a centroid of k-means gives way to the data point nearest to it
     diversity : of determinantal landmarks
     process : of those of Gaussian processes
+    advance : called after each landmark by methods of `ONE_BY_ONE`
     """
 
     n_landmarks: int
@@ -55,6 +56,7 @@ class Choice(NamedTuple):
     snap: bool = True
     diversity: Diversity = Diversity()
     process: Process = Process()
+    advance: Callable[[], None] | None = None
 
 
 class Selected(NamedTuple):
@@ -157,7 +159,7 @@ def _active(points: PointsByRow, choice: Choice) -> Selected:
 def _ascended(points: PointsByRow, choice: Choice) -> Selected:
     n_landmarks, seed, process = choice.n_landmarks, choice.seed, choice.process
     batches = drawn_batches(points, n_landmarks, seed, choice.sample_points, process.batch_points)
-    found = learned_landmarks(batches, n_landmarks, process, seed)
+    found = learned_landmarks(batches, n_landmarks, process, seed, choice.advance)
     objectives = {"first_objective": float(found.objectives[0]), "last_objective": float(found.objectives[-1])}
     return Selected(found.landmarks, None, objectives)
 
@@ -200,6 +202,7 @@ def _tile_rows(tile: int, n_points: int) -> np.ndarray:
     return np.arange(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, n_points))
 
 
+ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
 LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "random": _random,
     "spread": _spread,

@@ -7,6 +7,7 @@ are. Every batch of points keeps an orthonormal basis of these features, which g
 Source: [GP] 3 and 4, algorithm 1.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -58,13 +59,15 @@ class Process(NamedTuple):
     steps: int = 1000
 
 
-def learned_landmarks(batches: Batches, n_landmarks: int, process: Process, seed: int) -> Learned:
+def learned_landmarks(
+    batches: Batches, n_landmarks: int, process: Process, seed: int, advance: Callable[[], None] | None = None
+) -> Learned:
     """Return landmarks, each found by `process.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
 
     A step goes along the gradient of the objective's logarithm, in units of eta / 4: it moves the landmark by the share
     (10 + s)^-0.51 towards the mean of the points of the batch, weighed by r_i phi_i, where r is the feature less its
     projection. That of the paper goes along the gradient of the objective itself, so that its way depends on the unit
-    of the points and on the size of a batch.
+    of the points and on the size of a batch. `advance` is called after each landmark.
 
     Raises
     ------
@@ -92,6 +95,8 @@ def learned_landmarks(batches: Batches, n_landmarks: int, process: Process, seed
         for batch, basis in zip(batches.points, bases, strict=True):
             grow(basis, number, batch, landmark, eta)
         found[number] = landmark
+        if advance is not None:
+            advance()
     return Learned(found, objectives, starts)
 
 

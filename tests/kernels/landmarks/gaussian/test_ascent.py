@@ -81,6 +81,13 @@ def learned(points, n_landmarks, **asked):
     return learned_landmarks(batches, n_landmarks, process, seed)
 
 
+def test_each_landmark_is_told_of():
+    told = []
+    batches = drawn_batches(drawn(100), 4, 0, 100)
+    learned_landmarks(batches, 4, Process(steps=3), 0, lambda: told.append(None))
+    assert len(told) == 4
+
+
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
 def test_landmarks_find_separate_clusters_one_each_in_any_unit(unit):
     draws = np.random.default_rng(3)
