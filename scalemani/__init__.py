@@ -9,9 +9,9 @@ from scalemani.objectives import OBJECTIVES
 if TYPE_CHECKING:
     from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
-    from scalemani.estimators.kernel import LandmarkKernelPCA
-    from scalemani.estimators.kernel_discriminants import LandmarkKernelLDA
+    from scalemani.estimators.kernel import LandmarkKernelLDA, LandmarkKernelPCA
     from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
+    from scalemani.estimators.manifolds import LandmarkLLE
     from scalemani.estimators.neighbors import KNeighborsTransformer
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.estimators.transforming import append, transform
@@ -39,9 +39,9 @@ PUBLIC_NAMES = {
     "estimators.neighbors": ("KNeighborsTransformer",),
     "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
-    "estimators.kernel": ("LandmarkKernelPCA",),
-    "estimators.kernel_discriminants": ("LandmarkKernelLDA",),
+    "estimators.kernel": ("LandmarkKernelLDA", "LandmarkKernelPCA"),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
+    "estimators.manifolds": ("LandmarkLLE",),
     "estimators.transforming": ("append", "transform"),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),

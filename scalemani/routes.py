@@ -60,6 +60,7 @@ WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
 CLASSES = Stage("classes", ("work_points",), reads_labels=True)
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
 COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False)
+NEIGHBOR_COMPONENTS = replace(COMPONENTS, inputs=("partition", "work_points", "neighbors"))  # of all edges of the graph
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
@@ -146,6 +147,11 @@ DISCRIMINANTS = Stage(
 KERNEL_COMPONENTS = Stage(
     "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
 )
+LOCAL_RECONSTRUCTION = Stage(
+    "local_reconstruction",
+    ("work_points", "neighbors", "components", "landmark_weights"),
+    also_reads=("landmark_embedding",),
+)
 KERNEL_DISCRIMINANTS = Stage(
     "kernel_discriminants",
     ("work_points", "symmetric_affinities", "landmark_weights", "classes"),
@@ -194,6 +200,13 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         replace(LANDMARK_WEIGHTS, solvers=()),
         CLASSES,
         KERNEL_DISCRIMINANTS,
+    ),
+    "locally-linear-embedding": (
+        *GRAPH_ROUTE,
+        NEIGHBOR_COMPONENTS,
+        LANDMARKS,
+        replace(LANDMARK_WEIGHTS, solvers=()),
+        LOCAL_RECONSTRUCTION,
     ),
     "lda": (*LANDMARK_WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
@@ -340,6 +353,11 @@ def check_follows_classes(method: str, neighbors: str) -> None:
 def takes_labels(method: str) -> bool:
     """Return whether a method cannot do without labels."""
     return CLASSES in ROUTES.get(method, ())
+
+
+def goes_by_distances(method: str) -> bool:
+    """Return whether a method takes the edges of its graph as they are, without affinities."""
+    return NEIGHBOR_COMPONENTS in ROUTES.get(method, ())
 
 
 def takes_kernel(method: str) -> bool:

@@ -48,6 +48,7 @@ PARAMETERS = {
     "alpha": "normalized_affinities.alpha",
     "time": "diffusion_coordinates.time",
     "ridge": "kernel_discriminants.ridge",
+    "reg": "local_reconstruction.reg",
     "n_clusters": "clustering.n_clusters",
     "n_restarts": "clustering.n_restarts",
     "strength": "layout.strength",

@@ -12,8 +12,8 @@ from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.kernels.spectral.diffusion import diffusion_scales
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
-from scalemani.records.classes import StoredKernelComponents, StoredPrincipalComponents
 from scalemani.records.embeddings import StoredDiffusionCoordinates
+from scalemani.records.landmark_scores import LANDMARK_SCORES
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkGraph, StoredLandmarks
 from scalemani.runs.opened import Run
 
@@ -58,7 +58,7 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     Where the embedding is Z times their own coordinates, landmarks off the data have these; those that no point uses
     have none, and stand among their anchors as after a refinement.
     """
-    for scores in (StoredPrincipalComponents, StoredKernelComponents):
+    for scores in LANDMARK_SCORES:
         if scores.STAGE in run.keys:
             return scores(run.group(scores.STAGE)).vectors.read()
     among_points = landmarks.coordinates_in(run.stored_embedding)

@@ -1,7 +1,7 @@
 """Every number that changes an answer: one frozen table a stage, checked when it is made, and what follows from it.
 
-`by_stage` and `tuned` hold the fields with their defaults, `defaults` decides what they leave open, `effects` knows
-which of them act. The command line, the estimators and the functions in memory read all of it here.
+`by_stage`, `of_methods` and `tuned` hold the fields with their defaults, `defaults` decides what they leave open,
+`effects` knows which of them act. The command line, the estimators and the functions in memory read all of it here.
 """
 
 from scalemani.params.by_stage import AffinitiesParams, LayoutParams

@@ -322,20 +322,6 @@ class EmbeddingParams(EmbeddingTuning):
 
 
 @parameters()
-class DiffusionCoordinatesParams:
-    """Diffusion maps: columns are scaled by |1 - eigenvalue|^`time`, the steps of the random walk; 0 scales nothing."""
-
-    time: Annotated[float, Field(ge=0)] = 1.0
-
-
-@parameters()
-class KernelDiscriminantsParams:
-    """Kernel discriminants: the share `ridge` of the mean scatter that is added to the scatter in every direction."""
-
-    ridge: Part = 1e-3
-
-
-@parameters()
 class ClusteringParams(ClusteringTuning):
     """Spectral clustering: k-means with restarts on the landmarks, then once over all points."""
 

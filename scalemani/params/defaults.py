@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from scalemani.objectives import OBJECTIVES
 from scalemani.params.by_stage import EmbeddingParams, LayoutParams
-from scalemani.routes import GIVEN_START, takes_kernel
+from scalemani.routes import GIVEN_START, goes_by_distances, takes_kernel
 
 if TYPE_CHECKING:
     from scalemani.params.parameters import Parameters
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 PERPLEXITY = 30.0
 LEAST_PERPLEXITY = 1.5  # where the points are few
 NEIGHBORS_PER_PERPLEXITY = 3  # [EA 2.4]: k = 3K to 5K neighbours carry the distribution
+FEW_NEIGHBORS = 15  # where each neighbour counts as much as any other: more reach from sheet to sheet
 COMPONENTS = 2
 LANDMARKS = 1000
 LANDMARK_NEIGHBORS = 5
@@ -74,6 +75,8 @@ def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) ->
         reach = most if weighted is None else weighted
         third = PERPLEXITY if reach is None else reach / NEIGHBORS_PER_PERPLEXITY
         perplexity = float(min(PERPLEXITY, max(LEAST_PERPLEXITY, third)))
+    if n_neighbors is None and goes_by_distances(method) and asked.affinities.perplexity is None:
+        n_neighbors = FEW_NEIGHBORS if most is None else max(1, min(FEW_NEIGHBORS, most))
     if n_neighbors is None:
         wanted = max(round(NEIGHBORS_PER_PERPLEXITY * perplexity), weighted or 0)
         n_neighbors = max(1, wanted if most is None else min(wanted, most))

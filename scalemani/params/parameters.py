@@ -12,10 +12,8 @@ from scalemani.params.by_stage import (
     AffinitiesParams,
     ClusteringParams,
     ComponentsParams,
-    DiffusionCoordinatesParams,
     DuplicatesParams,
     EmbeddingParams,
-    KernelDiscriminantsParams,
     LandmarkEmbeddingParams,
     LandmarkGraphParams,
     LandmarksParams,
@@ -38,6 +36,11 @@ from scalemani.params.defaults import (
     decided_values,
 )
 from scalemani.params.fields import fields_of, names_of, parameters, values_of
+from scalemani.params.of_methods import (
+    DiffusionCoordinatesParams,
+    KernelDiscriminantsParams,
+    LocalReconstructionParams,
+)
 from scalemani.params.parsing import checked, replaced, set_value
 from scalemani.routes import CLASSES, DUPLICATES, WEIGHTS, Stage, route
 
@@ -72,6 +75,7 @@ class Parameters:
     embedding: EmbeddingParams = EmbeddingParams()
     diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
     kernel_discriminants: KernelDiscriminantsParams = KernelDiscriminantsParams()
+    local_reconstruction: LocalReconstructionParams = LocalReconstructionParams()
     clustering: ClusteringParams = ClusteringParams()
     layout: LayoutParams = LayoutParams()
 

@@ -6,14 +6,13 @@ from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredS
 from scalemani.records.classes import (
     StoredClasses,
     StoredDiscriminants,
-    StoredKernelComponents,
     StoredKernelDiscriminants,
-    StoredPrincipalComponents,
 )
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
+from scalemani.records.landmark_scores import LANDMARK_SCORES
 from scalemani.records.landmarks import (
     StoredAffinityWeights,
     StoredLandmarkEmbedding,
@@ -50,8 +49,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredEmbedding,
     StoredDiffusionCoordinates,
     StoredClasses,
-    StoredPrincipalComponents,
-    StoredKernelComponents,
+    *LANDMARK_SCORES,
     StoredDiscriminants,
     StoredKernelDiscriminants,
     StoredClustering,

@@ -1,8 +1,9 @@
-"""Classes of the points, and the embeddings that are linear in points or in landmarks."""
+"""Classes of the points, and the discriminants of these."""
 
 from typing import ClassVar
 
 from scalemani.records.embeddings import described_embedding
+from scalemani.records.landmark_scores import described_eigenvalues
 from scalemani.records.reading import ArrayReader, StoredStage
 from scalemani.store.schema import ArrayDescription
 
@@ -34,51 +35,6 @@ class StoredClasses(StoredStage):
     def counts(self) -> ArrayReader:
         """The points (C,) int64 of each class."""
         return self.reader(self.COUNTS)
-
-
-def described_eigenvalues(stage: str, meaning: str) -> ArrayDescription:
-    """Return the description of the eigenvalues (d,) of an embedding."""
-    return ArrayDescription(stage, "eigenvalues", "whole", ("component",), "float64", "1", meaning)
-
-
-class StoredPrincipalComponents(StoredStage):
-    """Principal components of points that are combinations of landmarks."""
-
-    STAGE: ClassVar = "principal_components"
-    EMBEDDING: ClassVar = described_embedding(STAGE, "Z times `vectors`, rows in input order")
-    EIGENVALUES: ClassVar = described_eigenvalues(STAGE, "the variance along each component, descending")
-    VECTORS: ClassVar = ArrayDescription(
-        STAGE, "vectors", "whole", ("landmark", "component"), "float64", "as given", "the scores of the landmarks"
-    )
-    ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
-    SOLVED: ClassVar = "solution"
-
-    @property
-    def embedding(self) -> ArrayReader:
-        """The scores (N, d) float64, rows in input order."""
-        return self.reader(self.EMBEDDING)
-
-    @property
-    def eigenvalues(self) -> ArrayReader:
-        """The variance (d,) float64 along each component."""
-        return self.reader(self.EIGENVALUES)
-
-    @property
-    def vectors(self) -> ArrayReader:
-        """The scores (L, d) float64 of the landmarks."""
-        return self.reader(self.VECTORS)
-
-
-class StoredKernelComponents(StoredPrincipalComponents):
-    """Kernel principal components of points that are combinations of landmarks."""
-
-    STAGE: ClassVar = "kernel_components"
-    EMBEDDING: ClassVar = described_embedding(STAGE, "Z times `vectors`, rows in input order")
-    EIGENVALUES: ClassVar = described_eigenvalues(STAGE, "the leading eigenvalues of the centred kernel, descending")
-    VECTORS: ClassVar = ArrayDescription(
-        STAGE, "vectors", "whole", ("landmark", "component"), "float64", "1", "the scores of the landmarks"
-    )
-    ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
 
 
 class StoredKernelDiscriminants(StoredStage):

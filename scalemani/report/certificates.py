@@ -158,6 +158,12 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
     "kernel_discriminants": {
         "between_shares": Meaning("share of the variance along each axis that lies between classes")
     },
+    "local_reconstruction": {
+        "zero_eigenvalues": Meaning(
+            "eigenvalues that are zero to rounding, beside that of the constant vector",
+            scales.none_of("vectors of the same eigenvalue are one basis of many: raise local_reconstruction.reg"),
+        )
+    },
     "clustering": {
         "passes": Meaning("passes of k-means over all points"),
         "settled": Meaning("whether the centres came to rest", scales.settled),

@@ -15,13 +15,12 @@ from scalemani.params import Parameters
 from scalemani.records.affinity_graph import StoredSymmetricAffinities, affinity_graph
 from scalemani.records.classes import (
     StoredDiscriminants,
-    StoredKernelComponents,
     StoredKernelDiscriminants,
-    StoredPrincipalComponents,
 )
 from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
+from scalemani.records.landmark_scores import LANDMARK_SCORES
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.records.reading import ArrayReader
@@ -42,9 +41,9 @@ from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
 
 # The stages that store an embedding, later ones first.
-LINEAR = (StoredPrincipalComponents, StoredKernelComponents, StoredDiscriminants, StoredKernelDiscriminants)
-EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding, *LINEAR)}
-EIGENVALUES = {stored.STAGE: stored for stored in (*LINEAR, StoredEmbedding)}
+REDUCED = (*LANDMARK_SCORES, StoredDiscriminants, StoredKernelDiscriminants)
+EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding, *REDUCED)}
+EIGENVALUES = {stored.STAGE: stored for stored in (*REDUCED, StoredEmbedding)}
 
 
 # What a run lacks, and how to have it computed; it goes on from what is there.

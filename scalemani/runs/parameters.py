@@ -61,7 +61,7 @@ def most_components(found: Survey, stages: Collection[str]) -> int | None:
     features = found.dimensions.n_features
     if "principal_components" in stages:
         return features
-    if "kernel_components" in stages:
+    if {"kernel_components", "local_reconstruction"} & set(stages):
         return found.dimensions.n_points - 1
     if "discriminants" in stages and found.classes is not None:
         return min(features, len(found.classes.counts) - 1)

@@ -141,14 +141,20 @@ def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
 
 
 def streamed_components(task: StageTask) -> Components:
-    """Return the components of the edges that have a positive affinity."""
-    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), StoredAffinities(task.inputs["affinities"])
+    """Return the components of the edges that have a positive affinity; of all edges where these have none."""
+    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), stored_affinities(task)
     parents = separate_items(task.dimensions.n_points)
     for block in range(task.dimensions.n_blocks):
         indices, _ = neighbors.read_graph_block(block, task.params.affinity_neighbors)
-        values = affinities.values.read_block(block)
+        values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
         parents = join_neighbors(parents, indices, values, task.dimensions.rows(block)[0])
     return components(parents)
+
+
+def stored_affinities(task: StageTask) -> StoredAffinities | None:
+    """Return the affinities of the graph; None for methods that go by its distances."""
+    group = task.inputs.get(StoredAffinities.STAGE)
+    return None if group is None else StoredAffinities(group)
 
 
 def cells_with_radii(work: StageWork) -> Cells:
@@ -237,12 +243,13 @@ def nearest_in_block(
 def bridge_weights(task: StageTask, rows: np.ndarray) -> np.ndarray:
     """Return the weight of each bridge: the mean over its ends of the affinity of the farthest neighbour.
 
-    A bridge then weighs no more than any edge that was chosen for being near, and never vanishes beside them.
+    A bridge then weighs no more than any edge that was chosen for being near, and never vanishes beside them. Where
+    edges have no affinity, bridges have none: zeros.
     """
     ends, inverse = np.unique(rows, return_inverse=True)
-    if len(ends) == 0:
-        return np.empty(0)
-    affinities = StoredAffinities(task.inputs["affinities"])
+    affinities = stored_affinities(task)
+    if len(ends) == 0 or affinities is None:
+        return np.zeros(len(rows))
     values = affinities.values.gather(ends).astype(np.float64)
     means = values.mean(axis=1)
     if stored_weights(task.inputs) is not None:  # a point with many copies may have no other affinity than to these

@@ -8,7 +8,7 @@ from scalemani.chunked.output import over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.kernel_components import centered_kernel, kernel_components
-from scalemani.records.classes import StoredKernelComponents
+from scalemani.records.landmark_scores import StoredKernelComponents
 from scalemani.records.landmarks import StoredReduced
 
 COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, and eigenvectors

@@ -8,7 +8,7 @@ from scalemani.chunked.output import over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.linear import principal_components
-from scalemani.records.classes import StoredPrincipalComponents
+from scalemani.records.landmark_scores import StoredPrincipalComponents
 
 COPIES_OF_GRAM = 3  # Z' Z dense, its factor, and what the triangular solves return
 COPIES_OF_MOMENTS = 4  # centred, whitened, and the singular vectors

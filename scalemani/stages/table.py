@@ -25,6 +25,7 @@ from scalemani.stages import (
     landmark_weights,
     landmarks,
     layout,
+    local_reconstruction,
     neighbors,
     normalized_affinities,
     partition,
@@ -77,6 +78,7 @@ STAGES: dict[str, StageCode] = {
     "discriminants": discriminants,
     "kernel_components": kernel_components,
     "kernel_discriminants": kernel_discriminants,
+    "local_reconstruction": local_reconstruction,
     "clustering": clustering,
     "layout": layout,
 }

@@ -19,6 +19,7 @@ from scalemani.objectives import OBJECTIVES
         sm.LandmarkKernelPCA(),
         sm.LandmarkKernelLDA(),
         sm.LandmarkLDA(),
+        sm.LandmarkLLE(),
         *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]
 )

@@ -28,6 +28,7 @@ SPECTRAL = {
     "kernel-pca": sm.LandmarkKernelPCA,
     "kernel-lda": sm.LandmarkKernelLDA,
     "lda": sm.LandmarkLDA,
+    "locally-linear-embedding": sm.LandmarkLLE,
 }
 ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()}}
 # Of the functions in memory, by the parameter of runs that they stand for; what they have beside is data.

@@ -12,6 +12,7 @@ ESTIMATORS = {
     "diffusion-maps": sm.DiffusionMaps,
     "pca": sm.LandmarkPCA,
     "kernel-pca": sm.LandmarkKernelPCA,
+    "locally-linear-embedding": sm.LandmarkLLE,
     **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()},
 }
 

@@ -24,7 +24,10 @@ VALUES = {
     "clustering": {"n_clusters": 4},
     "layout": {"max_iterations": 12, "exaggerated_iterations": 4, "snapshots": 6},
 }
-METHODS = ("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "kernel-lda", "lda", "t-sne")
+METHODS = (
+    *("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "kernel-lda", "lda", "t-sne"),
+    "locally-linear-embedding",
+)
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,10 @@ from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.workers.executor import Executor
 
 N_POINTS = 1500
-METHODS = ("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne")
+METHODS = (
+    *("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne"),
+    "locally-linear-embedding",
+)
 VALUES = {
     "neighbors": {"n_neighbors": 12, "exact_below": 1000},
     "affinities": {"perplexity": 4.0},

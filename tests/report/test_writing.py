@@ -25,7 +25,10 @@ from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor
 
-METHODS = ("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne")
+METHODS = (
+    *("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne"),
+    "locally-linear-embedding",
+)
 CHARTS = {
     "spectral-clustering": {"Distances to neighbours", "Bandwidths", "Degrees", "Coverage by landmarks", "Clusters"},
     "knn-graph": {"Distances to neighbours"},

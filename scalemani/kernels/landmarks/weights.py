@@ -25,13 +25,17 @@ def default_regularization(n_neighbors: int, n_columns: int) -> float:
 
 
 def local_weights(
-    points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, regularization: float | None = None
+    points: np.ndarray,
+    landmarks: np.ndarray,
+    indices: np.ndarray,
+    regularization: float | None = None,
+    unit_rows: bool = True,
 ) -> np.ndarray:
     """Return the weights of each point's landmarks: rows sum to one, some may be negative.
 
     Solves (G + eps tr(G)/K_Z I) z = 1, G_ij = (y - l_i).(y - l_j) in float64 (for uint8 in exact integers), and
-    divides z by its sum. A point that coincides with one of its landmarks gets exactly its unit vector. Invariant
-    to rotation, translation and scale; each row depends on its own point and landmarks only.
+    divides z by its sum. Invariant to rotation, translation and scale; each row depends on its own point and landmarks
+    only.
 
     Parameters
     ----------
@@ -40,6 +44,8 @@ def local_weights(
     indices : (n, K_Z) int, distinct landmarks of each point, as from `nearest_landmarks`
     regularization : eps; by default 1e-3 when K_Z > D and 1e-10 otherwise. Raised a thousandfold, repeatedly, for a row
         whose matrix is still not positive definite to rounding
+    unit_rows : whether a point that coincides with one of its landmarks gets exactly its unit vector; otherwise it is a
+        point like any other, and one that coincides with all of them weighs all the same
 
     Returns
     -------
@@ -51,9 +57,9 @@ def local_weights(
     # Differences of bytes fit 16 bits and their products 32: exact, and many at a time.
     exact = rows.dtype == np.uint8 and rows.shape[1] <= np.iinfo(np.int32).max // 255**2
     if exact:
-        _solve_bytes(rows, columns, indices, eps, values)
+        _solve_bytes(rows, columns, indices, (eps, unit_rows), values)
     else:
-        _solve_floats(rows, columns, indices, eps, values)
+        _solve_floats(rows, columns, indices, (eps, unit_rows), values)
     return values
 
 
@@ -81,7 +87,9 @@ def reconstruction_errors(
 
 
 @compiled
-def _solve_bytes(rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, eps: float, values: np.ndarray) -> None:
+def _solve_bytes(
+    rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, how: tuple[float, bool], values: np.ndarray
+) -> None:
     n_neighbors, n_columns = indices.shape[1], rows.shape[1]
     differences = np.empty((n_neighbors, n_columns), dtype=np.int16)
     gram = np.empty((n_neighbors, n_neighbors), dtype=np.float64)
@@ -95,7 +103,7 @@ def _solve_bytes(rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, e
         for k in range(n_neighbors):
             for m in range(k + 1):
                 gram[k, m] = _product_of_bytes(differences[k], differences[m])
-        _weights_of_gram(gram, factor, eps, values[i])
+        _weights_of_gram(gram, factor, how, values[i])
 
 
 @compiled
@@ -107,7 +115,9 @@ def _product_of_bytes(a: np.ndarray, b: np.ndarray) -> float:
 
 
 @compiled
-def _solve_floats(rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, eps: float, values: np.ndarray) -> None:
+def _solve_floats(
+    rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, how: tuple[float, bool], values: np.ndarray
+) -> None:
     n_neighbors, n_columns = indices.shape[1], rows.shape[1]
     n_even = n_neighbors + n_neighbors % 2
     differences = np.zeros((n_even, n_columns), dtype=np.float64)
@@ -125,7 +135,7 @@ def _solve_floats(rows: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, 
             trace += gram[k, k]
         if not (SAFE_TRACE[0] < trace < SAFE_TRACE[1]) and _rescale(differences):
             _gram_of_floats(differences, gram)
-        _weights_of_gram(gram[:n_neighbors, :n_neighbors], factor, eps, values[i])
+        _weights_of_gram(gram[:n_neighbors, :n_neighbors], factor, how, values[i])
 
 
 @compiled_sums
@@ -166,16 +176,20 @@ def _rescale(differences: np.ndarray) -> bool:
 
 
 @compiled
-def _weights_of_gram(gram: np.ndarray, factor: np.ndarray, eps: float, weights: np.ndarray) -> None:
+def _weights_of_gram(gram: np.ndarray, factor: np.ndarray, how: tuple[float, bool], weights: np.ndarray) -> None:
     """Solve for the weights; reads the lower triangle of `gram`."""
     n_neighbors = gram.shape[0]
+    eps, unit_rows = how
     trace = 0.0
     for k in range(n_neighbors):
-        if gram[k, k] == 0.0:
+        if unit_rows and gram[k, k] == 0.0:
             weights[:] = 0.0
             weights[k] = 1.0
             return
         trace += gram[k, k]
+    if trace == 0.0:
+        weights[:] = 1.0 / n_neighbors
+        return
     added = eps / n_neighbors
     while not _factorise(gram, factor, trace, added):
         added = max(added, np.finfo(np.float64).eps) * STRONGER

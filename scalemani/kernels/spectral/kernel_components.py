@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from scalemani.errors import RankError
 from scalemani.kernels.spectral.eigenproblem import sign_rule
-from scalemani.kernels.spectral.linear import Components, independent
+from scalemani.kernels.spectral.linear import Components, independent, whitened
 
 LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no component
 
@@ -46,9 +46,7 @@ def kernel_components(kernel: np.ndarray, gram: sp.csr_matrix, n_components: int
         Where fewer eigenvalues are above zero.
     """
     kept, factor = independent(gram)
-    half = scipy.linalg.solve_triangular(factor, kernel[np.ix_(kept, kept)], trans="T")
-    whitened = scipy.linalg.solve_triangular(factor, half.T, trans="T")
-    values, vectors = scipy.linalg.eigh((whitened + whitened.T) / 2)
+    values, vectors = scipy.linalg.eigh(whitened(kernel[np.ix_(kept, kept)], factor))
     positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[-1], 0.0)))
     if n_components > positive:
         raise RankError(

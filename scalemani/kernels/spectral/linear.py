@@ -100,6 +100,13 @@ def independent(gram: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     return kept, np.triu(factor[:rank, :rank]) * scales[kept]
 
 
+def whitened(matrix: np.ndarray, factor: np.ndarray) -> np.ndarray:
+    """Return R^-T A R^-1 (r, r), symmetric bit for bit, of symmetric A (r, r) and a triangular R of `independent`."""
+    half = scipy.linalg.solve_triangular(factor, matrix, trans="T")
+    both = scipy.linalg.solve_triangular(factor, half.T, trans="T")
+    return np.asarray((both + both.T) / 2)
+
+
 def row_space(moments: np.ndarray) -> np.ndarray:
     """Return orthonormal axes (D, r) that span the rows of G (L, D)."""
     _, singular, axes = scipy.linalg.svd(moments, full_matrices=False)
