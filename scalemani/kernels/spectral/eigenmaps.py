@@ -15,6 +15,9 @@ from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS, sign_rule, solve_reduced
 
+# Of ARPACK, each of ten products and more: 264 products did for two eigenvectors of a million digits, some 26 restarts.
+MOST_RESTARTS = 1000
+
 
 class Eigenmaps(NamedTuple):
     """`eigenvalues` (d,) float64, ascending, the trivial zero left out; `embedding` (N, d) float64."""
@@ -35,12 +38,28 @@ def graph_degrees(affinities: sp.csr_matrix) -> np.ndarray:
     return degrees
 
 
-def exact_eigenmaps(affinities: sp.csr_matrix, n_components: int, tolerance: float = 0.0) -> Eigenmaps:
+def exact_eigenmaps(
+    affinities: sp.csr_matrix, n_components: int, tolerance: float = 0.0, most_restarts: int = MOST_RESTARTS
+) -> Eigenmaps:
     """Return the exact Laplacian eigenmaps of W (N, N), symmetric CSR.
 
     Up to 2,500 points by a dense solve; above, the largest eigenvalues of D^-1/2 W D^-1/2 by implicitly
-    restarted Lanczos (ARPACK) to the relative `tolerance` (0: machine precision). Raises ConvergenceError when ARPACK
-    gives up, DisconnectedGraphError when a point has no affinity.
+    restarted Lanczos (ARPACK).
+
+    Parameters
+    ----------
+    affinities : (N, N) symmetric.
+    n_components : dimensions d of the embedding.
+    tolerance : of eigenvalues, relative; 0: machine precision.
+    most_restarts : after which ARPACK gives up: graphs that nearly fall into pieces have eigenvalues so close to each
+        other that it would never end.
+
+    Raises
+    ------
+    ConvergenceError
+        Where ARPACK gives up.
+    DisconnectedGraphError
+        Where a point has no affinity.
     """
     degrees = graph_degrees(affinities)
     weights = sp.csr_matrix(affinities, dtype=np.float64)
@@ -53,12 +72,18 @@ def exact_eigenmaps(affinities: sp.csr_matrix, n_components: int, tolerance: flo
     start = generator(0, "exact eigenmaps").standard_normal(len(degrees))
     try:
         values, vectors = scipy.sparse.linalg.eigsh(
-            sp.csr_matrix(scale @ weights @ scale), n_components + 1, which="LA", tol=tolerance, v0=start
+            sp.csr_matrix(scale @ weights @ scale),
+            n_components + 1,
+            which="LA",
+            tol=tolerance,
+            v0=start,
+            maxiter=most_restarts,
         )
     except scipy.sparse.linalg.ArpackNoConvergence as error:
         raise ConvergenceError(
-            f"ARPACK found {len(error.eigenvalues)} of {n_components + 1} eigenvectors: ask for fewer, "
-            "or for a larger tolerance"
+            f"ARPACK found {len(error.eigenvalues)} of {n_components + 1} eigenvectors in {most_restarts} restarts, "
+            "the constant one among them: the graph nearly falls into pieces, whose eigenvalues are too close to each "
+            "other; take embedding.solver=refine, or raise neighbors.n_neighbors or affinities.sigma"
         ) from error
     order = np.argsort(-values)
     trivial = roots / np.linalg.norm(roots)

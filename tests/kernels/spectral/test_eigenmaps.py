@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.manifold import SpectralEmbedding
 
-from scalemani.errors import DisconnectedGraphError
+from scalemani.errors import ConvergenceError, DisconnectedGraphError
 from scalemani.kernels.measures import subspace_angle
 from scalemani.kernels.spectral import eigenmaps as baselines
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps, landmark_eigenmaps, nystrom_eigenmaps
@@ -35,6 +35,14 @@ def test_both_exact_solvers_agree_and_equal_scikit_learn(monkeypatch):
         w.toarray()
     )
     np.testing.assert_allclose(np.abs(theirs), np.abs(factored.embedding), atol=1e-6)
+
+
+def test_the_exact_solver_gives_up_where_eigenvalues_are_too_close_to_each_other():
+    """On a chain of 4,000 points the second eigenvalue is a millionth from the first."""
+    links = np.ones(3999)
+    chain = sp.csr_matrix(sp.diags_array([links, links], offsets=[-1, 1]))
+    with pytest.raises(ConvergenceError, match=r"of 3 eigenvectors in 5 restarts.*take embedding\.solver=refine"):
+        exact_eigenmaps(chain, 2, most_restarts=5)
 
 
 def test_nystrom_gives_landmarks_their_own_embedding_back():
