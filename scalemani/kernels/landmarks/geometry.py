@@ -85,9 +85,8 @@ def local_geometry(
     means = sums / found
     if diagonal:
         return _positive_variances(np.maximum(products[:, :, 0] / found - means**2, 0.0), counts)
-    return _positive_definite(
-        products / found[:, :, np.newaxis] - means[:, :, np.newaxis] * means[:, np.newaxis], counts
-    )
+    covariances = products / found[:, :, np.newaxis] - means[:, :, np.newaxis] * means[:, np.newaxis]
+    return _positive_definite(covariances, counts)
 
 
 def bhattacharyya_distances(landmarks: np.ndarray, covariances: np.ndarray, rows: np.ndarray) -> np.ndarray:
