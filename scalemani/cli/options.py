@@ -32,8 +32,8 @@ Method = Annotated[
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="euclidean (default), cosine, correlation or hellinger: how points are compared; precomputed: POINTS are "
-        "neighbour lists; the same as --set points.metric=METRIC"
+        help="euclidean (default), cosine, correlation, hellinger or hamming (of bits): how points are compared; "
+        "precomputed: POINTS are neighbour lists; the same as --set points.metric=METRIC"
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]

@@ -121,10 +121,10 @@ def knn_graph(
         The measured share of true neighbours at which refinement stops.
     random_state : int, generator or None, default 0
         Seed of every random draw; the same seed gives the same graph on any machine layout.
-    metric : {"euclidean", "cosine", "correlation", "hellinger"}
-        What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, or the Hellinger
-        distance of rows of counts, from 0 to 1. float64 rows are compared in float64, near duplicates too, all others
-        as rows of float32.
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
+        What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, the Hellinger distance
+        of rows of counts, from 0 to 1, or the share of bits in which rows of zeros and ones differ (hamming). float64
+        rows are compared in float64, near duplicates too, all others as rows of float32.
     n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
         As in `LaplacianEigenmaps`.
     use_rep : str or None

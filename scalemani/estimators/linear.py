@@ -20,7 +20,7 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
     ----------
     n_components : int or None
         Dimensions of the embedding, d. None: two, or as many as features, landmarks and classes allow.
-    metric : {"euclidean", "cosine", "correlation", "hellinger"}
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
         The geometry that points are taken in, as in `LaplacianEigenmaps`.
     n_landmarks, landmarks, landmark_neighbors, landmark_sample, regularization : int or None, str, int or None, int, \
             float or None

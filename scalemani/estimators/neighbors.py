@@ -36,7 +36,7 @@ class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, B
     mode : {"distance", "connectivity"}
         Distances to the k nearest points, and of each point to itself, k + 1 entries a row; or ones, k entries a row,
         the point itself among them.
-    metric : {"euclidean", "cosine", "correlation", "hellinger"}
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
         As in `knn_graph`.
     neighbors_method, recall, n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
         How the graph is built, as in `LaplacianEigenmaps`.

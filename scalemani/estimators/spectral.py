@@ -42,9 +42,10 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     target_weight : float in [0, 1), default 0.0
         How much the labels y that `fit` is given count: affinities between points of different classes are multiplied
         by 1 - target_weight. Points without a label (-1, NaN, empty) keep theirs, as new points do. 0: y is not used.
-    metric : {"euclidean", "cosine", "correlation", "hellinger", "precomputed"}
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed"}
         How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
-        or as square roots of their frequencies (hellinger), new points too; landmarks and `sigma` are in that geometry.
+        as square roots of their frequencies (hellinger), or as bits (hamming: zeros and ones, dense or sparse), new
+        points too; landmarks and `sigma` are in that geometry.
         "precomputed": X are neighbour lists, a SciPy matrix of distances (N, N) with as many entries in each row, a
         `KnnGraph`, a pair (indices, distances), or a path; new points cannot be placed then.
     deduplicate : bool, float or None

@@ -50,8 +50,9 @@ else:
 
 @parameters()
 class PointsParams:
-    """The points: the `metric` in which they are compared, euclidean, cosine, correlation, hellinger or precomputed.
+    """The points: the `metric` in which they are compared.
 
+    It is euclidean, cosine, correlation, hellinger, hamming (of bits) or precomputed.
     Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
     `landmarks` are in that geometry; distances that users are given are those of the metric.
     Where it is precomputed, the neighbours that were given, with their distances, stand in the place of points.

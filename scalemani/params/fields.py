@@ -18,7 +18,7 @@ Share = Annotated[float, Field(gt=0, le=1)]
 Part = Annotated[float, Field(gt=0, lt=1)]
 PartOrZero = Annotated[float, Field(ge=0, lt=1)]
 
-METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "precomputed")
+METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed")
 
 
 def known_metric(name: str) -> str:

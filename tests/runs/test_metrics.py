@@ -56,6 +56,20 @@ def test_the_graph_is_that_of_scikit_learns_brute_force(counts, metric, method):
     assert same > (0.9999 if method == "exact" else 0.98)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("method", ["exact", "partition"])
+def test_the_hamming_graph_of_bits_has_the_distances_of_brute_force(method, kind):
+    draws = np.random.default_rng(3)
+    types = draws.random((20, 128)) < 0.1
+    bits = types[draws.integers(0, 20, N)] ^ (draws.random((N, 128)) < 0.05)
+    given = bits if kind == "dense" else sparse.csr_matrix(bits.astype(np.uint8))
+    found = sm.knn_graph(given, K, method, recall=1.0, metric="hamming", sampled_queries=N)
+    expected = np.sort(pairwise_distances(bits, metric="hamming"), axis=1)[:, 1 : K + 1]
+    within = (bits[:, np.newaxis] != bits[found.indices]).mean(axis=2)  # lists are sets up to ties
+    np.testing.assert_allclose(found.distances, within, rtol=1e-6)
+    assert np.isclose(within, expected, rtol=1e-6).mean() > (0.9999 if method == "exact" else 0.98)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "uint16"])
 @pytest.mark.parametrize("metric", MAPPED)
 def test_other_dtypes_have_the_same_graph_to_the_rounding_of_float32(counts, metric, dtype):
@@ -153,13 +167,14 @@ BAD_ROWS = {
     "cosine": (0.0, "hold nothing but zeros, which have no direction"),
     "correlation": (7.0, "hold one value only, which correlates with nothing"),
     "hellinger": (-1.0, "hold negative values, which are no frequencies"),
+    "hamming": (0.5, "hold other values than 0 and 1, which are no bits"),
 }
 
 
-@pytest.mark.parametrize("metric", MAPPED)
+@pytest.mark.parametrize("metric", BAD_ROWS)
 def test_rows_that_a_metric_cannot_take_are_named_before_anything_is_written(counts, tmp_path, metric):
     value, words = BAD_ROWS[metric]
-    points = counts.astype(np.float64)
+    points = counts.astype(np.float64) if metric != "hamming" else (counts > 5).astype(np.float64)
     points[[1100, 1999]] = value
     with pytest.raises(DataError) as caught:
         sm.TSNE(metric=metric, store=tmp_path / "run").fit(points)
@@ -180,7 +195,8 @@ def test_values_that_are_not_finite_are_named_as_they_came(counts):
 @pytest.mark.parametrize("call", ["estimator", "graph", "landmarks", "command line"])
 def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scalemani, call):
     words = (
-        "must be one of euclidean, cosine, correlation, hellinger, precomputed; for another metric find the neighbours"
+        "must be one of euclidean, cosine, correlation, hellinger, hamming, precomputed; for another metric find the "
+        "neighbours elsewhere, and give their lists with metric=precomputed"
     )
     calls = {
         "estimator": lambda: sm.LaplacianEigenmaps(metric="manhattan").fit(counts),

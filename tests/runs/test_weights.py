@@ -145,6 +145,7 @@ def test_weights_are_in_the_keys_of_what_follows_from_them_alone():
         (WEIGHTS, "t-sne", {"embedding": {"solver": "variational-nystrom"}}, ConfigError, "knows no weights"),
         (WEIGHTS[1:], "t-sne", {}, DataError, "weights has 149 weights for 150 points"),
         (np.r_[0, WEIGHTS[1:]], "t-sne", {}, DataError, r"in row\(s\) 0; the first is zero"),
+        (np.r_[WEIGHTS[1:], -2], "t-sne", {}, DataError, r"1 are not, in row\(s\) 149; the first is negative, -2"),
     ],
 )  # fmt: skip
 def test_what_weights_cannot_have_is_refused_before_work(weights, method, values, error, message):

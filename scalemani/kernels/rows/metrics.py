@@ -28,15 +28,15 @@ class Refusal(NamedTuple):
 class Metric(NamedTuple):
     """A metric: the rows it refuses, its map of rows (n, D) float64, and what a distance of mapped rows means in it.
 
-    `geometry` says in words where mapped rows lie. `nonzeros` is the map of sparse rows, from their nonzeros and where
-    each row begins among these to the nonzeros of the mapped rows; None where zeros do not stay zeros.
+    `geometry` says in words where mapped rows lie. `nonzeros` is the map of sparse rows float64 to the nonzeros of the
+    mapped ones; None where zeros do not stay zeros.
     """
 
     refusals: tuple[Refusal, ...]
     mapped: Callable[[np.ndarray], np.ndarray]
     distances: Callable[[np.ndarray], np.ndarray]
     geometry: str
-    nonzeros: Callable[[np.ndarray, np.ndarray], np.ndarray] | None = None
+    nonzeros: Callable[[sp.csr_matrix], np.ndarray] | None = None
 
 
 def as_given(values: np.ndarray) -> np.ndarray:
@@ -60,6 +60,15 @@ def find_negative_rows(rows: Points) -> np.ndarray:
     return (least.toarray().ravel() if sp.issparse(rows) else least) < 0
 
 
+def find_rows_beside_bits(rows: Points) -> np.ndarray:
+    """Return which rows (n, D) hold other values than 0 and 1."""
+    if not sp.issparse(rows):
+        return ((rows != 0) & (rows != 1)).any(axis=1)
+    found = np.zeros(rows.shape[0], bool)
+    found[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[rows.data != 1]] = True
+    return found
+
+
 def scale_factors(largest: np.ndarray) -> np.ndarray:
     """Return powers of two (n,), by which rows of such largest magnitudes have no square that overflows.
 
@@ -73,10 +82,11 @@ def scale_rows(rows: np.ndarray) -> np.ndarray:
     return rows * scale_factors(np.abs(rows).max(axis=1))[:, np.newaxis]
 
 
-def scale_nonzeros(values: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nonzeros of sparse rows as `scale_rows` scales them, and the row of each."""
-    row_of = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
-    return values * scale_factors(np.maximum.reduceat(np.abs(values), starts))[row_of], row_of
+def scale_nonzeros(rows: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the nonzeros of sparse rows as `scale_rows` scales them, where each row begins, and the row of each."""
+    starts = rows.indptr[:-1]
+    row_of = np.repeat(np.arange(len(starts)), np.diff(rows.indptr))
+    return rows.data * scale_factors(np.maximum.reduceat(np.abs(rows.data), starts))[row_of], starts, row_of
 
 
 def normalize_rows(rows: np.ndarray) -> np.ndarray:
@@ -85,9 +95,9 @@ def normalize_rows(rows: np.ndarray) -> np.ndarray:
     return scaled / np.sqrt(np.square(scaled).sum(axis=1))[:, np.newaxis]
 
 
-def normalize_nonzeros(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def normalize_nonzeros(rows: sp.csr_matrix) -> np.ndarray:
     """Return the nonzeros (m,) float64 of sparse rows at unit length; none is empty."""
-    scaled, row_of = scale_nonzeros(values, starts)
+    scaled, starts, row_of = scale_nonzeros(rows)
     return scaled / np.sqrt(np.add.reduceat(np.square(scaled), starts))[row_of]
 
 
@@ -104,10 +114,25 @@ def take_root_shares(rows: np.ndarray) -> np.ndarray:
     return np.sqrt(scaled / scaled.sum(axis=1)[:, np.newaxis])
 
 
-def take_root_shares_of_nonzeros(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+def take_root_shares_of_nonzeros(rows: sp.csr_matrix) -> np.ndarray:
     """Return the square roots of the nonzeros (m,) float64 of sparse rows that are divided by their sum."""
-    scaled, row_of = scale_nonzeros(values, starts)
+    scaled, starts, row_of = scale_nonzeros(rows)
     return np.sqrt(scaled / np.add.reduceat(scaled, starts)[row_of])
+
+
+def divide_by_root_width(rows: np.ndarray) -> np.ndarray:
+    """Return rows (n, D) of bits over the square root of D: squares of their distances are shares of differing bits."""
+    return rows / np.sqrt(rows.shape[1])
+
+
+def divide_nonzeros_by_root_width(rows: sp.csr_matrix) -> np.ndarray:
+    """Return the nonzeros (m,) of sparse rows of bits over the square root of their width."""
+    return np.asarray(rows.data / np.sqrt(rows.shape[1]))
+
+
+def square_distances(distances: np.ndarray) -> np.ndarray:
+    """Return the shares of bits that differ of rows at such distances, which are their square roots."""
+    return np.square(distances.astype(np.float64)).astype(distances.dtype)
 
 
 def halve_squares(distances: np.ndarray) -> np.ndarray:
@@ -147,6 +172,13 @@ METRICS = {
         "square roots of rows that are divided by their sum",
         take_root_shares_of_nonzeros,
     ),
+    "hamming": Metric(
+        (Refusal(find_rows_beside_bits, "hold other values than 0 and 1, which are no bits"),),
+        divide_by_root_width,
+        square_distances,
+        "rows of bits, over the square root of their width",
+        divide_nonzeros_by_root_width,
+    ),
     PRECOMPUTED: Metric((), as_given, as_given, "nowhere: neighbours were given, without points"),
 }
 
@@ -180,7 +212,7 @@ def map_rows(rows: Points, metric: str) -> Points:
     if sp.issparse(rows):
         if of_nonzeros is None:
             return map_rows(rows.toarray(), metric)
-        values = of_nonzeros(rows.data.astype(np.float64), rows.indptr[:-1]) if rows.nnz else rows.data
+        values = of_nonzeros(rows.astype(np.float64)) if rows.nnz else rows.data
         return sp.csr_matrix((values.astype(mapped_dtype(rows.dtype)), rows.indices, rows.indptr), shape=rows.shape)
     mapped = np.empty(rows.shape, mapped_dtype(rows.dtype))
     step = rows_at_once(rows.shape[1])

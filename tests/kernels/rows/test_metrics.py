@@ -113,6 +113,32 @@ def test_cosine_distances_of_near_duplicates_keep_their_digits(apart):
     assert abs(distance.cosine(row, other) - expected) > abs(found - expected)
 
 
+bits = arrays.arrays(np.bool_, st.tuples(st.integers(2, 9), st.integers(1, 70)))
+
+
+@given(rows=bits, dtype=st.sampled_from([np.bool_, np.uint8, np.float32, np.float64]))
+def test_distances_of_mapped_bits_are_the_share_that_differs(rows, dtype):
+    expected = [[distance.hamming(a, b) for b in rows] for a in rows]
+    rounding = 1e-15 if dtype == np.float64 else 1e-6
+    np.testing.assert_allclose(between("hamming", rows.astype(dtype)), expected, rtol=rounding, atol=0)
+    sparse_rows = map_rows(sparse.csr_matrix(rows.astype(np.uint8)), "hamming")
+    np.testing.assert_array_equal(sparse_rows.toarray(), map_rows(rows.astype(np.uint8), "hamming"))
+
+
+@given(rows=bits, seed=st.integers(0, 99))
+def test_hamming_distances_do_not_see_the_order_of_columns_nor_columns_that_are_inverted(rows, seed):
+    draws = np.random.default_rng(seed)
+    other = (rows ^ draws.integers(0, 2, rows.shape[1]).astype(bool))[:, draws.permutation(rows.shape[1])]
+    np.testing.assert_allclose(between("hamming", other), between("hamming", rows), atol=1e-7)
+
+
+def test_rows_that_are_no_bits_are_named():
+    rows = np.array([[0, 1, 1], [0, 2, 1], [0, 0, 0], [1, 0, -1]])
+    (refusal,) = METRICS["hamming"].refusals
+    for given_rows in (rows, rows + 0.0, sparse.csr_matrix(rows)):
+        assert refusal.concerns(given_rows).tolist() == [False, True, False, True]
+
+
 def test_rows_as_large_and_as_small_as_floats_get_are_mapped():
     rows = np.array([[1.0, 2.0, 4.0], [1e308, 1.5e308, 0.0], [5e-324, 1e-323, 0.0]])
     for metric in MAPPED:

@@ -233,6 +233,17 @@ def test_points_that_do_not_fit_the_run_are_refused_and_change_nothing(earlier, 
     assert (folder / "plan.json").read_bytes() == plan
 
 
+def test_rows_that_the_metric_of_a_run_cannot_take_are_not_appended(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(300, 6))
+    sm.knn_graph(rows[:250], 10, metric="cosine", store=tmp_path / "run")
+    plan = (tmp_path / "run" / "plan.json").read_bytes()
+    rows[[270, 299]] = 0
+    with pytest.raises(DataError, match="hold nothing but zeros, which have no direction: first rows 20, 49"):
+        sm.append(tmp_path / "run", rows[250:])
+    assert (tmp_path / "run" / "plan.json").read_bytes() == plan
+    assert open_run(tmp_path / "run").graph.indices.shape == (250, 10)
+
+
 def test_runs_that_cannot_grow_are_refused(points, earlier, tmp_path):
     few, spread = {"n_neighbors": 10, "perplexity": 3}, np.random.default_rng(0).uniform(size=(300, 6))
     with pytest.raises(ConfigError, match="freeze keeps points still in a descent"):
