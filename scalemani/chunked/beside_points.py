@@ -68,5 +68,12 @@ def store_in_work_order(work: StageWork, described: ArrayDescription, values: np
 
 
 def block_of_values(described: ArrayDescription, ordered: np.ndarray, task: StageTask, block: int) -> Arrays:
-    """Return one block of values (N,) that are in work order."""
+    """Return one block of values.
+
+    Parameters
+    ----------
+    described : the array that they are stored as
+    ordered : (N,) values of all points in work order
+    task, block : whose rows are returned
+    """
     return {described: ordered[slice(*task.dimensions.rows(block))]}

@@ -34,12 +34,27 @@ def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.emp
 def write_embedding(
     work: StageWork, described: ArrayDescription, positions: np.ndarray, empty: Empty = np.empty
 ) -> None:
-    """Write positions (N, d) of work order in input order, by blocks, from this process."""
+    """Write positions in input order, by blocks, from this process.
+
+    Parameters
+    ----------
+    work : the stage
+    described : the array that they are stored as
+    positions : (N, d) float64, in work order
+    empty : makes the array (N, d) in input order: in memory, or in a mapped file
+    """
     embedding = in_input_order(work.task, positions, empty)
     work.task.output.create(len(embedding), [described.sized(embedding.shape[1])])
     work.map_blocks_here(functools.partial(embedding_block, described, embedding))
 
 
 def embedding_block(described: ArrayDescription, embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
-    """Return one block of the embedding."""
+    """Return one block of the embedding.
+
+    Parameters
+    ----------
+    described : the array that it is stored as
+    embedding : (N, d) float64, in input order
+    task, block : whose rows are returned
+    """
     return {described: embedding[slice(*task.dimensions.rows(block))]}

@@ -32,7 +32,19 @@ def propose_by_tiles(
 ) -> np.ndarray:
     """Return what `propose_neighbors` does of queries that are rows `start` and following.
 
-    `visited` (n, w) are the rows of all whose `lists`, the fields of `NeighborLists`, are looked at.
+    Parameters
+    ----------
+    sketches : (N, s) float32 or int8, of all points
+    start : the row of the first query
+    own : the lists of the n queries
+    visited : (n, w) int, rows of all points whose lists are looked at, -1 for none
+    lists : the fields of `NeighborLists`, of all points
+    limits : (n,) float32, as of `propose_neighbors`
+    n_candidates : a query
+
+    Returns
+    -------
+    (n, n_candidates) int32, rows of all points in no particular order; -1 where there are fewer
     """
     indices, fresh = lists
     if isinstance(sketches, np.ndarray) and isinstance(indices, np.ndarray) and isinstance(fresh, np.ndarray):
@@ -64,9 +76,20 @@ def propose_by_tiles(
 def refine_by_tiles(
     points: Table | SparseTable, start: int, candidates: np.ndarray, known: Neighbors, row_bytes: int
 ) -> tuple[Neighbors, np.ndarray]:
-    """Return what `refine_neighbors` does of queries that are rows `start` and following, candidates (n, c) rows.
+    """Return what `refine_neighbors` does of queries that are rows `start` and following.
 
-    `row_bytes` are those of a point.
+    Parameters
+    ----------
+    points : (N, D), dense or sparse, in memory or in files
+    start : the row of the first query
+    candidates : (n, c) int32, rows of all points; -1 for none
+    known : the neighbours (n, k) that were found before
+    row_bytes : of a point, which decide how many queries a tile has
+
+    Returns
+    -------
+    neighbors : the nearest of those known and the candidates, (n, k)
+    fresh : (n, k) bool, true where a candidate entered
     """
     parts = []
     for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):

@@ -96,7 +96,15 @@ class StageWork:
         self._map(functools.partial(write_run_parts, function, step), self._runs(blocks), step)
 
     def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str = "") -> Any:
-        """Return function(task, run) of all runs, combined in order, for what is not stored: see `folds.runs_of`."""
+        """Return function(task, run) of all runs, combined in order, for what is not stored.
+
+        Parameters
+        ----------
+        function : of the task and a run of blocks
+        combine : two parts to one
+        runs : of blocks, as `folds.runs_of` makes them
+        shown : what progress calls the fold; empty: the name of the stage
+        """
         self.executor.progress.start(shown or self.task.stage, len(runs), "part")
         part = functools.partial(part_of_fold, function, shown or "part", self.task)
         return self.executor.fold(part, combine, runs, self.at_once, self.batch)
@@ -138,7 +146,14 @@ class StageWork:
 
 
 def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range) -> Any:
-    """Compute what a run adds to a fold."""
+    """Compute what a run adds to a fold.
+
+    Parameters
+    ----------
+    function : of the task and the run
+    name : of the fold, in the ledger
+    task, run : what it is computed of
+    """
     with write_ledger(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
         return function(task, run)
 
@@ -147,7 +162,15 @@ def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range)
 
 
 def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
-    """Compute one block and commit it."""
+    """Compute one block and commit it.
+
+    Parameters
+    ----------
+    function : returns the arrays of a block
+    step : of the stage, in the names of what it writes; empty where it has one
+    task : what knows the group that is written
+    blocks : one block
+    """
     unit = block_unit(blocks[0], step)
     if not task.output.committed_by_now(unit):
         with write_ledger(task.stage, f"{task.output.path}/{unit}"):
@@ -155,7 +178,7 @@ def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Seque
 
 
 def write_part(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
-    """Compute the ragged arrays of one block and commit them."""
+    """Compute the ragged arrays of one block and commit them: parameters are those of `write_one`."""
     unit = block_unit(blocks[0], step)
     if not task.output.committed_by_now(unit):
         with write_ledger(task.stage, f"{task.output.path}/{unit}"):
@@ -168,7 +191,7 @@ def write_run(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> 
 
 
 def write_run_parts(function: RunFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
-    """Compute the ragged arrays of several blocks in one go and commit each."""
+    """Compute the ragged arrays of several blocks in one go and commit each: parameters are those of `write_one`."""
     write_each(functools.partial(task.output.write_parts, step=step), function, task, blocks, step)
 
 
@@ -179,7 +202,15 @@ def write_each(
     blocks: Sequence[int],
     step: str = "",
 ) -> None:
-    """Commit the blocks of a run one by one; the first one's seconds hold what was computed for all of them."""
+    """Commit the blocks of a run one by one; the first one's seconds hold what was computed for all of them.
+
+    Parameters
+    ----------
+    write : writes a block, which it is given with its arrays
+    function : yields blocks and their arrays, in the order of the blocks that it is given
+    task, step : as of `write_one`
+    blocks : of the run; those that are committed are left alone
+    """
     missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block, step))]
     computed = iter(function(task, missing) if missing else ())
     for block in missing:

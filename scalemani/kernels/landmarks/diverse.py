@@ -58,6 +58,14 @@ def repulsive_rows(
 ) -> DiverseRows:
     """Return landmarks by algorithm 2; a sigma that is left open is halved until its probabilities last.
 
+    Parameters
+    ----------
+    points : N points
+    n_landmarks : L, N at most
+    seed : of the draws
+    diversity : sigma, update and neighborhood
+    sample_points : as of `Repulsion`
+
     Raises
     ------
     DataError
@@ -91,6 +99,13 @@ def repulsive_rows(
 
 def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversity: Diversity) -> DiverseRows:
     """Return landmarks by the exact k-DPP; a sigma that is left open is halved until the kernel has the rank.
+
+    Parameters
+    ----------
+    points : N points, few enough for a kernel (N, N) float64
+    n_landmarks : L, N at most
+    seed : of the draws
+    diversity : sigma, and whether the kernel is of geodesic lengths
 
     Raises
     ------

@@ -122,7 +122,18 @@ def bhattacharyya_distances(landmarks: np.ndarray, covariances: np.ndarray, rows
 def bhattacharyya_neighbors(
     landmarks: np.ndarray, covariances: np.ndarray, n_neighbors: int, workspace: Workspace = IN_MEMORY
 ) -> np.ndarray:
-    """Return the landmarks nearest to each by the Bhattacharyya distance, itself left out: (L, n_neighbors) int64."""
+    """Return the landmarks nearest to each by the Bhattacharyya distance, itself left out.
+
+    Parameters
+    ----------
+    landmarks, covariances : as of `bhattacharyya_distances`
+    n_neighbors : below L
+    workspace : where rows of landmarks are compared side by side
+
+    Returns
+    -------
+    (L, n_neighbors) int64, nearest first; of equal distances the lower number comes first
+    """
 
     def nearest(rows: slice) -> np.ndarray:
         own = np.arange(rows.start, rows.stop)

@@ -74,9 +74,15 @@ def moments(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: float, does: Does) -> DataError:
-    """Return the error of landmarks that determine all points (S, D) before there are as many as were asked for.
+    """Return the error of landmarks that determine all points before there are as many as were asked for.
 
-    `does` tells of points, a number of landmarks and a bandwidth whether there are so many.
+    Parameters
+    ----------
+    points : (S, D) real
+    n_landmarks : as many as were asked for
+    n_found : as many as were found
+    bandwidth : eta, in squared units of the points
+    does : tells of points, a number of landmarks and a bandwidth whether there are so many
     """
     n_distinct = len(first_of_equal_rows(points))
     if n_distinct < n_landmarks:
@@ -92,7 +98,15 @@ def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: flo
 
 
 def bandwidth_that_does(points: np.ndarray, n_landmarks: int, bandwidth: float, does: Does) -> float:
-    """Return the largest of bandwidths, each a quarter of the one before, at which landmarks do not run out."""
+    """Return the largest of bandwidths, each a quarter of the one before, at which landmarks do not run out.
+
+    Parameters
+    ----------
+    points : (S, D) real; of many, rows at equal steps are tried
+    n_landmarks : as many as were asked for
+    bandwidth : at which there are fewer, in squared units of the points
+    does : as of `exhausted`
+    """
     n_tried = min(len(points), max(TRIED_POINTS, 2 * n_landmarks))
     tried = np.ascontiguousarray(points[np.linspace(0, len(points) - 1, n_tried).astype(np.int64)])
     tried = tried[first_of_equal_rows(tried)]

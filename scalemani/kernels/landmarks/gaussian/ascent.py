@@ -69,6 +69,13 @@ def learned_landmarks(
     projection. That of the paper goes along the gradient of the objective itself, so that its way depends on the unit
     of the points and on the size of a batch. `advance` is called after each landmark.
 
+    Parameters
+    ----------
+    batches : the sample of the points, in batches
+    n_landmarks : L, below the points of a batch
+    process : bandwidth, set S and steps
+    seed : of the starts
+
     Raises
     ------
     DataError
@@ -101,7 +108,16 @@ def learned_landmarks(
 
 
 def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, process: Process) -> np.ndarray:
-    """Return where the steps lead from a start (D,): step s takes batch s modulo their number."""
+    """Return where the steps lead from a start: (D,) float64.
+
+    Parameters
+    ----------
+    batches : (b, B, D) real; step s takes batch s modulo b
+    bases : (b, n, B) float64, as of `objective` for each batch
+    start : (D,) float64, in the set S
+    eta : bandwidth, in squared units of the points
+    process : the set S, and the number of steps
+    """
     landmark = start
     for step in range(process.steps):
         batch = step % len(batches)

@@ -40,7 +40,14 @@ def objective(batch: np.ndarray, basis: np.ndarray, landmark: np.ndarray, eta: f
 
 
 def mean_objective(batches: np.ndarray, bases: np.ndarray, landmark: np.ndarray, eta: float) -> tuple[float, float]:
-    """Return the objective over all batches and a point, and its share of the squares of the landmark's feature."""
+    """Return the objective over all batches and a point, and its share of the squares of the landmark's feature.
+
+    Parameters
+    ----------
+    batches : (b, B, D) real
+    bases : (b, n, B) float64, as of `objective` for each batch
+    landmark, eta : as of `objective`
+    """
     total, squares, phi = 0.0, 0.0, np.empty(batches.shape[1])
     for batch, basis in zip(batches, bases, strict=True):
         write_feature(batch, landmark, eta, phi)
@@ -50,9 +57,15 @@ def mean_objective(batches: np.ndarray, bases: np.ndarray, landmark: np.ndarray,
 
 
 def grow(basis: np.ndarray, number: int, batch: np.ndarray, landmark: np.ndarray, eta: float) -> None:
-    """Add the feature of a landmark to the rows of a basis (L, B), of which `number` are filled.
+    """Add the feature of a landmark to a basis; one that lies in its span up to rounding leaves a row of zeros.
 
-    A feature that lies in their span up to rounding leaves a row of zeros.
+    Parameters
+    ----------
+    basis : (L, B) float64, orthonormal rows; row `number` is filled
+    number : of rows that are filled before
+    batch : (B, D) real
+    landmark : (D,) float64
+    eta : bandwidth
     """
     phi, residual = np.empty(len(batch)), np.empty(len(batch))
     write_feature(batch, landmark, eta, phi)
@@ -78,7 +91,15 @@ def features_differ(points: np.ndarray, n_landmarks: int, eta: float) -> bool:
 
 @compiled_sums
 def write_feature(batch: np.ndarray, landmark: np.ndarray, eta: float, phi: np.ndarray) -> None:
-    """Write the feature phi (B,) of a landmark (D,) over a batch (B, D)."""
+    """Write the feature of a landmark over a batch.
+
+    Parameters
+    ----------
+    batch : (B, D) real
+    landmark : (D,) float64
+    eta : bandwidth
+    phi : (B,) float64, filled
+    """
     for i in range(batch.shape[0]):
         point, square = batch[i], 0.0
         for j in range(landmark.shape[0]):
