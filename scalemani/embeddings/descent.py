@@ -78,7 +78,19 @@ class LineSearch(Protocol):
     def accept(
         self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
     ) -> State:
-        """Return the state after the step; its gradient where the search computed it."""
+        """Return the state after the step; its gradient where the search computed it.
+
+        Parameters
+        ----------
+        problem : Problem
+            The objective.
+        sums : PairSums
+            Sums repulsion.
+        state : State
+            Where the step starts.
+        gradient, direction : ndarray (N, d) float64
+            At these positions.
+        """
 
 
 @dataclass(frozen=True)
@@ -91,7 +103,13 @@ class FixedStep:
     def accept(
         self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
     ) -> State:
-        """Return the positions one step on, or raise ConvergenceError where a point has left for good."""
+        """Return the positions one step on: parameters are those of `LineSearch.accept`.
+
+        Raises
+        ------
+        ConvergenceError
+            Where a coordinate is no finite number or beyond 1e7: no point comes back from there.
+        """
         positions, largest = moved(state.positions, self.length, direction, problem.over)
         if not largest < LARGEST_COORDINATE:
             raise ConvergenceError(
@@ -115,7 +133,10 @@ class Backtracking:
     def accept(
         self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
     ) -> State:
-        """Return the first state on the way that satisfies the condition; the same positions where none does."""
+        """Return the first state on the way that satisfies the condition; the same positions where none does.
+
+        Parameters are those of `LineSearch.accept`.
+        """
         slope, length = dot(gradient, direction), state.step
         if state.phase_iteration % GROWTH_INTERVAL == GROWTH_INTERVAL - 1:
             length = min(self.longest, length / BACKTRACK)
@@ -149,8 +170,19 @@ def evaluated(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evalua
 def step(problem: Problem, sums: PairSums, direction: Direction, search: LineSearch, state: State) -> State:
     """Return the state after one iteration.
 
-    Positions are kept about their mean: objectives see differences only, and approximate forces would drift. Raises
-    ConvergenceError where a coordinate is no finite number or beyond 1e7; the state that was given is still good.
+    Positions are kept about their mean: objectives see differences only, and approximate forces would drift.
+
+    Parameters
+    ----------
+    problem : the objective
+    sums : sums repulsion
+    direction, search : where to go, and how far
+    state : is left as it is
+
+    Raises
+    ------
+    ConvergenceError
+        Where a coordinate is no finite number or beyond 1e7.
     """
     gradient, value, evaluations = state.gradient, state.value, state.evaluations
     if gradient is None or (search.needs_values and np.isnan(value)):

@@ -64,13 +64,21 @@ class ShiftedLaplacian:
 
 
 def spectral_operator(rows: AffinityRows, kappa: int, factor: float, over: Mapper = map) -> Operator:
-    """Return g -> (4 factor L+ + mu I)^-1 g of affinities sparsified to `kappa` neighbours a point."""
+    """Return g -> (4 factor L+ + mu I)^-1 g: parameters are those of `shifted_laplacian`."""
     laplacian = shifted_laplacian(rows, kappa, factor, over)
     return laplacian.factored() if rows.n_points <= FACTORED_UP_TO else laplacian.solve
 
 
 def shifted_laplacian(rows: AffinityRows, kappa: int, factor: float, over: Mapper = map) -> ShiftedLaplacian:
-    """Return B of the affinities sparsified to `kappa` neighbours a point; mu is as small as its solution allows."""
+    """Return B = 4 factor L+ + mu I of sparsified affinities; mu is as small as its solution allows.
+
+    Parameters
+    ----------
+    rows : W (N, N), symmetric
+    kappa : the neighbours of a point whose affinities are kept, the strongest
+    factor : of the Laplacian
+    over : the builtin `map`, or one that runs on threads
+    """
     kept = strongest_neighbors(rows, kappa)
     degrees = row_sums(kept.values, kept.indptr)
     if rows.n_points <= FACTORED_UP_TO:
@@ -88,9 +96,18 @@ def conjugate_gradients(
     most_steps: int,
     start: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return V with product(V) = `wanted` (N, d) to a relative `tolerance`, preconditioned by the diagonal (N, 1 or d).
+    """Return V (N, d) float64 with product(V) = wanted, by conjugate gradients.
 
-    The columns share one recurrence, as one vector of N d numbers; at most `most_steps` products are made.
+    The columns share one recurrence, as one vector of N d numbers.
+
+    Parameters
+    ----------
+    product : symmetric and positive definite, of (N, d)
+    wanted : (N, d) float64
+    diagonal : (N, 1) or (N, d) float64, positive, the preconditioner
+    tolerance : of the norm of what is left, relative to that of `wanted`
+    most_steps : products, at most
+    start : (N, d) float64; None: zeros
     """
     found = np.zeros_like(wanted) if start is None else start.copy()
     residual = wanted.copy() if start is None else wanted - product(start)

@@ -109,9 +109,14 @@ def of_copies(direction: Direction, problem: Problem) -> Direction:
 
 
 def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State) -> Iterator[State]:
-    """Yield the state after each iteration, from any state of an earlier descent to the end of the last phase.
+    """Yield the state after each iteration; the last one has gone through all phases.
 
-    `method` is how repulsion is summed. The last state yielded has gone through all phases.
+    Parameters
+    ----------
+    problem : the objective, without exaggeration
+    phases : one after the other
+    method : how repulsion is summed, as of `make_repulsion`
+    state : the first, or any that an earlier descent yielded
     """
     while state.phase < len(phases):
         phase = phases[state.phase]
@@ -126,7 +131,14 @@ def has_converged(state: State, phases: Sequence[Phase]) -> bool:
 
 
 def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> Iterator[State]:
-    """Yield the states of one phase; the last one has entered the next."""
+    """Yield the states of one phase; the last one has entered the next.
+
+    Parameters
+    ----------
+    problem : the objective, with the exaggeration and the strength of the phase
+    phase : its direction, line search, length and tolerances
+    method, state : as of `descend`
+    """
     direction, search = direction_of(phase, problem), line_search_of(phase)
     tolerance, sums = np.nan, None
     entered = state.phase
@@ -146,7 +158,15 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
 
 
 def judged(problem: Problem, phase: Phase, sums: PairSums, state: State) -> State:
-    """Return the state with the value that its window ended at, in the next phase where it hardly fell."""
+    """Return the state with the value that its window ended at, in the next phase where it hardly fell.
+
+    Parameters
+    ----------
+    problem : the objective
+    phase : its window, and the least share by which values have to fall in one
+    sums : sums repulsion
+    state : at the end of a window
+    """
     value = state.value if np.isfinite(state.value) else problem.value(state.positions, sums)
     fallen = state.reference - value  # NaN in the first window of a phase, which is no small fall
     hardly = fallen < phase.converged * abs(state.reference)

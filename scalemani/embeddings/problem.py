@@ -83,13 +83,20 @@ class Push(NamedTuple):
 def repulsive_term(
     objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray | None = None
 ) -> Push:
-    """Return E- and its gradient; with masses (N,) those of the points of which each stands for so many.
+    """Return E- and its gradient.
 
     With the sums S and their gradients G: sum S has gradient 2 G, log sum S has 2 G / sum S, and sum log S has
     G_n / S_n and the gradient of the sums with charges 1 / S_m.
 
     *Erratum of the thesis.* Section 5.3 writes the repulsion of s-SNE as a sum of logs, which is that of SNE; it is the
     log of the sum, `log-sum`.
+
+    Parameters
+    ----------
+    objective : its kernel, and how its sums are combined
+    positions : (N, d) float64
+    sums : of its kernel
+    masses : (N,) float64, how many points each stands for; None: one
     """
     if masses is not None:
         return repulsive_term_of_masses(objective, positions, sums, masses)
@@ -113,10 +120,10 @@ def repulsive_term(
 
 
 def repulsive_term_of_masses(objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> Push:
-    """Return E- and its gradient for points of which each stands for `masses` (N,) at one place.
+    """Return E- and its gradient for points that stand for several at one place.
 
     A copy meets its w - 1 others at distance zero, where every kernel is one. The gradient is that with respect to the
-    place that the copies share, w times that of a copy.
+    place that the copies share, w times that of a copy. Parameters are those of `repulsive_term`.
     """
     sums_at, gradients = field_of_masses(sums, positions, masses)
     if objective.combine == "sum":
@@ -151,7 +158,16 @@ def problem_of(
     over: Mapper = map,
     masses: np.ndarray | None = None,
 ) -> Problem:
-    """Return an objective over affinities, which it scales; with affinities of one total it is a divergence."""
+    """Return an objective over affinities, which it scales; with affinities of one total it is a divergence.
+
+    Parameters
+    ----------
+    rows : W (N, N), symmetric
+    objective : a row of `OBJECTIVES`
+    strength : of repulsion, lambda
+    over : the builtin `map`, or one that runs on threads
+    masses : (N,) float64, how many points each stands for; None: one
+    """
     scale = affinity_scale(objective, rows, masses)
     offset = 0.0 if objective.total == "given" else entropy_term(rows, scale, masses)
     return Problem(rows, objective, scale, strength, offset=offset, over=over, masses=masses)

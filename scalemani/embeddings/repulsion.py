@@ -25,6 +25,13 @@ def chosen_method(
 ) -> str:
     """Return a method by its name; "auto" is exact sums for few points and where nothing else serves, then the mesh.
 
+    Parameters
+    ----------
+    method : one of `METHODS`
+    kernel : one of `KERNELS`
+    n_points, n_dims : of the embedding
+    exact_up_to : points, to which "auto" sums exactly
+
     Raises
     ------
     ConfigError
@@ -48,7 +55,15 @@ def chosen_method(
 
 
 def make_repulsion(method: str, kernel: str, tolerance: float, over: Mapper = map) -> PairSums:
-    """Return the sums of a kernel by a chosen method, to a relative error of the gradient of at most `tolerance`."""
+    """Return the sums of a kernel.
+
+    Parameters
+    ----------
+    method : as `chosen_method` returns it
+    kernel : one of `KERNELS`
+    tolerance : the largest relative error of the gradient; exact sums have none
+    over : the builtin `map`, or one that runs on threads
+    """
     if method == "exact":
         return ExactSums(kernel, over)
     if method == "barnes-hut":
@@ -66,7 +81,17 @@ def measured_error(
     over: Mapper = map,
     charges: np.ndarray | None = None,
 ) -> float:
-    """Return the relative error of the gradient of the sums over 1,000 points drawn by the seed, against exact sums."""
+    """Return the relative error of the gradient of the sums over 1,000 points, against exact sums.
+
+    Parameters
+    ----------
+    sums : which are measured
+    kernel : theirs
+    positions : (N, d) float64; where there are fewer points, all of them count
+    seed : of the draw of the points
+    over : the builtin `map`, or one that runs on threads
+    charges : (N,) float64, what each point weighs in the sums; None: one
+    """
     rows = sample_rows(seed, "repulsion", len(positions), SAMPLED_TARGETS)
     _, exact = ExactSums(kernel, over).field(positions, positions[rows], charges)  # self pairs have no gradient
     _, found = sums.field(positions, charges=charges)
