@@ -34,7 +34,7 @@ KERNELS_TESTED_ELSEWHERE = {
 # Rooms whose public functions of four parameters and more describe each of them, in numpydoc.
 DESCRIBED_ROOMS = (
     *(f"kernels/{room}" for room in ("descent", "graph", "landmarks", "neighbors", "repulsion", "spectral")),
-    *("chunked", "embeddings", "export", "new_points", "runs", "sources", "stages", "store", "workers"),
+    *("chunked", "embeddings", "export", "figures", "new_points", "runs", "sources", "stages", "store", "workers"),
 )
 DESCRIBED_FROM = 4
 LOOSE_MODULES = 7  # beside __init__ and __main__, on the top floor

@@ -92,7 +92,15 @@ def compose(
 
 
 def draw_points(drawing: Drawing, panel: Panel, corner: tuple[int, int], each: bool) -> None:
-    """Draw the points of a panel: as discs one by one, those without a label first, or as shaded pixels."""
+    """Draw the points of a panel: as discs one by one, those without a label first, or as shaded pixels.
+
+    Parameters
+    ----------
+    drawing : is drawn on
+    panel : whose points
+    corner : of the panel, left and top, in pixels
+    each : whether points are discs
+    """
     colours = panel.colours
     if not each:
         shades = np.rint(np.clip(shade(panel.canvas, density_only=colours is None), 0, 1) * 255).astype(np.uint8)
@@ -115,7 +123,14 @@ def ringed(marks: np.ndarray) -> np.ndarray:
 
 
 def draw_rings(drawing: Drawing, panel: Panel, corner: tuple[int, int], rings: np.ndarray, sheet: Sheet) -> None:
-    """Draw rings around those points of a panel that have one, which are among the points that are kept."""
+    """Draw rings around those points of a panel that have one, which are among the points that are kept.
+
+    Parameters
+    ----------
+    drawing, panel, corner : as of `draw_points`
+    rings : (N,) bool, which points have one
+    sheet : whose text the rings grow with
+    """
     if panel.keeps is None or not rings.any():
         return
     places, _, rows = panel.kept_points()
@@ -125,7 +140,13 @@ def draw_rings(drawing: Drawing, panel: Panel, corner: tuple[int, int], rings: n
 
 
 def draw_names(drawing: Drawing, panel: Panel, corner: tuple[int, int], sheet: Sheet) -> int:
-    """Draw the names of classes on their clusters, and return how many have no place; larger classes come first."""
+    """Draw the names of classes on their clusters, and return how many have no place; larger classes come first.
+
+    Parameters
+    ----------
+    drawing, panel, corner : as of `draw_points`
+    sheet : whose text is as high as the names
+    """
     if panel.places is None or panel.colours is None:
         return 0
     order = np.argsort(-panel.places.sizes, kind="stable")
@@ -148,7 +169,15 @@ def draw_frame(drawing: Drawing, corner: tuple[int, int], shape: tuple[int, int]
 def draw_legend(
     drawing: Drawing, colours: LabelColours | None, look: Look, corner: tuple[int, int], sheet: Sheet
 ) -> None:
-    """Draw what colours mean beside a panel."""
+    """Draw what colours mean beside a panel.
+
+    Parameters
+    ----------
+    drawing, corner : as of `draw_points`
+    colours : None where points have no labels: nothing is drawn
+    look : how the legend looks
+    sheet : the width of its panels, and its text
+    """
     if colours is None:
         return
     entries = legend_entries(colours, look)
@@ -161,7 +190,14 @@ def draw_legend(
 
 
 def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int) -> str:
-    """Return the line below a picture."""
+    """Return the line below a picture.
+
+    Parameters
+    ----------
+    n_points, n_outside : of the embedding, and outside the view
+    n_marked : points that were to be ringed
+    n_nameless : classes whose name has no place
+    """
     parts = [f"{n_points:,} points"]
     if n_outside:
         parts.append(f"{n_outside:,} of them outside the view")

@@ -159,7 +159,15 @@ def write_page(drawing: Drawing, path: Path) -> None:
 
 
 def draw_on_page(axes: Any, part: Pixels | Words | Discs | Stroke, points: float, order: int) -> None:
-    """Draw one part of a picture on the axes of Matplotlib; a pixel is so many points, later orders are on top."""
+    """Draw one part of a picture on the axes of Matplotlib.
+
+    Parameters
+    ----------
+    axes : in pixels, y downwards
+    part : what is drawn
+    points : 1/72 inch, that a pixel is
+    order : of the part: what has a higher one lies on top
+    """
     match part:
         case Pixels(left, top, image):
             height, width = image.shape[:2]

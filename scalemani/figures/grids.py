@@ -87,7 +87,15 @@ def ordered(values: list[Any]) -> list[Any]:
 def place_of(
     cell: Mapping[str, Any], axes: Mapping[str, list[Any]], names: Sequence[str], panel: Mapping[str, Any]
 ) -> tuple[int, ...] | None:
-    """Return where a cell lies in the table of a panel, None where it is in another panel."""
+    """Return where a cell lies in the table of a panel, None where it is in another panel.
+
+    Parameters
+    ----------
+    cell : the value of every name
+    axes : the values that each name has in the grid
+    names : of the axes of the table
+    panel : the values of the other names
+    """
     if any(cell.get(name) != value for name, value in panel.items()):
         return None
     return tuple(axes[name].index(cell.get(name)) for name in names)
@@ -100,7 +108,14 @@ def scores_of(
     names: Sequence[str],
     panel: Mapping[str, Any],
 ) -> np.ndarray:
-    """Return the scores of a panel as a table with an axis a name, NaN where there is no cell."""
+    """Return the scores of a panel as a table with an axis a name, NaN where there is no cell.
+
+    Parameters
+    ----------
+    cells : of the grid
+    scores : (n_cells,) float64
+    axes, names, panel : as of `place_of`
+    """
     table = np.full([len(axes[name]) for name in names], np.nan)
     for cell, score in zip(cells, scores, strict=True):
         place = place_of(cell, axes, names, panel)
@@ -117,7 +132,16 @@ def draw_map(
     limits: tuple[float, float],
     marked: tuple[int, ...] | None,
 ) -> None:
-    """Draw a table of scores as coloured cells with their numbers; the marked one has a frame."""
+    """Draw a table of scores as coloured cells with their numbers.
+
+    Parameters
+    ----------
+    axes : of Matplotlib
+    table : (n, m) float64, NaN where there is no cell
+    values, names : of the two axes of the table
+    limits : the scores that the ends of the colours stand for
+    marked : the place of a cell with a frame; None for none
+    """
     colours = optional_module("matplotlib.colors", "figures").ListedColormap(ramp(VIRIDIS, RAMP_STEPS))
     axes.imshow(table.T, origin="lower", aspect="auto", cmap=colours, vmin=limits[0], vmax=limits[1])
     span = max(limits[1] - limits[0], np.finfo(float).tiny)
@@ -138,7 +162,14 @@ def draw_map(
 
 
 def draw_curves(axes: Any, table: np.ndarray, values: Sequence[Sequence[Any]], names: Sequence[str]) -> None:
-    """Draw the scores over the first name, a curve for each value of the second where there is one."""
+    """Draw the scores over the first name, a curve for each value of the second where there is one.
+
+    Parameters
+    ----------
+    axes : of Matplotlib
+    table : (n,) or (n, m) float64
+    values, names : of each axis of the table
+    """
     lines = table[:, np.newaxis] if table.ndim == 1 else table
     for number in range(lines.shape[1]):
         style = {

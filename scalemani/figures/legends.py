@@ -28,7 +28,14 @@ def shortened(name: str) -> str:
 
 
 def legend_width(colours: LabelColours | None, names: Sequence[str], text: int, height: int) -> int:
-    """Return the pixels that a legend takes beside a panel of a height."""
+    """Return the pixels that a legend takes beside a panel.
+
+    Parameters
+    ----------
+    colours : None where points have no labels
+    names : of the classes it shows
+    text, height : of its letters and of the panel, in pixels
+    """
     if colours is None or (colours.classes and not names):
         return 0
     entries = list(names) or [text_of_tick(tick) for tick in ticks(*colours.limits)]
@@ -44,7 +51,15 @@ def legend_columns(n_entries: int, text: int, height: int) -> int:
 def class_legend(
     colours: np.ndarray, names: Sequence[str], corner: tuple[float, float], text: int, height: int
 ) -> Iterator[Words | Discs]:
-    """Yield a disc and a name for each class; colours (n, 3), `corner` left and top."""
+    """Yield a disc and a name for each class.
+
+    Parameters
+    ----------
+    colours : (n, 3) float64, from 0 to 1
+    names : of the n classes
+    corner : of the legend, left and top, in pixels
+    text, height : as of `legend_width`
+    """
     per_column = max(1, int(height / (LINE * text)))
     width = 3 * text + max(widths_of(names, text))
     for number, name in enumerate(names):
@@ -57,7 +72,13 @@ def class_legend(
 def value_bar(
     limits: tuple[float, float], corner: tuple[float, float], text: int, height: int
 ) -> Iterator[Pixels | Words | Stroke]:
-    """Yield the colour ramp with the values it stands for; `corner` left and top."""
+    """Yield the colour ramp with the values it stands for.
+
+    Parameters
+    ----------
+    limits : the lowest and the highest value
+    corner, text, height : as of `class_legend`
+    """
     left, tall = corner[0], min(height - text, round(10 * LINE * text))
     top = corner[1] + text // 2
     shades = np.rint(ramp(VIRIDIS, tall)[::-1, None] * 255).astype(np.uint8)

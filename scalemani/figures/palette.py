@@ -97,7 +97,16 @@ def with_missing(
     classes: tuple[str, ...],
     limits: tuple[float, float] = (0.0, 1.0),
 ) -> LabelColours:
-    """Return colours of labels (M,) that were given and, in pale grey, of points where (N,) they are absent."""
+    """Return colours of labels that were given and, in pale grey, of points where they are absent.
+
+    Parameters
+    ----------
+    given : (M,) int32, the colour of each point that has a label
+    absent : (N,) bool, which points have none: N - M of them
+    colours : (n, 3) float64, from 0 to 1
+    classes : their names; empty where labels are numbers
+    limits : the lowest and the highest of such labels
+    """
     if not absent.any():
         return LabelColours(given, colours, classes, limits)
     index = np.full(len(absent), len(colours), np.int32)

@@ -7,9 +7,10 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.export import rows_per_block
+from scalemani.figures.limits import panel_limits, robust_limits
 from scalemani.figures.palette import LARGEST_CLASSES, LARGEST_LEGEND, LabelColours
 from scalemani.figures.placing import ClassPlaces
-from scalemani.figures.shading import Canvas, panel_limits, robust_limits, weighted_colours
+from scalemani.figures.shading import Canvas, weighted_colours
 from scalemani.sources.base import PointsSource
 
 SAMPLED_ROWS = 200_000

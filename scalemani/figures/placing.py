@@ -47,7 +47,15 @@ class ClassPlaces:
 
 @compiled
 def count_classes(points: np.ndarray, limits: np.ndarray, index: np.ndarray, counts: np.ndarray) -> None:
-    """Add points (n, 2) of the classes `index` to `counts` (classes, rows, columns), the uppermost row first."""
+    """Count the points of each class in the cells of a panel.
+
+    Parameters
+    ----------
+    points : (n, 2) float64, across and up
+    limits : (2, 2) float64, lowest and highest of each axis; points beyond are left out
+    index : (n,) int, the class of each point; those from `n_classes` on are left out
+    counts : (n_classes, rows, columns), added to; the uppermost row is first
+    """
     n_classes, rows, columns = counts.shape
     for i in range(points.shape[0]):
         across = (points[i, 0] - limits[0, 0]) / (limits[0, 1] - limits[0, 0])
@@ -86,7 +94,15 @@ def place_boxes(anchors: np.ndarray, extents: np.ndarray, bounds: tuple[float, f
 def place_in_order(
     anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray, steps: np.ndarray, centres: np.ndarray
 ) -> None:
-    """Set the centres (n, 2) of boxes one after the other, trying places `steps` (m, 2) away from their anchors."""
+    """Set the centres of boxes one after the other.
+
+    Parameters
+    ----------
+    anchors, extents : as of `place_boxes`
+    bounds : (2,) float64, as of `place_boxes`
+    steps : (m, 2) float64, from an anchor to the places that are tried
+    centres : (n, 2) float64, NaN, set where there is a place
+    """
     for i in range(anchors.shape[0]):
         wide, tall = extents[i]
         if wide > bounds[0] or tall > bounds[1]:
@@ -108,7 +124,14 @@ def place_in_order(
 
 @compiled
 def is_free(x: float, y: float, number: int, extents: np.ndarray, centres: np.ndarray) -> bool:
-    """Return whether a box at (x, y) overlaps none of those before it; NaN, no place, is apart."""
+    """Return whether a box overlaps none of those before it.
+
+    Parameters
+    ----------
+    x, y : its centre, in pixels
+    number : its own, in the order of the boxes
+    extents, centres : (n, 2) float64 of all; NaN, no place, overlaps nothing
+    """
     for other in range(number):
         across = abs(x - centres[other, 0]) < (extents[other, 0] + extents[number, 0]) / 2
         if across and abs(y - centres[other, 1]) < (extents[other, 1] + extents[number, 1]) / 2:

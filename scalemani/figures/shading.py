@@ -1,4 +1,4 @@
-"""From points to shaded pixels: robust limits, counts and colours by pixel, and opacity from density.
+"""From points to shaded pixels: counts and colours by pixel, and opacity from density.
 
 Every point is counted in its pixel, none hides another, and the cost of drawing does not depend on how they overlap.
 """
@@ -12,9 +12,6 @@ from scipy.ndimage import convolve, gaussian_filter
 from scalemani.figures.palette import DENSITY, ramp
 from scalemani.kernels.machine.compile import compiled
 
-CORE_PERCENT = (2, 98)
-REACH = 3.0  # extents of the core beyond which, on either side, points count as outliers
-LARGEST_STRETCH = 4.0  # beyond this ratio of extents, axes are scaled one by one
 COVERED_SHARE = 0.2  # of the pixels that discs of few points may cover
 SMALLEST_RADIUS, LARGEST_RADIUS = 1.0, 4.0  # of the discs that points are where they are few
 SIGMAS = (0.0, 0.7, 1.2, 2.0, 3.0)  # of the blurs that stand in for each other, in pixels of a panel up to 1200
@@ -49,7 +46,7 @@ class Canvas:
         self.sums = np.zeros((self.height, self.width, 4))
 
     def add(self, across: np.ndarray, up: np.ndarray, index: np.ndarray, colours: np.ndarray) -> None:
-        """Count points at (across, up), each with the colour `colours[index]`, as `weighted_colours` gives them."""
+        """Count points at (across, up): the others are those of `bin_points`."""
         points = np.stack([across, up], axis=1).astype(np.float64)
         self.n_points += len(points)
         self.n_outside += int(bin_points(points, self.limits, index, colours, self.counts, self.sums))
@@ -72,7 +69,15 @@ def weighted_colours(colours: np.ndarray, faint: int | None) -> np.ndarray:
 def bin_points(
     points: np.ndarray, limits: np.ndarray, index: np.ndarray, colours: np.ndarray, counts: np.ndarray, sums: np.ndarray
 ) -> int:
-    """Add points (n, 2) to `counts` (h, w), their colours to `sums` (h, w, 4); return how many lie outside `limits`."""
+    """Add points to the pixels they fall on; return how many lie outside the limits.
+
+    Parameters
+    ----------
+    points : (n, 2) float64, across and up
+    limits : (2, 2) float64, lowest and highest of each axis
+    index, colours : (n,) int, and what it counts in: (m, 4) float64, as of `weighted_colours`
+    counts, sums : (h, w) and (h, w, 4) float64, added to
+    """
     height, width = counts.shape
     outside = 0
     for i in range(points.shape[0]):
@@ -87,37 +92,6 @@ def bin_points(
         for channel in range(sums.shape[2]):
             sums[row, column, channel] += colours[index[i], channel]
     return outside
-
-
-def robust_limits(sample: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
-    """Return what to show of each column: (d, 2), everything unless far outliers would squeeze the rest.
-
-    Parameters
-    ----------
-    sample : (m, d) rows spread over all of them
-    lowest, highest : (d,) over all rows
-    """
-    core = np.percentile(sample, CORE_PERCENT, axis=0)
-    reach = REACH * (core[1] - core[0])
-    within = (sample >= core[0] - reach) & (sample <= core[1] + reach)
-    nearest_low = np.where(within, sample, np.inf).min(axis=0)
-    nearest_high = np.where(within, sample, -np.inf).max(axis=0)
-    low = np.where(lowest >= core[0] - reach, lowest, nearest_low)
-    high = np.where(highest <= core[1] + reach, highest, nearest_high)
-    # A constant column gets an extent that its own rounding does not fill.
-    constant = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
-    widened = np.where(constant, np.maximum(np.abs(low), 1.0) * 0.5, 0.0)
-    return np.stack([low - widened, high + widened], axis=1)
-
-
-def panel_limits(limits: np.ndarray, width: int, height: int, margin: float = 0.02) -> np.ndarray:
-    """Return the limits (2, 2) of a panel: one unit is as long across as up unless that would leave it nearly empty."""
-    middle = limits.mean(axis=1)
-    extents = (limits[:, 1] - limits[:, 0]) * (1 + 2 * margin)
-    unit = extents / (width, height)
-    if unit.max() <= LARGEST_STRETCH * unit.min():
-        extents = unit.max() * np.array([width, height])
-    return np.stack([middle - extents / 2, middle + extents / 2], axis=1)
 
 
 def disc(radius: float) -> np.ndarray:

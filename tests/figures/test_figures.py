@@ -7,13 +7,12 @@ from PIL import Image
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.figures import embedding_picture, line_figure
+from scalemani.figures.limits import panel_limits, robust_limits
 from scalemani.figures.palette import class_colours, colours_of_labels, ramp
 from scalemani.figures.shading import (
     Canvas,
     bin_points,
-    panel_limits,
     point_radius,
-    robust_limits,
     shade,
     weighted_colours,
 )
