@@ -2,7 +2,6 @@
 
 import collections
 import contextlib
-import ctypes
 import functools
 import os
 import random
@@ -21,6 +20,7 @@ from scalemani.sources import open_points
 from scalemani.workers import attempts, roster
 from scalemani.workers.budget import Budget, MemoryNeed
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
+from tests.cluster.tasks_of_losses import crash, end_process, grow, noted_square, refuse, slow_square
 
 SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes are started one after the other
 
@@ -28,40 +28,6 @@ SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes ar
 def embed(points, root, values, **resources):
     params = Parameters().with_values(values)
     return run(open_points(points), root, "laplacian-eigenmaps", params, Executor(**resources), 1024)
-
-
-def slow_square(number):
-    time.sleep(0.3)
-    return number * number
-
-
-def crash(folder, unit):
-    with open(os.path.join(folder, f"{unit}-{os.getpid()}"), "w"):
-        pass
-    if unit == 5:
-        ctypes.string_at(0)
-    return unit
-
-
-def grow(unit):
-    held = []
-    while unit == 3:
-        held.append(np.ones(2**20))
-        time.sleep(0.01)
-
-
-def noted_square(folder, number):
-    with open(os.path.join(folder, f"{number}-{os.getpid()}"), "w"):
-        pass
-    return slow_square(number)
-
-
-def end_process(unit):
-    os._exit(3)
-
-
-def refuse(unit):
-    raise StoreError(f"unit {unit} is not to be had")
 
 
 class Killer(threading.Thread):

@@ -1,0 +1,44 @@
+"""What workers do that are lost: a module of its own, as every process that is started imports the one of its task.
+
+The imports of a test take seconds of processor time, and these tests start some fifty processes.
+"""
+
+import ctypes
+import os
+import time
+
+from scalemani.errors import StoreError
+
+
+def slow_square(number):
+    time.sleep(0.3)
+    return number * number
+
+
+def crash(folder, unit):
+    with open(os.path.join(folder, f"{unit}-{os.getpid()}"), "w"):
+        pass
+    if unit == 5:
+        ctypes.string_at(0)
+    return unit
+
+
+def grow(unit):
+    held = []
+    while unit == 3:
+        held.append(b"x" * 2**23)
+        time.sleep(0.01)
+
+
+def noted_square(folder, number):
+    with open(os.path.join(folder, f"{number}-{os.getpid()}"), "w"):
+        pass
+    return slow_square(number)
+
+
+def end_process(unit):
+    os._exit(3)
+
+
+def refuse(unit):
+    raise StoreError(f"unit {unit} is not to be had")
