@@ -67,7 +67,7 @@ def learned_landmarks(
     A step goes along the gradient of the objective's logarithm, in units of eta / 4: it moves the landmark by the share
     (10 + s)^-0.51 towards the mean of the points of the batch, weighed by r_i phi_i, where r is the feature less its
     projection. That of the paper goes along the gradient of the objective itself, so that its way depends on the unit
-    of the points and on the size of a batch. `advance` is called after each landmark.
+    of the points and on the size of a batch.
 
     Parameters
     ----------
@@ -75,6 +75,7 @@ def learned_landmarks(
     n_landmarks : L, below the points of a batch
     process : bandwidth, set S and steps
     seed : of the starts
+    advance : called after each landmark
 
     Raises
     ------
