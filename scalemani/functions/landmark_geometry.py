@@ -7,7 +7,8 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError, warn
 from scalemani.functions.landmarks import Landmarks
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.geometry import LocalGeometry, bhattacharyya_neighbors, local_geometry
+from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
+from scalemani.kernels.landmarks.geometry import LocalGeometry, local_geometry
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps

@@ -14,10 +14,10 @@ from scalemani.chunked.work import StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.kernels.landmarks.geometry import (
     ASSIGNED,
     TILES_TOGETHER,
-    bhattacharyya_neighbors,
     local_geometry,
 )
 from scalemani.kernels.landmarks.nearest import nearest_landmarks

@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DisconnectedGraphError
-from scalemani.kernels.landmarks.geometry import bhattacharyya_neighbors
+from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.records.landmarks import StoredLandmarkGraph
 
 PIXELS = load_digits().data[:1500]

@@ -1,7 +1,6 @@
-"""The local geometry of landmarks: covariances of the points around them, and the Bhattacharyya distance between two.
+"""The local geometry of landmarks: covariances of the points around them.
 
-Two landmarks on neighbouring sheets may be as near as two on one sheet: the Gaussians of the points around them are
-not. Points are read twice, in tiles: once for the radius of each neighbourhood, once for its moments.
+Points are read twice, in tiles: once for the radius of each neighbourhood, once for its moments.
 """
 
 import functools
@@ -17,7 +16,6 @@ from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.points_by_row import PointsByRow
 
 TILES_TOGETHER = 4  # worked on side by side, and held: enough for a few threads at this size of a tile
-ROWS_TOGETHER = 16  # of distances between landmarks, in one step
 ASSIGNED = 4  # nearest landmarks to whose neighbourhoods a point may belong
 SINGULAR = 1e-10  # least over largest eigenvalue at which a covariance cannot be inverted
 ADDED_SHARE = 1e-3  # of the mean variance, which is added to the diagonal of a singular covariance
@@ -89,61 +87,6 @@ def local_geometry(
     return _positive_definite(covariances, counts)
 
 
-def bhattacharyya_distances(landmarks: np.ndarray, covariances: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the Bhattacharyya distances of some landmarks to all: (m, L) float64, zero of each to itself.
-
-    Parameters
-    ----------
-    landmarks : (L, D) real
-    covariances : (L, D, D) positive definite, or (L, D) positive where they are diagonal
-    rows : (m,) int64, of landmarks
-
-    References
-    ----------
-    [DPP] 3.3, equation 7.
-    """
-    places = np.asarray(landmarks, dtype=np.float64)
-    logarithms = _log_determinants(covariances)
-    distances = np.empty((len(rows), len(places)))
-    for number, row in enumerate(rows):
-        between = 0.5 * (covariances + covariances[row])
-        differences = places - places[row]
-        if covariances.ndim == 2:
-            squares = (differences**2 / between).sum(axis=1)
-        else:
-            solved = np.linalg.solve(between, differences[:, :, np.newaxis])[:, :, 0]
-            squares = np.einsum("ld,ld->l", differences, solved)
-        ratios = _log_determinants(between) - 0.5 * (logarithms + logarithms[row])
-        distances[number] = np.maximum(0.125 * squares + 0.5 * ratios, 0.0)
-        distances[number, row] = 0.0
-    return distances
-
-
-def bhattacharyya_neighbors(
-    landmarks: np.ndarray, covariances: np.ndarray, n_neighbors: int, workspace: Workspace = IN_MEMORY
-) -> np.ndarray:
-    """Return the landmarks nearest to each by the Bhattacharyya distance, itself left out.
-
-    Parameters
-    ----------
-    landmarks, covariances : as of `bhattacharyya_distances`
-    n_neighbors : below L
-    workspace : where rows of landmarks are compared side by side
-
-    Returns
-    -------
-    (L, n_neighbors) int64, nearest first; of equal distances the lower number comes first
-    """
-
-    def nearest(rows: slice) -> np.ndarray:
-        own = np.arange(rows.start, rows.stop)
-        distances = bhattacharyya_distances(landmarks, covariances, own)
-        distances[np.arange(len(own)), own] = np.inf
-        return np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
-
-    return np.concatenate(list(workspace.over(nearest, slices(len(landmarks), ROWS_TOGETHER)))).astype(np.int64)
-
-
 def _of_tiles(function: Callable[[np.ndarray], Any], points: PointsByRow, workspace: Workspace) -> Iterator[Any]:
     """Yield function(tile) of all tiles of points in their order, a few of them computed side by side."""
 
@@ -153,12 +96,6 @@ def _of_tiles(function: Callable[[np.ndarray], Any], points: PointsByRow, worksp
     tiles = slices(len(points), TILE_ROWS)
     for first in range(0, len(tiles), TILES_TOGETHER):
         yield from workspace.over(of_tile, tiles[first : first + TILES_TOGETHER])
-
-
-def _log_determinants(covariances: np.ndarray) -> np.ndarray:
-    if covariances.ndim == 2:
-        return np.asarray(np.log(covariances).sum(axis=1))
-    return np.asarray(np.linalg.slogdet(covariances)[1])
 
 
 def _within_reach(
