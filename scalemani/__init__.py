@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
     from scalemani.estimators.kernel import LandmarkKernelLDA, LandmarkKernelPCA
     from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
-    from scalemani.estimators.manifolds import LandmarkLLE
+    from scalemani.estimators.manifolds import LandmarkIsomap, LandmarkLLE
     from scalemani.estimators.neighbors import KNeighborsTransformer
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.estimators.transforming import append, transform
@@ -41,7 +41,7 @@ PUBLIC_NAMES = {
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "estimators.kernel": ("LandmarkKernelLDA", "LandmarkKernelPCA"),
     "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
-    "estimators.manifolds": ("LandmarkLLE",),
+    "estimators.manifolds": ("LandmarkIsomap", "LandmarkLLE"),
     "estimators.transforming": ("append", "transform"),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),

@@ -147,6 +147,8 @@ DISCRIMINANTS = Stage(
 KERNEL_COMPONENTS = Stage(
     "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
 )
+GEODESICS = Stage("geodesics", ("work_points", "neighbors", "components", "landmarks"), by_block=False)
+ISOMAP = Stage("isomap", ("work_points", "landmark_weights", "geodesics"), also_reads=("landmark_embedding",))
 LOCAL_RECONSTRUCTION = Stage(
     "local_reconstruction",
     ("work_points", "neighbors", "components", "landmark_weights"),
@@ -181,6 +183,8 @@ DIFFUSION_ROUTE = (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, 
 NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
 WORK_ROUTE = (POINTS, PARTITION, WORK_POINTS)
 LANDMARK_WEIGHTS_ROUTE = (*WORK_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
+# Of methods that take the edges of the graph as they are.
+DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": (*SPECTRAL_ROUTE, LANDMARK_GRAPH),
@@ -201,13 +205,8 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         CLASSES,
         KERNEL_DISCRIMINANTS,
     ),
-    "locally-linear-embedding": (
-        *GRAPH_ROUTE,
-        NEIGHBOR_COMPONENTS,
-        LANDMARKS,
-        replace(LANDMARK_WEIGHTS, solvers=()),
-        LOCAL_RECONSTRUCTION,
-    ),
+    "locally-linear-embedding": (*DISTANCES_ROUTE, LOCAL_RECONSTRUCTION),
+    "isomap": (*DISTANCES_ROUTE, GEODESICS, ISOMAP),
     "lda": (*LANDMARK_WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),

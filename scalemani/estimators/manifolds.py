@@ -79,3 +79,76 @@ class LandmarkLLE(LinearEmbedder):
         verbose: bool = False,
     ) -> None:
         keep_parameters(self, locals())
+
+
+class LandmarkIsomap(LinearEmbedder):
+    """Isomap of millions of points, by locally linear landmarks.
+
+    Distances along the neighbour graph are found between landmarks alone, by Dijkstra's algorithm from each of them,
+    and classical scaling gives the landmarks coordinates with these distances. Points get their weights over the
+    landmarks times the landmarks' coordinates, new ones too. Where all points are landmarks, the embedding is that of
+    scikit-learn's Isomap with the same `n_neighbors`, up to signs. The graph of all points is in memory.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Dimensions of the embedding, d, below the landmarks. None: two.
+    n_landmarks, landmarks : int or None, str
+        As in `LaplacianEigenmaps`; landmarks are points. A landmark takes one search of the whole graph.
+    n_neighbors : int or None
+        Neighbours a point, k. None: 15, or all other points where these are fewer. Too many lead from one sheet of a
+        roll to the next.
+
+    The others are those of `LaplacianEigenmaps`.
+
+    Attributes
+    ----------
+    embedding_ : (N, d) float64 in input order, in the units of the points
+    eigenvalues_ : (d,) descending, the sum of squares of the landmarks' coordinates in each dimension
+    certificates_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`; that of `isomap` has the
+        `residual_variance`, 1 - r^2 of distances along the graph and in the embedding
+
+    References
+    ----------
+    Tenenbaum, de Silva and Langford, A global geometric framework for nonlinear dimensionality reduction, Science 2000.
+    De Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality reduction, NIPS 2002.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> LandmarkIsomap(2, n_landmarks=100).fit_transform(make_swiss_roll(1000, random_state=0)[0]).shape
+    (1000, 2)
+    """
+
+    _method = "isomap"
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        metric: str = "euclidean",
+        n_landmarks: int | None = None,
+        landmarks: Any = "random",
+        landmark_neighbors: int | None = None,
+        landmark_sample: int = 100_000,
+        regularization: float | None = None,
+        n_neighbors: int | None = None,
+        disconnected: str = "connect",
+        neighbors_method: str = "auto",
+        recall: float = 0.95,
+        n_probes: int | None = None,
+        max_rounds: int = 6,
+        sampled_queries: int = 1000,
+        sketch_dimensions: int = 64,
+        cell_points: int = 600,
+        cell_sample: int = 50_000,
+        tuning: Mapping[str, Any] | None = None,
+        random_state: Any = 0,
+        use_rep: str | None = None,
+        scheduler: Any = None,
+        store: str | Path | None = None,
+        workers: int | None = None,
+        memory: str | int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        keep_parameters(self, locals())

@@ -11,7 +11,7 @@ from scalemani.records.classes import (
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
-from scalemani.records.graph import StoredGraph, StoredNeighbors
+from scalemani.records.graph import StoredGeodesics, StoredGraph, StoredNeighbors
 from scalemani.records.landmark_scores import LANDMARK_SCORES
 from scalemani.records.landmarks import (
     StoredAffinityWeights,
@@ -34,6 +34,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredWeights,
     StoredNeighbors,
     StoredGraph,
+    StoredGeodesics,
     StoredAffinities,
     StoredComponents,
     StoredSymmetricAffinities,
@@ -76,6 +77,7 @@ DIMENSIONS: dict[str, str] = {
     "row_bound": "the rows of a block, and one",
     "nonzero": "the nonzeros of a sparse matrix in CSR form",
     "landmark": "the landmarks, L",
+    "source_landmark": "the landmarks of a part, from which paths start: 8, at most L",
     "anchor": "the points nearest to a landmark off the data: 8, at most N",
     "landmark_bound": "the landmarks, and one",
     "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",

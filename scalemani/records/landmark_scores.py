@@ -66,5 +66,19 @@ class StoredLocalReconstruction(StoredPrincipalComponents):
     ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
 
 
+class StoredIsomap(StoredPrincipalComponents):
+    """Landmark Isomap: coordinates of landmarks by their distances along the graph, and of points by the landmarks."""
+
+    STAGE: ClassVar = "isomap"
+    EMBEDDING: ClassVar = described_embedding(STAGE, "Z times `vectors`, rows in input order")
+    EIGENVALUES: ClassVar = described_eigenvalues(
+        STAGE, "the leading eigenvalues of the centred squares of the landmarks' distances, halved, descending"
+    )
+    VECTORS: ClassVar = ArrayDescription(
+        STAGE, "vectors", "whole", ("landmark", "component"), "float64", "as given", "the coordinates of the landmarks"
+    )
+    ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
+
+
 # Whose new points are their weights over the landmarks times `vectors`.
-LANDMARK_SCORES = (StoredPrincipalComponents, StoredKernelComponents, StoredLocalReconstruction)
+LANDMARK_SCORES = (StoredPrincipalComponents, StoredKernelComponents, StoredLocalReconstruction, StoredIsomap)

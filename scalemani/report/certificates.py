@@ -158,6 +158,11 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
     "kernel_discriminants": {
         "between_shares": Meaning("share of the variance along each axis that lies between classes")
     },
+    "geodesics": {"longest_path": Meaning("the longest of the shortest paths between two landmarks")},
+    "isomap": {
+        "residual_variance": Meaning("1 - r^2 of distances along the graph and in the embedding, between landmarks"),
+        "least_eigenvalue": Meaning("below zero, by as much as no coordinates at all have these distances"),
+    },
     "local_reconstruction": {
         "zero_eigenvalues": Meaning(
             "eigenvalues that are zero to rounding, beside that of the constant vector",

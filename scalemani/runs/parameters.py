@@ -61,7 +61,9 @@ def most_components(found: Survey, stages: Collection[str]) -> int | None:
     features = found.dimensions.n_features
     if "principal_components" in stages:
         return features
-    if {"kernel_components", "local_reconstruction"} & set(stages):
+    if "isomap" in stages and features == 1:
+        return 1  # a line has the distances of a line
+    if {"kernel_components", "local_reconstruction", "isomap"} & set(stages):
         return found.dimensions.n_points - 1
     if "discriminants" in stages and found.classes is not None:
         return min(features, len(found.classes.counts) - 1)
@@ -109,6 +111,11 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_affinities(params, "weights" in stages)
     if "landmarks" in stages:
         check_landmarks(params, n_points)
+    if "geodesics" in stages and params.landmarks.off_data:
+        raise ConfigError(
+            f"isomap measures paths between landmarks that are points, and landmarks.method={params.landmarks.method} "
+            "puts them elsewhere: take another landmarks.method, or landmarks.snap=true"
+        )
     if "embedding" in stages and params.n_components >= n_points:
         raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
     if "layout" in stages:

@@ -20,6 +20,7 @@ from scalemani.objectives import OBJECTIVES
         sm.LandmarkKernelLDA(),
         sm.LandmarkLDA(),
         sm.LandmarkLLE(),
+        sm.LandmarkIsomap(),
         *(getattr(sm, objective.estimator)(max_iter=20) for objective in OBJECTIVES.values()),
     ]
 )

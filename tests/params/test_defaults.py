@@ -29,6 +29,7 @@ SPECTRAL = {
     "kernel-lda": sm.LandmarkKernelLDA,
     "lda": sm.LandmarkLDA,
     "locally-linear-embedding": sm.LandmarkLLE,
+    "isomap": sm.LandmarkIsomap,
 }
 ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()}}
 # Of the functions in memory, by the parameter of runs that they stand for; what they have beside is data.

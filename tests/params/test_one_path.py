@@ -13,6 +13,7 @@ ESTIMATORS = {
     "pca": sm.LandmarkPCA,
     "kernel-pca": sm.LandmarkKernelPCA,
     "locally-linear-embedding": sm.LandmarkLLE,
+    "isomap": sm.LandmarkIsomap,
     **{method: getattr(sm, row.estimator) for method, row in OBJECTIVES.items()},
 }
 

@@ -26,7 +26,7 @@ VALUES = {
 }
 METHODS = (
     *("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "kernel-lda", "lda", "t-sne"),
-    "locally-linear-embedding",
+    *("locally-linear-embedding", "isomap"),
 )
 
 

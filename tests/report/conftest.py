@@ -24,7 +24,7 @@ from scalemani.workers.executor import Executor
 N_POINTS = 1500
 METHODS = (
     *("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne"),
-    "locally-linear-embedding",
+    *("locally-linear-embedding", "isomap"),
 )
 VALUES = {
     "neighbors": {"n_neighbors": 12, "exact_below": 1000},

@@ -27,7 +27,7 @@ from scalemani.workers.executor import Executor
 
 METHODS = (
     *("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne"),
-    "locally-linear-embedding",
+    *("locally-linear-embedding", "isomap"),
 )
 CHARTS = {
     "spectral-clustering": {"Distances to neighbours", "Bandwidths", "Degrees", "Coverage by landmarks", "Clusters"},

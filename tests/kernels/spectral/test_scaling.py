@@ -1,0 +1,42 @@
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+from sklearn.decomposition import KernelPCA
+
+from scalemani.errors import RankError
+from scalemani.kernels.spectral.scaling import classical_scaling, residual_variance
+
+
+def test_distances_of_points_are_those_of_their_coordinates():
+    points = np.random.default_rng(0).normal(size=(40, 3)) * [3, 2, 1]
+    found, least = classical_scaling(cdist(points, points), 3)
+    np.testing.assert_allclose(cdist(found.vectors, found.vectors), cdist(points, points), atol=1e-10)
+    np.testing.assert_allclose(found.vectors.sum(axis=0), 0, atol=1e-10)
+    np.testing.assert_allclose(found.eigenvalues, (found.vectors**2).sum(axis=0))
+    assert abs(least) < 1e-10
+
+
+def test_of_other_distances_coordinates_are_those_of_kernel_components():
+    points = np.random.default_rng(1).normal(size=(30, 4))
+    distances = np.sqrt(cdist(points, points, "cityblock")) + cdist(points, points, "chebyshev")
+    found, least = classical_scaling(distances, 4)
+    peer = KernelPCA(4, kernel="precomputed").fit_transform(-0.5 * distances**2)
+    np.testing.assert_allclose(found.vectors, peer * np.sign((peer * found.vectors).sum(axis=0)), atol=1e-9)
+    centred = distances**2
+    centring = np.eye(30) - 1 / 30
+    np.testing.assert_allclose(least, np.linalg.eigvalsh(-0.5 * centring @ centred @ centring)[0])
+
+
+def test_more_dimensions_than_distances_span_are_refused():
+    line = np.arange(10.0)[:, np.newaxis]
+    with pytest.raises(RankError, match="2 components were asked of distances that span 1 dimensions"):
+        classical_scaling(cdist(line, line), 2)
+
+
+def test_residual_variance_is_what_a_correlation_leaves():
+    random = np.random.default_rng(2)
+    points = random.normal(size=(25, 3))
+    distances, plane = cdist(points, points), points[:, :2]
+    expected = 1 - np.corrcoef(distances.ravel(), cdist(plane, plane).ravel())[0, 1] ** 2
+    assert residual_variance(distances, plane) == pytest.approx(expected)
+    assert residual_variance(distances, 5 * points) == pytest.approx(0, abs=1e-12)
