@@ -82,7 +82,12 @@ def digits(arguments: argparse.Namespace) -> None:
 
     for size in arguments.sizes:
         found = [100 * np.array([accuracy(landmarks[:size]) for landmarks in draws]) for draws in chosen.values()]
-        print(f"| {size} | " + " | ".join(f"{one.mean():.2f} ± {one.std():.2f}%" for one in found) + " |", flush=True)
+        print(f"| {size} | " + " | ".join(map(mean_and_deviation, found)) + " |", flush=True)
+
+
+def mean_and_deviation(accuracies: np.ndarray) -> str:
+    """Return a cell of the table; one accuracy has no deviation."""
+    return f"{accuracies.mean():.2f}" + (f" ± {accuracies.std():.2f}%" if len(accuracies) > 1 else "%")
 
 
 def digit_landmarks(train: np.ndarray, eta: float, arguments: argparse.Namespace) -> dict[str, list[np.ndarray]]:
