@@ -32,22 +32,28 @@ def test_labels_with_a_header(scalemani, finished, points, tmp_path, one_error):
     assert status == 2
 
 
-def test_the_output_is_not_the_input(scalemani, finished, tmp_path, points, one_error, tree):
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["embed", "POINTS", "POINTS"],
+        ["embed", "FOLDER", "FOLDER/run"],
+        ["transform", "RUN", "NEW", "NEW"],
+        ["export", "RUN", "RUN/embedding.npy"],
+        ["plot", "RUN", "RUN/embedding.png"],
+        ["generate", "infinite-digits", "NEW", "--source", "NEW"],
+    ],
+    ids=" ".join,
+)
+def test_the_output_is_not_the_input(scalemani, finished, tmp_path, points, one_error, tree, arguments):
     shutil.copytree(finished / "stages" / "points", tmp_path / "folder")
     np.save(tmp_path / "new.npy", np.load(points)[:10])
-    before = tree(tmp_path)
-    for arguments in (
-        ["embed", points, points],
-        ["embed", tmp_path / "folder", tmp_path / "folder" / "run"],
-        ["transform", finished, tmp_path / "new.npy", tmp_path / "new.npy"],
-        ["export", finished, finished / "embedding.npy"],
-        ["plot", finished, finished / "embedding.png"],
-        ["generate", "infinite-digits", tmp_path / "new.npy", "--source", tmp_path / "new.npy"],
-    ):
-        status, _, errors = scalemani(*arguments)
-        one_error(errors, ["is the input", "choose another place"])
-        assert status == 2
-    assert tree(tmp_path) == before
+    before = tree(tmp_path), tree(finished)
+    places = {"POINTS": points, "FOLDER": tmp_path / "folder", "RUN": finished, "NEW": tmp_path / "new.npy"}
+    words = [word.partition("/") for word in arguments]
+    status, _, errors = scalemani(*(f"{places.get(head, head)}{slash}{rest}" for head, slash, rest in words))
+    one_error(errors, ["is the input", "choose another place"])
+    assert status == 2
+    assert (tree(tmp_path), tree(finished)) == before
 
 
 def test_folders_that_are_no_run(scalemani, tmp_path, points, one_error, tree):

@@ -1,10 +1,13 @@
 """What commands take to be asked for where an option is not given."""
 
 import inspect
+from dataclasses import replace
+from pathlib import Path
 
 import typer
 
 from scalemani.cli.commands import app
+from scalemani.cli.tuning import TuningOptions
 from scalemani.datasets import generator
 
 COMMANDS = typer.main.get_command(app).commands
@@ -19,3 +22,10 @@ def test_no_flag_is_up_unless_it_is_given():
 def test_generated_points_are_those_of_the_library_where_no_seed_is_given():
     options = {option.name: option.default for option in COMMANDS["generate"].params}
     assert options["seed"] == inspect.signature(generator).parameters["seed"].default
+
+
+def test_a_table_of_runs_lies_in_their_folder_and_of_those_in_an_object_store_where_it_is_asked_for():
+    in_folder, in_bucket = (TuningOptions("points.npy", run) for run in ("some/run", "s3://bucket/run"))
+    assert in_folder.folder == Path("some/run/tuning")
+    assert in_bucket.folder is None
+    assert replace(in_bucket, out=Path("here")).folder == Path("here")

@@ -41,6 +41,8 @@ def test_what_is_asked_is_done():
     (phase,) = phases_of(asked, 1000)
     assert (phase.direction, phase.pairs, phase.tolerance, phase.schedule) == ("l-bfgs", 7, 1e-2, 30)
     assert (phase.converged, phase.window, phase.length) == (1e-7, 3, None)
+    (phase,) = phases_of(resolved("s-sne", direction="spectral", kappa=11, coarsest=0.3, converged=0.0), 1000)
+    assert (phase.kappa, phase.coarsest, phase.converged) == (11, 0.3, 0.0)  # which is never
     assert asked.start_deviation == 1.0
     assert resolved("t-sne").start_deviation < 1.0
     assert asked.strength == 1.0
