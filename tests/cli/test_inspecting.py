@@ -89,9 +89,10 @@ def test_params_of_a_stage_say_what_they_mean(scalemani):
     assert "affinities.perplexity" not in output
     table = json.loads(scalemani("params", "neighbors", "--json")[1])["neighbors"]["parameters"]
     assert {"name": "neighbors.recall", "default": 0.95, "python": "recall"} in table
-    status, _, errors = scalemani("params", "neighbours")
-    assert status == 2
-    assert "did you mean 'neighbors'" in errors
+    for stage, words in (("neighbours", "did you mean 'neighbors'"), ("reduced", "no stage 'reduced' takes")):
+        status, _, errors = scalemani("params", stage)
+        assert status == 2
+        assert words in errors
 
 
 def test_runs_lists_results_of_earlier_parameters_and_removes_them(scalemani, folder):

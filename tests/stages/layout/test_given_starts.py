@@ -63,8 +63,9 @@ def test_given_coordinates_stay_as_they_are_but_for_their_mean(whole, coordinate
     assert "embedding" not in whole.keys
 
 
-def test_a_deviation_that_is_asked_for_scales_all_columns_by_one_factor(started, coordinates):
-    found = np.asarray(started(coordinates, start_deviation=0.5).embedding[...])
+@pytest.mark.parametrize("unit", [1.0, 1e-3])
+def test_a_deviation_that_is_asked_for_scales_all_columns_by_one_factor(started, coordinates, unit):
+    found = np.asarray(started(unit * coordinates, start_deviation=0.5).embedding[...])
     centred = coordinates - coordinates.mean(axis=0)
     np.testing.assert_allclose(found, centred * (0.5 / np.sqrt(centred.var(axis=0).mean())), atol=1e-9)
 
