@@ -21,6 +21,12 @@ def training_digits() -> np.ndarray:
         return file["X"][:60_000]
 
 
+def training_labels(n_points: int) -> np.ndarray:
+    """Return what each of so many infinite digits shows: row r is a variant of training digit r mod 60,000."""
+    with np.load(mnist_file(), allow_pickle=False) as file:
+        return np.resize(file["y"][:60_000], n_points)
+
+
 def million_digits(folder: Path, n_points: int = 1_020_000) -> Path:
     """Return the file of the infinite digits, generated where it is not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
