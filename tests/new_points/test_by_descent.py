@@ -1,0 +1,49 @@
+"""New points in a nonlinear embedding: what a run hands on to the descent that places them."""
+
+import numpy as np
+import pytest
+
+import scalemani as sm
+from scalemani.new_points.by_descent import read_descent_placement
+from scalemani.new_points.by_neighbors import query_affinities
+from scalemani.runs.opened import open_run
+
+STRENGTH = 5.0
+
+
+@pytest.fixture(scope="module")
+def placement(roll, tmp_path_factory):
+    """An elastic embedding of 500 points, with what it takes to place others in it."""
+    store = tmp_path_factory.mktemp("descent") / "run"
+    sm.ElasticEmbedding(strength=STRENGTH, perplexity=10, store=store, direction="spectral").fit(roll[:500])
+    return read_descent_placement(open_run(store), in_memory=True, threads=1)
+
+
+def value_of(placement, affinities, neighbors, position, strength):
+    """E'(x) = sum p |x - x_n|^2 + strength sum exp(-|x - x_n|^2): eq. (5.9) of the thesis, halved."""
+    pull = affinities @ ((position - placement.positions[neighbors]) ** 2).sum(axis=1)
+    return pull + strength * np.exp(-((position - placement.positions) ** 2).sum(axis=1)).sum()
+
+
+def test_a_new_point_is_pushed_with_the_strength_of_the_run(placement, roll):
+    """It lies where the objective of this strength is low, and not where that without repulsion is."""
+    new = roll[500:520]
+    found = placement.index.neighbors(new, placement.params.affinity_neighbors)
+    affinities = query_affinities(found.distances.astype(np.float64) ** 2, placement.params, placement.sigma, None)
+    placed = placement.place(new).coordinates
+    means = np.einsum("mk,mkd->md", affinities, placement.positions[found.indices])
+    assert np.linalg.norm(placed - means, axis=1).max() > 0.01
+    for row, position in enumerate(placed):
+        steps = 1e-5 * np.eye(placed.shape[1])
+        slopes = {
+            strength: np.linalg.norm(
+                [
+                    value_of(placement, affinities[row], found.indices[row], position + step, strength)
+                    - value_of(placement, affinities[row], found.indices[row], position - step, strength)
+                    for step in steps
+                ]
+            )
+            / 2e-5
+            for strength in (0.0, STRENGTH)
+        }
+        assert slopes[STRENGTH] < 0.1 * slopes[0.0] + 1e-3
