@@ -29,7 +29,10 @@ KERNELS_TESTED_ELSEWHERE = {
 }
 # Rooms whose public functions of four parameters and more describe each of them, in numpydoc.
 DESCRIBED_ROOMS = (
-    *(f"kernels/{room}" for room in ("descent", "graph", "landmarks", "neighbors", "repulsion", "spectral")),
+    *(
+        f"kernels/{room}"
+        for room in ("affinities", "descent", "graph", "landmarks", "neighbors", "repulsion", "spectral")
+    ),
     *("chunked", "embeddings", "export", "figures", "new_points", "runs", "sources", "stages", "store", "workers"),
 )
 DESCRIBED_FROM = 4

@@ -17,13 +17,9 @@ from scalemani.kernels.affinities.entropy import (
     entropy_problem,
     padded_length,
 )
-from scalemani.kernels.affinities.orders import (
-    NO_PARENT,
-    in_sequence,
-    oracle_sequence,
-    tile_order,
-)
-from scalemani.kernels.affinities.root_finders import SOLVERS, Row, root
+from scalemani.kernels.affinities.orders import NO_PARENT, in_sequence, oracle_sequence, tile_order
+from scalemani.kernels.affinities.root_finders import SOLVERS, root
+from scalemani.kernels.affinities.row_problem import Row
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.prefetch import prefetch_row

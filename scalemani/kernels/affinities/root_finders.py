@@ -5,11 +5,12 @@ All of them take the row, a start, and a bracket [lower, upper] with H(lower) >=
 """
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.affinities.bracketing import brent_root, ridder_root
 from scalemani.kernels.affinities.entropy import entropy_and_derivatives
+from scalemani.kernels.affinities.row_problem import MAX_STEPS, Root, Row
 from scalemani.kernels.machine.compile import compiled
 
 NEWTON, HALLEY, EULER, BISECTION, BRENT, RIDDER = range(6)
@@ -22,29 +23,6 @@ SOLVERS = {
     "ridder": RIDDER,
 }
 MAX_DERIVATIVE_STEPS = 20  # of algorithm 1: a bisection follows
-MAX_STEPS = 2200  # halvings of a bracket as wide as float64 itself; the collapse of the bracket stops sooner
-
-
-class Row(NamedTuple):
-    """One row's problem: the shifted squared distances, scratch for their exponentials, log K, tolerance on |F|.
-
-    `masses` say how many neighbours each stands for; None: one.
-    """
-
-    differences: np.ndarray
-    exponentials: np.ndarray
-    log_perplexity: float
-    tolerance: float
-    masses: np.ndarray | None = None
-
-
-class Root(NamedTuple):
-    """A solved row: its exponentials are those of `beta`, with sum `total`; steps are evaluations after the first."""
-
-    beta: float
-    total: float
-    residual: float
-    steps: int
 
 
 @compiled
@@ -53,6 +31,11 @@ def derivative_step(solver: int, value: float, slope: float, curvature: float) -
 
     *Erratum of the thesis.* Halley's step has h = 1 / (1 - t/2), which is -2 F F' / (2 F'^2 - F F''): section 2.3.3,
     equation (2.14), adds F F'' where it is to be subtracted. Where Euler's roots are complex the step is Newton's.
+
+    Parameters
+    ----------
+    solver : NEWTON, HALLEY or EULER
+    value, slope, curvature : F and its first two derivatives in log beta
     """
     newton = -value / slope
     if solver == HALLEY:
@@ -66,7 +49,12 @@ def derivative_step(solver: int, value: float, slope: float, curvature: float) -
 
 @compiled
 def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver: int) -> Root:
-    """Solve by derivative steps, and by bisection in log beta when one leaves the bracket: [EA] algorithm 1."""
+    """Solve by derivative steps, and by bisection in log beta when one leaves the bracket: [EA] algorithm 1.
+
+    Parameters
+    ----------
+    row, start, lower, upper, solver : those of `root`; without derivative steps for `BISECTION`
+    """
     beta = start
     steps = derivative_steps = 0
     while True:
@@ -93,112 +81,16 @@ def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver:
 
 
 @compiled
-def value_at(row: Row, beta: float) -> tuple[float, float]:
-    """Return Z and F = H - log K at beta."""
-    total, entropy, _, _ = entropy_and_derivatives(row.differences, row.exponentials, row.masses, beta)
-    return total, entropy - row.log_perplexity
-
-
-@compiled
-def ridder_root(row: Row, start: float, lower: float, upper: float) -> Root:
-    """Solve by Ridder's method in log beta: the start, then in turn the middle of the bracket and Ridder's point.
-
-    References
-    ----------
-    Ridders, A new algorithm for computing a single root of a real continuous function, 1979.
-    """
-    low, high = math.log(lower), math.log(upper)
-    _, low_value = value_at(row, lower)
-    total, value = value_at(row, upper)
-    high_value, beta = value, upper
-    point = math.log(start)
-    from_middle = False  # the formula holds from the middle of the bracket only
-    steps = 1
-    while abs(value) > row.tolerance and steps < MAX_STEPS:
-        if not low < point < high:
-            point, from_middle = 0.5 * (low + high), True
-            if not low < point < high:
-                break
-        beta = math.exp(point)
-        total, value = value_at(row, beta)
-        steps += 1
-        following = 0.5 * (low + high)
-        if from_middle:
-            following += (point - low) * value / math.sqrt(value * value - low_value * high_value)
-        if value > 0.0:
-            low, low_value = point, value
-        else:
-            high, high_value = point, value
-        point = following if from_middle else 0.5 * (low + high)
-        from_middle = not from_middle
-    return Root(beta, total, value, steps)
-
-
-@compiled
-def brent_point(
-    best: float, best_value: float, counter: float, counter_value: float, former: float, former_value: float
-) -> float:
-    """Return the secant or inverse quadratic step from `best`.
-
-    References
-    ----------
-    Brent, Algorithms for minimization without derivatives, 1973, chapter 4.
-    """
-    ratio = best_value / former_value
-    if former == counter:
-        return (counter - best) * ratio / (ratio - 1.0)
-    q = former_value / counter_value
-    r = best_value / counter_value
-    numerator = ratio * ((counter - best) * q * (q - r) - (best - former) * (r - 1.0))
-    return -numerator / ((q - 1.0) * (r - 1.0) * (ratio - 1.0))
-
-
-@compiled
-def brent_root(row: Row, start: float, lower: float, upper: float) -> Root:
-    """Solve by Brent's method in log beta from the bracket cut at `start`.
-
-    The root lies between `best`, the smaller value, and `counter`; `former` is the best before.
-    """
-    counter, former, best = math.log(upper), math.log(lower), math.log(start)
-    # an end within tolerance is an answer, and may have lost its sign to rounding
-    total, counter_value = value_at(row, upper)
-    if abs(counter_value) <= row.tolerance:
-        return Root(upper, total, counter_value, 0)
-    total, former_value = value_at(row, lower)
-    if abs(former_value) <= row.tolerance:
-        return Root(lower, total, former_value, 1)
-    total, value = value_at(row, start)
-    beta, best_value = start, value
-    previous_step = step = counter - former
-    steps = 2
-    while abs(value) > row.tolerance and steps < MAX_STEPS:
-        if (best_value > 0.0) == (counter_value > 0.0):
-            counter, counter_value = former, former_value
-            previous_step = step = best - former
-        if abs(counter_value) < abs(best_value):
-            former, former_value = best, best_value
-            best, best_value = counter, counter_value
-            counter, counter_value = former, former_value
-        half = 0.5 * (counter - best)
-        attempt = brent_point(best, best_value, counter, counter_value, former, former_value)
-        if attempt * half > 0.0 and abs(attempt) < min(1.5 * abs(half), 0.5 * abs(previous_step)):
-            previous_step, step = step, attempt
-        else:
-            previous_step = step = half
-        following = best + step
-        if following in (best, counter):
-            break
-        former, former_value = best, best_value
-        beta = math.exp(following)
-        total, value = value_at(row, beta)
-        best, best_value = following, value
-        steps += 1
-    return Root(beta, total, value, steps)
-
-
-@compiled
 def root(row: Row, start: float, lower: float, upper: float, solver: int) -> Root:
-    """Solve one row from `start` (a start outside the bracket is replaced by the bracket's middle in log beta)."""
+    """Solve one row.
+
+    Parameters
+    ----------
+    row : its problem; the exponentials of the root are left in it
+    start : beta; one outside the bracket is replaced by the bracket's middle in log beta
+    lower, upper : the bracket, H(lower) >= log K >= H(upper)
+    solver : a value of `SOLVERS`
+    """
     if not lower < start < upper:
         start = math.sqrt(lower) * math.sqrt(upper)
     if solver == BRENT:

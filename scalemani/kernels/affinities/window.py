@@ -18,7 +18,13 @@ Reach = tuple[int, int]  # pixels to each side of a pixel, and frames before and
 
 @compiled
 def window_bounds(image: Image, reach: Reach, start: int, stop: int) -> np.ndarray:
-    """Return where the neighbours of pixels [start, stop) begin and end: (stop - start + 1,) int64, from 0."""
+    """Return where the neighbours of pixels [start, stop) begin and end: (stop - start + 1,) int64, from 0.
+
+    Parameters
+    ----------
+    image, reach : those of `window_affinities`
+    start, stop : the first pixel, and the one after the last
+    """
     bounds = np.zeros(stop - start + 1, np.int64)
     n_frames, n_rows, n_columns = image
     side, frames = reach
@@ -44,7 +50,14 @@ def squared_distance(points: np.ndarray, one: int, other: int) -> float:
 
 @compiled
 def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) -> None:
-    """Fill `columns` (k,) with the neighbours of a pixel, ascending; k is what `window_bounds` says."""
+    """Fill `columns` (k,) with the neighbours of a pixel, ascending.
+
+    Parameters
+    ----------
+    image, reach : those of `window_affinities`
+    pixel : its number
+    columns : (k,) int, filled; k is what `window_bounds` says
+    """
     n_frames, n_rows, n_columns = image
     side, frames = reach
     area = n_rows * n_columns
@@ -70,7 +83,13 @@ def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) 
 def fill_window_weights(
     points: np.ndarray, image: Image, reach: Reach, rows: tuple[int, int], sigma: float, out: tuple[np.ndarray, ...]
 ) -> None:
-    """Fill `out`, columns int32 and weights float32, with the rows of W of pixels [rows[0], rows[1])."""
+    """Fill the rows of W of consecutive pixels.
+
+    Parameters
+    ----------
+    points, image, reach, rows, sigma : those of `window_affinities`
+    out : columns int32 and weights float32, each as long as `window_bounds` says
+    """
     bounds = window_bounds(image, reach, rows[0], rows[1])
     columns, weights = out
     for pixel in range(rows[0], rows[1]):
@@ -115,6 +134,12 @@ def window_bandwidths(points: np.ndarray, image: Image, reach: Reach, pixels: np
 
     The first beyond it that is not zero stands for zero. Where a window has fewer pixels, its farthest counts; zero
     stays where all are equal.
+
+    Parameters
+    ----------
+    points, image, reach : those of `window_affinities`
+    pixels : (n,) int, their numbers
+    nth : at least 1
     """
     found = np.empty(pixels.shape[0], np.float64)
     for i in range(pixels.shape[0]):

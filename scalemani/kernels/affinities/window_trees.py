@@ -46,6 +46,12 @@ def shortest_edges(
     """Fill `shortest` (N,) and `edges` (N, 2) with the shortest edge that leaves each component, by its label.
 
     Of edges of one length the first counts, by the lower pixel and then by the higher: there are no cycles then.
+
+    Parameters
+    ----------
+    points, image, reach : those of `minimum_spanning_tree`
+    labels : (N,) int64, the component of each pixel, by one of its pixels
+    shortest, edges : (N,) float64 squared lengths, infinite where no edge leaves, and (N, 2) int32 pixels; filled
     """
     columns = np.empty((2 * reach[0] + 1) ** 2 + 2 * reach[1], np.int64)
     shortest[:] = np.inf
@@ -90,7 +96,14 @@ def minimum_spanning_tree(points: np.ndarray, image: Image, reach: Reach) -> np.
 
 
 def jittered(points: np.ndarray, deviations: np.ndarray, seed: int, copy: int) -> np.ndarray:
-    """Return points (N, D) float64 with uniform noise in every feature, of a standard deviation (N,) for each point."""
+    """Return points (N, D) float64 with uniform noise in every feature.
+
+    Parameters
+    ----------
+    points : (N, D) real
+    deviations : (N,), the standard deviation of the noise of each point
+    seed, copy : key of the draws
+    """
     words = row_words(seed, f"affinities/ensemble-{copy}", 0, points.size).reshape(points.shape)
     half_widths = np.sqrt(3.0) * deviations  # a uniform draw in [-h, h] has the deviation h / sqrt(3)
     return points + half_widths[:, np.newaxis] * (2 * ((words + 0.5) * UNIFORM_STEP) - 1)
