@@ -5,11 +5,28 @@ import functools
 import numpy as np
 
 from scalemani.chunked.landmark_weights import stored_landmark_weights
+from scalemani.chunked.needs import GROWING, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.records.points import StoredWorkPoints
 from scalemani.store.schema import ArrayDescription
+
+
+def embedding_held(sizes: Sizes) -> Held:
+    """List the embedding of a stage that finds it in work order and writes it by `write_embedding`."""
+    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
+    return Held("embedding in work and in input order", GROWING, n_points, width, copies=2, step="writing")
+
+
+def embedding_over_landmarks(sizes: Sizes, of_landmarks: str) -> list[Written]:
+    """List the embedding that is Z times something of the landmarks, and that under its name."""
+    width = sizes.params.n_components
+    return [
+        Written("embedding", STORED, sizes.dimensions.n_points, width),
+        Written(f"{of_landmarks} of the landmarks", STORED, sizes.params.n_landmarks, width),
+    ]
 
 
 def over_landmarks(task: StageTask, coordinates: np.ndarray, empty: Empty = np.empty) -> np.ndarray:

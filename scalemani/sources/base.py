@@ -16,9 +16,8 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.validation import check_dtype, check_exact, check_shape, refuse_masked
 
 
-@runtime_checkable
-class PointsSource(Protocol):
-    """Points (N, D) that are read by blocks of rows, from several threads if need be."""
+class Described(Protocol):
+    """What says of points (N, D) what their rows are."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -26,11 +25,16 @@ class PointsSource(Protocol):
 
     @property
     def dtype(self) -> np.dtype:
-        """Native dtype that `read` returns and that a store should keep."""
+        """Native dtype of rows, that a store should keep."""
 
     @property
     def description(self) -> str:
         """Where the points come from, for a log or a report; holds no credentials."""
+
+
+@runtime_checkable
+class PointsSource(Described, Protocol):
+    """Points (N, D) that are read by blocks of rows, from several threads if need be."""
 
     @property
     def preferred_rows(self) -> int | None:
@@ -105,22 +109,6 @@ class Source(ABC):
         if not 0 <= start <= stop <= self.shape[0]:
             raise DataError(f"rows [{start}, {stop}) asked for, {self.description} has rows [0, {self.shape[0]})")
         return native_rows(self.rows(start, stop), start, stop, self)
-
-
-class Described(Protocol):
-    """What says of points which rows are theirs."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(N, D)."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Native dtype of rows."""
-
-    @property
-    def description(self) -> str:
-        """Where the points come from."""
 
 
 def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndarray:

@@ -4,36 +4,29 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
-from scalemani.chunked.output import over_landmarks, write_embedding
+from scalemani.chunked.needs import EACH_PROCESS, Held, Written
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.scaling import classical_scaling, residual_variance
 from scalemani.records.graph import StoredGeodesics
 from scalemani.records.landmark_scores import StoredIsomap
 
-COPIES_OF_DISTANCES = (
-    6  # one way and both, centred, what LAPACK works in, those of the coordinates, and off their means
-)
+COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
 
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the distances, and the embedding in both orders."""
-    n_landmarks, width = sizes.params.n_landmarks, sizes.params.n_components
-    n_points = sizes.dimensions.n_points
+    n_landmarks = sizes.params.n_landmarks
     return [
         Held("distances", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_DISTANCES, step="solving"),
-        Held("embedding in work and in input order", GROWING, n_points, width, copies=2, step="writing"),
+        embedding_held(sizes),
     ]
 
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the embedding and the landmarks' coordinates."""
-    width = sizes.params.n_components
-    return [
-        Written("embedding", STORED, sizes.dimensions.n_points, width),
-        Written("coordinates of the landmarks", STORED, sizes.params.n_landmarks, width),
-    ]
+    return embedding_over_landmarks(sizes, "coordinates")
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from scalemani.chunked.moments import gram_held, summed_gram
-from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
-from scalemani.chunked.output import over_landmarks, write_embedding
+from scalemani.chunked.needs import EACH_PROCESS, Held, Written
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.kernel_components import centered_kernel, kernel_components
@@ -16,23 +16,17 @@ COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, an
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the sums, the reduced problem, and the embedding in both orders."""
-    n_landmarks, width = sizes.params.n_landmarks, sizes.params.n_components
+    n_landmarks = sizes.params.n_landmarks
     return [
         *gram_held(sizes),
         Held("reduced kernel", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_KERNEL, step="solving"),
-        Held(
-            "embedding in work and in input order", GROWING, sizes.dimensions.n_points, width, copies=2, step="writing"
-        ),
+        embedding_held(sizes),
     ]
 
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the embedding and the landmarks' scores."""
-    width = sizes.params.n_components
-    return [
-        Written("embedding", STORED, sizes.dimensions.n_points, width),
-        Written("scores of the landmarks", STORED, sizes.params.n_landmarks, width),
-    ]
+    return embedding_over_landmarks(sizes, "scores")
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from scalemani.chunked.landmark_weights import weights_at
 from scalemani.chunked.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
-from scalemani.chunked.output import over_landmarks, write_embedding
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, Held, Written
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -59,17 +59,13 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("rows of Z - R Z", EACH_TASK, TILE_ROWS, 1.5 * row, copies=COPIES_OF_ROWS),
         Held("sums of a run of tiles", EACH_TASK, entries, 1.5, copies=2 * PARTS_AT_ONCE),
         Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_PROBLEM, step="solving"),
-        Held("embedding in work and in input order", GROWING, n_points, params.n_components, copies=2, step="writing"),
+        embedding_held(sizes),
     ]
 
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the embedding and the landmarks' coordinates."""
-    width = sizes.params.n_components
-    return [
-        Written("embedding", STORED, sizes.dimensions.n_points, width),
-        Written("coordinates of the landmarks", STORED, sizes.params.n_landmarks, width),
-    ]
+    return embedding_over_landmarks(sizes, "coordinates")
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from scalemani.chunked.moments import moments_held, summed_moments
-from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
-from scalemani.chunked.output import over_landmarks, write_embedding
+from scalemani.chunked.needs import EACH_PROCESS, Held, Written
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.linear import principal_components
@@ -16,23 +16,18 @@ COPIES_OF_MOMENTS = 4  # centred, whitened, and the singular vectors
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the sums, the reduced problem, and the embedding in both orders."""
-    n_landmarks, width = sizes.params.n_landmarks, sizes.params.n_components
-    features, n_points = sizes.dimensions.n_features, sizes.dimensions.n_points
+    n_landmarks, features = sizes.params.n_landmarks, sizes.dimensions.n_features
     return [
         *moments_held(sizes),
         Held("Z' Z and its factor", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_GRAM, step="solving"),
         Held("moments, whitened", EACH_PROCESS, n_landmarks, features, copies=COPIES_OF_MOMENTS, step="solving"),
-        Held("embedding in work and in input order", GROWING, n_points, width, copies=2, step="writing"),
+        embedding_held(sizes),
     ]
 
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the embedding and the landmarks' scores."""
-    width = sizes.params.n_components
-    return [
-        Written("embedding", STORED, sizes.dimensions.n_points, width),
-        Written("scores of the landmarks", STORED, sizes.params.n_landmarks, width),
-    ]
+    return embedding_over_landmarks(sizes, "scores")
 
 
 def run(work: StageWork) -> dict[str, Any]:
