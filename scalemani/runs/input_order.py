@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.export.sparse import row_parts
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.graph import StoredGraph, StoredNeighbors
@@ -33,9 +34,7 @@ class InputOrder:
     @functools.cached_property
     def work_rows(self) -> np.ndarray:
         """The work row (N,) int64 of each input row."""
-        rows = np.empty_like(self.input_rows)
-        rows[self.input_rows] = np.arange(len(rows))
-        return rows
+        return inverse_order(self.input_rows)
 
     def of_results(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return the work rows of rows of the results."""

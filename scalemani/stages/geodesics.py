@@ -7,6 +7,7 @@ import numpy as np
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.graph.geodesics import UndirectedEdges, geodesic_distances, undirected_edges
 from scalemani.records.affinities import StoredComponents
@@ -61,9 +62,7 @@ def distances_from_some(task: StageTask, part: int) -> Arrays:
 def work_rows_of_landmarks(task: StageTask) -> np.ndarray:
     """Return the work row (L,) of each landmark."""
     input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
-    work_rows = np.empty_like(input_rows)
-    work_rows[input_rows] = np.arange(len(input_rows))
-    return work_rows[StoredLandmarks(task.inputs["landmarks"]).rows.read()]
+    return inverse_order(input_rows)[StoredLandmarks(task.inputs["landmarks"]).rows.read()]
 
 
 def edges_of_graph(task: StageTask) -> UndirectedEdges:

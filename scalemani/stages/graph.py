@@ -8,6 +8,7 @@ import numpy as np
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.params import Parameters
 from scalemani.records.graph import StoredGraph, StoredNeighbors
@@ -64,9 +65,7 @@ def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, 
     input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read_once()
     neighbors = StoredNeighbors(task.inputs["neighbors"])
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
-    work_rows = np.empty(len(input_rows), dtype=np.int64)
-    work_rows[input_rows] = np.arange(len(input_rows))
-    wanted = work_rows[first:last]
+    wanted = inverse_order(input_rows)[first:last]
     indices = neighbors.indices(neighbors.final_step).gather(wanted)
     distances = neighbors.distances(neighbors.final_step).gather(wanted)
     for block in blocks:

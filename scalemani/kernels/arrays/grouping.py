@@ -1,4 +1,4 @@
-"""Items grouped by a label: a stable counting sort."""
+"""Items grouped by a label, a stable counting sort, and the way back from any order."""
 
 import numpy as np
 
@@ -34,3 +34,10 @@ def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndar
             order[next_place[group]] = i
             next_place[group] += 1
     return order, offsets
+
+
+def inverse_order(order: np.ndarray) -> np.ndarray:
+    """Return the place (n,) of each item in an order (n,) int of all of them, in its dtype."""
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return places

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.neighbors.cell_scan import search_cells, search_enough_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.records.graph import StoredNeighbors
@@ -51,12 +52,10 @@ def appended_points(task: StageTask) -> Appended:
     """Return which work rows are those of the earlier run and which were appended to it."""
     earlier, work_points = task.earlier_results, StoredWorkPoints(task.inputs["work_points"])
     order = work_points.input_rows.read()
-    work_rows = np.empty_like(order)
-    work_rows[order] = np.arange(len(order))
     before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]).input_rows.read()
     new = np.flatnonzero(order >= earlier.n_points)
     sketches = np.ascontiguousarray(task.read_table(work_points.sketch)[new])
-    return Appended(work_rows[before], new, sketches, np.searchsorted(new, work_points.cell_offsets.read()))
+    return Appended(inverse_order(order)[before], new, sketches, np.searchsorted(new, work_points.cell_offsets.read()))
 
 
 def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: Neighbors) -> np.ndarray:

@@ -1,8 +1,9 @@
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.arrays.grouping import group_by, inverse_order
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -24,3 +25,12 @@ def test_smaller_labels_belong_to_no_group():
     order, offsets = group_by(np.array([2, -1, 0, -1, 2, 1]), 4)
     np.testing.assert_array_equal(order, [2, 5, 0, 4])
     np.testing.assert_array_equal(offsets, [0, 1, 2, 4, 4])
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_the_inverse_of_an_order_says_where_each_item_is(dtype):
+    order = np.random.default_rng(0).permutation(50).astype(dtype)
+    places = inverse_order(order)
+    assert places.dtype == dtype
+    np.testing.assert_array_equal(places, np.argsort(order))
+    assert len(inverse_order(order[:0])) == 0
