@@ -12,20 +12,15 @@ quickest setting of each side that reaches each recall.
 
 import argparse
 import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from digits import million_digits
-from judging import Judged, judged, recall
-from measuring import THREAD_VARIABLES, measured, records, scalemani, settings, show
+from judging import Judged, asked_for, judged, recall
+from measuring import THREAD_VARIABLES, measured_within, show
 from patches import patches_file
-
-from scalemani.records.graph import StoredGraph
-from scalemani.runs.opened import open_run
 
 ASKED = (0.90, 0.95, 0.98)
 SEARCH = ("partition", "work_points", "neighbors")
@@ -90,11 +85,9 @@ def peer(name: str, python: Path, setting: dict[str, int], path: Path, graph: Ju
     asked = [str(graph.k), str(queries), str(found), json.dumps(setting), str(THREADS), str(FEW_POINTS)]
     words = [str(python), "-c", PEER, name, str(path), *asked]
     row: dict[str, Any] = {"method": name, "setting": json.dumps(setting)}
-    try:
-        run = measured(["timeout", str(patience), *words], dict.fromkeys(THREAD_VARIABLES, str(THREADS)))
-    except subprocess.CalledProcessError as error:
-        ended = f"stopped after {patience}" if error.returncode == 124 else f"failed ({error.returncode})"
-        return {**row, "seconds": ended}
+    run = measured_within(patience, words, dict.fromkeys(THREAD_VARIABLES, str(THREADS)))
+    if isinstance(run, str):
+        return {**row, "seconds": run}
     said = json.loads(run.output.splitlines()[-1])
     taken = {"seconds": run.seconds - said["compiled"], "search": said["search"], "peak GB": run.peak_bytes / 1e9}
     return {**row, **taken, "recall": recall(graph, np.load(found))}
@@ -102,18 +95,14 @@ def peer(name: str, python: Path, setting: dict[str, int], path: Path, graph: Ju
 
 def ours(asked: float, path: Path, graph: Judged, memory: str) -> dict[str, Any]:
     """Return what our command took to reach a recall, and its true recall."""
-    run = path.with_suffix(".graph")
-    shutil.rmtree(run, ignore_errors=True)
-    setting = settings(neighbors__n_neighbors=graph.k, affinities__perplexity=2, neighbors__recall=asked)
-    command = scalemani("embed", str(path), str(run), "--method", "knn-graph", "--memory", memory, *setting)
-    stages, stored = records(run)["stages"], StoredGraph(open_run(run).group("graph")).indices
+    command, stages, truth = asked_for(asked, str(path), graph, path.with_suffix(".graph"), memory)
     return {
         "method": "scalemani",
         "setting": f"recall={asked:g}",
         "seconds": command.seconds,
         "search": sum(stages[name]["seconds"] for name in SEARCH if name in stages),
         "peak GB": command.peak_bytes / 1e9,
-        "recall": recall(graph, stored.zarr().oindex[graph.queries]),
+        "recall": truth,
         "certificate": stages["neighbors"]["certificates"]["recall"],
     }
 

@@ -1,10 +1,16 @@
 """The true recall of a neighbour graph: rows drawn apart from those of its certificate, compared with all points."""
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from measuring import Measured, records, scalemani, settings
+
+from scalemani.records.graph import StoredGraph
+from scalemani.runs.opened import open_run
 
 N_QUERIES = 1000
 QUERY_SEED = 20_261  # not the seed of the certificate: its sample must be another
@@ -72,3 +78,14 @@ def recall(graph: Judged, found: np.ndarray) -> float:
     inexact = np.issubdtype(graph.points.dtype, np.floating)  # what is equally far in float32 ties
     rounding = 4 * np.finfo(np.float32).eps if inexact else 0.0
     return float(np.mean(squares <= graph.truth[:, None] * (1 + rounding)))
+
+
+def asked_for(
+    asked: float, points: str, graph: Judged, run: Path, memory: str
+) -> tuple[Measured, dict[str, Any], float]:
+    """Run the command of a graph of some recall anew; return what it took, its stages' records and its true recall."""
+    shutil.rmtree(run, ignore_errors=True)
+    setting = settings(neighbors__n_neighbors=graph.k, affinities__perplexity=5, neighbors__recall=asked)
+    command = scalemani("embed", points, str(run), "--method", "knn-graph", "--memory", memory, *setting)
+    stored = StoredGraph(open_run(run).group("graph")).indices
+    return command, records(run)["stages"], recall(graph, stored.zarr().oindex[graph.queries])

@@ -13,14 +13,13 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from digits import mnist_file
-from measuring import THREAD_VARIABLES, measured, records, scalemani, settings, show
+from measuring import THREAD_VARIABLES, measured_within, records, scalemani, settings, show
 
 import scalemani as sm
 from scalemani.runs.opened import open_run
@@ -77,12 +76,10 @@ def figures(points: np.ndarray, labels: np.ndarray | None, found: np.ndarray) ->
 def peer(python: Path, path: Path, method: str, n_landmarks: int) -> tuple[dict[str, Any], np.ndarray | None]:
     """Return what a peer took, and its map if it got to its end."""
     target = path.with_suffix(f".{method}.npy")
-    command = ["timeout", str(PATIENCE), str(python), "-c", PEER, str(path), method, str(n_landmarks), str(target)]
-    try:
-        run = measured(command, dict.fromkeys(THREAD_VARIABLES, str(os.cpu_count())))
-    except subprocess.CalledProcessError as error:
-        ended = f"stopped after {PATIENCE}" if error.returncode == 124 else f"failed ({error.returncode})"
-        return {"method": method, "landmarks": n_landmarks, "seconds": ended}, None
+    command = [str(python), "-c", PEER, str(path), method, str(n_landmarks), str(target)]
+    run = measured_within(PATIENCE, command, dict.fromkeys(THREAD_VARIABLES, str(os.cpu_count())))
+    if isinstance(run, str):
+        return {"method": method, "landmarks": n_landmarks, "seconds": run}, None
     found = json.loads(run.output.splitlines()[-1])
     return {"method": method, **found, "peak GB": run.peak_bytes / 1e9}, np.load(target)
 

@@ -14,6 +14,7 @@ from typing import Any
 import psutil
 
 SECONDS_BETWEEN_SAMPLES = 0.1
+STATUS_OF_TIMEOUT = 124
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -41,6 +42,15 @@ def measured(command: Sequence[str], environment: Mapping[str, str] | None = Non
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, output)
     return Measured(seconds, peak, output)
+
+
+def measured_within(patience: float, command: Sequence[str], environment: Mapping[str, str]) -> Measured | str:
+    """Run a command for so many seconds at most; return how it ended where that is not well."""
+    try:
+        return measured(["timeout", str(patience), *command], environment)
+    except subprocess.CalledProcessError as error:
+        stopped = error.returncode == STATUS_OF_TIMEOUT
+        return f"stopped after {patience:g}" if stopped else f"failed ({error.returncode})"
 
 
 def tree_bytes(process: psutil.Process) -> int:

@@ -9,7 +9,6 @@ rows drawn apart from those of the certificate.
 import argparse
 import json
 import os
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from digits import mnist_file
-from judging import Judged, judged, recall
-from measuring import records, scalemani, settings, show
+from judging import Judged, asked_for, judged
+from measuring import show
 from patches import patches_file
 from sklearn.feature_extraction.text import TfidfTransformer
-
-from scalemani.records.graph import StoredGraph
-from scalemani.runs.opened import open_run
 
 SETS = ("digits", "coil", "tfidf", "patches-200000", "patches-1000000")
 ASKED = (0.90, 0.95, 0.99)
@@ -62,14 +58,12 @@ def points_of(name: str, folder: Path) -> tuple[str, np.ndarray | sp.csr_matrix]
 
 def row_of(points: str, graph: Judged, asked: float, run: Path, memory: str) -> dict[str, Any]:
     """Return what one command took and found."""
-    shutil.rmtree(run, ignore_errors=True)
-    setting = settings(neighbors__n_neighbors=graph.k, affinities__perplexity=5, neighbors__recall=asked)
-    command = scalemani("embed", points, str(run), "--method", "knn-graph", "--memory", memory, *setting)
-    stage, stored = records(run)["stages"]["neighbors"], StoredGraph(open_run(run).group("graph")).indices
+    command, stages, truth = asked_for(asked, points, graph, run, memory)
+    stage = stages["neighbors"]
     return {
         "asked": asked,
         "certificate": stage["certificates"]["recall"],
-        "truth": recall(graph, stored.zarr().oindex[graph.queries]),
+        "truth": truth,
         "rounds": stage["certificates"]["rounds"],
         "method": stage["certificates"]["method"],
         "seconds": command.seconds,

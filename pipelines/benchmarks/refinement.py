@@ -10,14 +10,13 @@ import argparse
 import functools
 import json
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from digits import million_digits
-from measuring import THREAD_VARIABLES, measured, records, scalemani, settings, show
+from measuring import THREAD_VARIABLES, measured_within, records, scalemani, settings, show
 from million import PAPER_SETTING
 
 DIMENSIONS = (2, 10, 50)
@@ -84,11 +83,10 @@ def by_refinement(points: Path, run: Path, memory: str, d: int, residual: float)
 def by_peer(run: Path, d: int, residual: float, patience: float) -> dict[str, Any]:
     """Return what ARPACK took and found, on two cores."""
     row = {"method": "ARPACK in memory", "d": d, "asked": residual}
-    command = ["timeout", str(patience), sys.executable, "-c", PEER, str(run), str(d), str(residual)]
-    try:
-        peer = measured(command, dict.fromkeys(THREAD_VARIABLES, "2"))
-    except subprocess.CalledProcessError:
-        return {**row, "seconds": f"stopped after {patience:g}"}
+    command = [sys.executable, "-c", PEER, str(run), str(d), str(residual)]
+    peer = measured_within(patience, command, dict.fromkeys(THREAD_VARIABLES, "2"))
+    if isinstance(peer, str):
+        return {**row, "seconds": peer}
     return {**row, "peak GB": peer.peak_bytes / 1e9, **json.loads(peer.output.splitlines()[-1])}
 
 
