@@ -243,15 +243,34 @@ def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: 
                     line[own[query] - first] = np.inf
                 order = np.argsort(limits[query])
                 bounds = limits[query, order] - ROUNDING * (panel_lengths.max() + lengths[query])
-                near = np.flatnonzero(line < np.nextafter(line.dtype.type(bounds[-1] / unit + slack), np.inf))
-                passed = np.searchsorted(bounds / unit - slack, line[near], side="right")
-                unsure = np.flatnonzero(passed != np.searchsorted(bounds / unit + slack, line[near], side="right"))
+                near, passed, unsure = bounds_passed(line, bounds / unit, slack)
                 if unsure.size:
                     differences = panel[near[unsure]] - lines[query]
                     exact = np.einsum("ij,ij->i", differences, differences)
                     passed[unsure] = np.searchsorted(bounds, exact, side="right")
                 counts[query, order] += np.cumsum(np.bincount(passed, minlength=len(order) + 1)[:-1])
     return counts
+
+
+def bounds_passed(line: np.ndarray, bounds: np.ndarray, slack: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which distances may be below the last bound, how many bounds each of these passes, and who is unsure.
+
+    Parameters
+    ----------
+    line : (n,) distances, each within `slack` of its true value
+    bounds : (K,), ascending
+    slack : 0 for distances that decide by themselves
+
+    Returns
+    -------
+    near : (m,) int, places in `line`; few of many
+    passed : (m,) int, bounds that are not above the distance
+    unsure : (u,) int, places in `near` of those for which the slack matters
+    """
+    near = np.flatnonzero(line < np.nextafter(line.dtype.type(bounds[-1] + slack), np.inf))
+    passed = np.searchsorted(bounds - slack, line[near], side="right")
+    unsure = np.flatnonzero(passed != np.searchsorted(bounds + slack, line[near], side="right"))
+    return near, passed, unsure
 
 
 def narrow_rows(rows: Points, unit: float) -> Points:
