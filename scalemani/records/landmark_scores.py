@@ -12,7 +12,31 @@ def described_eigenvalues(stage: str, meaning: str) -> ArrayDescription:
     return ArrayDescription(stage, "eigenvalues", "whole", ("component",), "float64", "1", meaning)
 
 
-class StoredPrincipalComponents(StoredStage):
+class StoredLandmarkScores(StoredStage):
+    """What all of them store: the embedding, its eigenvalues, and the coordinates of the landmarks."""
+
+    EMBEDDING: ClassVar[ArrayDescription]
+    EIGENVALUES: ClassVar[ArrayDescription]
+    VECTORS: ClassVar[ArrayDescription]
+    SOLVED: ClassVar = "solution"
+
+    @property
+    def embedding(self) -> ArrayReader:
+        """The embedding (N, d) float64, rows in input order."""
+        return self.reader(self.EMBEDDING)
+
+    @property
+    def eigenvalues(self) -> ArrayReader:
+        """The eigenvalue (d,) float64 of each component."""
+        return self.reader(self.EIGENVALUES)
+
+    @property
+    def vectors(self) -> ArrayReader:
+        """The coordinates (L, d) float64 of the landmarks."""
+        return self.reader(self.VECTORS)
+
+
+class StoredPrincipalComponents(StoredLandmarkScores):
     """Principal components of points that are combinations of landmarks."""
 
     STAGE: ClassVar = "principal_components"
@@ -22,25 +46,9 @@ class StoredPrincipalComponents(StoredStage):
         STAGE, "vectors", "whole", ("landmark", "component"), "float64", "as given", "the scores of the landmarks"
     )
     ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
-    SOLVED: ClassVar = "solution"
-
-    @property
-    def embedding(self) -> ArrayReader:
-        """The scores (N, d) float64, rows in input order."""
-        return self.reader(self.EMBEDDING)
-
-    @property
-    def eigenvalues(self) -> ArrayReader:
-        """The variance (d,) float64 along each component."""
-        return self.reader(self.EIGENVALUES)
-
-    @property
-    def vectors(self) -> ArrayReader:
-        """The scores (L, d) float64 of the landmarks."""
-        return self.reader(self.VECTORS)
 
 
-class StoredKernelComponents(StoredPrincipalComponents):
+class StoredKernelComponents(StoredLandmarkScores):
     """Kernel principal components of points that are combinations of landmarks."""
 
     STAGE: ClassVar = "kernel_components"
@@ -52,7 +60,7 @@ class StoredKernelComponents(StoredPrincipalComponents):
     ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
 
 
-class StoredLocalReconstruction(StoredPrincipalComponents):
+class StoredLocalReconstruction(StoredLandmarkScores):
     """The locally linear embedding of points that are combinations of landmarks."""
 
     STAGE: ClassVar = "local_reconstruction"
@@ -66,7 +74,7 @@ class StoredLocalReconstruction(StoredPrincipalComponents):
     ARRAYS: ClassVar = (EMBEDDING, EIGENVALUES, VECTORS)
 
 
-class StoredIsomap(StoredPrincipalComponents):
+class StoredIsomap(StoredLandmarkScores):
     """Landmark Isomap: coordinates of landmarks by their distances along the graph, and of points by the landmarks."""
 
     STAGE: ClassVar = "isomap"
