@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 
-N, D = 80_000, 160  # 51 MB
+N, D = 160_000, 160  # 102 MB, twice what readers of Parquet and HDF5 hold whatever the number of rows
 PARTS = 16
 MOST = 4 * N * D  # bytes that ingestion may add to those of a process that has loaded everything: the points
 PROGRAM = """
