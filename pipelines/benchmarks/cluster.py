@@ -27,6 +27,7 @@ BIT_EQUAL = {
     "Z": ("landmark_weights", ("indices", "values")),
     "landmarks": ("landmarks", ("rows", "points")),
 }
+EVERY_STAGE = "--set=embedding.solver=lll+refine"  # Z and the reduced matrices beside the coarse graphs
 MOST_TASKS = 20_000
 # Nearly all the time of their tasks is kernels on rows at hand. The others copy and project the points (partition,
 # work_points), or read the whole graph once for each worker (symmetric_affinities).
@@ -41,7 +42,7 @@ def same(points: Path, folder: Path, workers: list[int]) -> None:
         run = fresh(folder / f"same-{scheduler}{count if scheduler == 'cluster' else ''}-{block_rows}")
         if not rows:
             reference = run
-        size = ["--block-rows", str(block_rows)]
+        size = ["--block-rows", str(block_rows), EVERY_STAGE]
         if scheduler == "cluster":
             with running_cluster(count) as cluster:
                 seconds = succeeded(command(points, run, "--scheduler", cluster.address, *size))
@@ -136,7 +137,7 @@ def timed_runs(points: Path, runs: list[tuple[Path, int]]) -> list[dict[str, flo
             fresh(ledger.with_name(ledger.name + ".parts"))
         for (run, count), ledger in zip(runs, ledgers, strict=True):
             cluster = stack.enter_context(running_cluster(count, {"SCALEMANI_LEDGER": str(ledger)}))
-            size = ["--workers", "1", "--block-rows", "4096", "--set=neighbors.method=partition"]
+            size = ["--workers", "1", "--block-rows", "4096", "--set=neighbors.method=partition", EVERY_STAGE]
             commands.append(command(points, fresh(run), "--scheduler", cluster.address, *size))
         list(pool.map(succeeded, commands))
     return [stage_seconds(ledger) for ledger in ledgers]
