@@ -25,7 +25,6 @@ from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 LEAST_SHARE_OF_PARTS = (
     0.2  # of the nonzeros of W, left when those of a tile were summed; edges that go one way all stay
 )
-COPIES_OF_AGGREGATES = 2  # with those before a block is added
 COPIES_OF_ROOM = 3  # by two tasks side by side, and while the parts are ordered
 COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
 COPIES_OF_FIRST = 2  # by part of the nodes, and together; rounded to float32 it is in the place of the former
@@ -37,7 +36,7 @@ def memory(sizes: Sizes) -> list[Held]:
     share = LEAST_SHARE_OF_PARTS + (1 - LEAST_SHARE_OF_PARTS) * sizes.one_way_share
     sums = share * sizes.nonzeros
     return [
-        Held("aggregate of each point and its size", EACH_PROCESS, n_points, 2, "int32", COPIES_OF_AGGREGATES),
+        Held("aggregate of each point and its size", GROWING, n_points, 2, "int32"),
         Held("room for the sums of a row", EACH_PROCESS, sizes.first_coarse_nodes, 2, "float64", COPIES_OF_ROOM),
         Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK, "parts"),
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
@@ -82,7 +81,7 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
     graph = affinity_graph(task.inputs)
     inverse_roots = graph.read_degrees(task.dimensions.n_points, workspace.empty)
     np.divide(1, np.sqrt(inverse_roots, out=inverse_roots), out=inverse_roots)
-    aggregates = no_aggregates(task.dimensions.n_points)
+    aggregates = no_aggregates(task.dimensions.n_points, workspace)
     work.executor.progress.start(task.stage, 2 * len(blocks))
     for block in blocks:
         rows = graph.read_rows(block)

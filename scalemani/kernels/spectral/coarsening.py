@@ -54,9 +54,11 @@ class Level(NamedTuple):
     labels: np.ndarray
 
 
-def no_aggregates(n_points: int) -> AggregateState:
-    """Return the state before any row."""
-    return AggregateState(np.full(n_points, -1, np.int32), np.zeros(n_points, np.int32), 0)
+def no_aggregates(n_points: int, workspace: Workspace = IN_MEMORY) -> AggregateState:
+    """Return the state before any row, in arrays that the workspace makes."""
+    labels = workspace.empty((n_points,), np.int32)
+    labels[:] = -1
+    return AggregateState(labels, workspace.zeros((n_points,), np.int32), 0)
 
 
 @compiled
@@ -98,13 +100,12 @@ def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, sta
 
     Parameters
     ----------
-    state : after all rows before `start`.
+    state : after all rows before `start`; its arrays are given away, those of its successor are the same ones.
     rows : (indptr, indices, values) of W, rows [start, start + n).
     inverse_roots : (N,) float64, degrees to the power -1/2.
     start : number of the first row.
     """
-    labels, sizes = state.labels.copy(), state.sizes.copy()
-    return AggregateState(labels, sizes, _aggregate(rows, inverse_roots, start, labels, sizes, state.count))
+    return state._replace(count=_aggregate(rows, inverse_roots, start, state.labels, state.sizes, state.count))
 
 
 @compiled
@@ -236,7 +237,7 @@ def coarser(rows: Rows, workspace: Workspace = IN_MEMORY) -> Iterator[Level]:
         if n_nodes <= DENSE_NODES:
             yield coarsest
             return
-        state = aggregated(no_aggregates(n_nodes), rows, 1 / np.sqrt(degrees), 0)
+        state = aggregated(no_aggregates(n_nodes, workspace), rows, 1 / np.sqrt(degrees), 0)
         if state.count > LEAST_SHRINKAGE * n_nodes:
             yield coarsest
             return

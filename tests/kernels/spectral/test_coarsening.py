@@ -52,6 +52,13 @@ def test_aggregates_do_not_depend_on_blocks_and_cover_connected_points(block_of,
     assert count < 1700
 
 
+def test_a_block_is_added_without_a_copy_of_what_is_known_of_all_points(block_of, graph):
+    first = no_aggregates(3000)
+    following = aggregated(first, block_of(graph.w, 0, 100), 1 / np.sqrt(graph.degrees), 0)
+    assert np.shares_memory(first.labels, following.labels)
+    assert np.shares_memory(first.sizes, following.sizes)
+
+
 @pytest.mark.parametrize("group_size", [7, 900])
 def test_coarse_graph_equals_the_sparse_product_and_keeps_degrees(block_of, graph, group_size):
     labels = (np.random.default_rng(0).permutation(3000) // group_size).astype(np.int32)
