@@ -86,7 +86,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     if not task.output.committed("whole"):
         work.executor.progress.start(task.stage, 1, "model")
-        task.output.write_whole(trained_models(task) if task.earlier is None else earlier_models(task.earlier))
+        task.output.write_whole(trained_models(work) if task.earlier is None else earlier_models(task.earlier))
         work.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.CELLS.sized()])
     work.map_blocks(nearest_cell_block)
@@ -106,8 +106,9 @@ def sketched_together(dimensions: Dimensions) -> int:
     return max(1, SKETCHED_BYTES // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
 
 
-def trained_models(task: StageTask) -> Arrays:
+def trained_models(work: StageWork) -> Arrays:
     """Return the mean, the axes and the centroids that a sample of the points gives."""
+    task = work.task
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
     points, step = StoredPoints(task.inputs["points"]).points, sketched_together(dimensions)
@@ -115,7 +116,8 @@ def trained_models(task: StageTask) -> Arrays:
     basis = fit_sketch(points.gather(chosen), asked.sketch_dimensions)
     sketches = [sketch_points(points.gather(rows[part]), basis) for part in slices(len(rows), step)]
     draws = generator(task.params.seed, "partition/cells")
-    centroids = train_cells(np.concatenate(sketches), Sizes(dimensions, task.params).n_cells, draws)
+    n_cells = Sizes(dimensions, task.params).n_cells
+    centroids = train_cells(np.concatenate(sketches), n_cells, draws, over=work.executor.over)
     return {
         StoredPartition.MEAN: basis.mean,
         StoredPartition.AXES: basis.axes,

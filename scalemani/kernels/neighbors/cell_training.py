@@ -1,13 +1,18 @@
 """Training cells: k-means of a sample of sketches."""
 
+import functools
+
 import numpy as np
 
+from scalemani.kernels.arrays.tiles import Mapper, row_panels
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.neighbors.cell_groups import group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.cells import locality_order
 
 
-def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator, n_iterations: int = 10) -> np.ndarray:
+def train_cells(
+    sample: np.ndarray, n_cells: int, generator: np.random.Generator, n_iterations: int = 10, over: Mapper = map
+) -> np.ndarray:
     """Return the centroids of a k-means of sketches, in locality order.
 
     Lloyd's iterations from distinct random rows of the sample; a cell that runs empty starts again at the row
@@ -20,6 +25,7 @@ def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator
     n_cells : C, cut to n
     generator : of the first centroids
     n_iterations : default 10
+    over : runs panels of the sample, as the builtin `map` does; changes no bit
 
     Returns
     -------
@@ -27,14 +33,21 @@ def train_cells(sample: np.ndarray, n_cells: int, generator: np.random.Generator
     """
     n_cells = min(n_cells, sample.shape[0])
     centroids = sample[np.sort(generator.choice(sample.shape[0], n_cells, replace=False))]
+    panels = row_panels(len(sample))
     for _ in range(n_iterations):
-        cells = nearest_cells_in_groups(sample, group_cells(centroids), 1)[:, 0]
+        nearest = functools.partial(_nearest_of_panel, sample, group_cells(centroids))
+        cells = np.concatenate(list(over(nearest, panels)))
         centroids, counts, squares = _cell_means(sample, cells, centroids)
         empty = np.flatnonzero(counts == 0)
         if empty.size > 0:
             farthest = np.argsort(-squares, kind="stable")[: empty.size]
             centroids[empty] = sample[farthest]
     return centroids[locality_order(centroids)]
+
+
+def _nearest_of_panel(sample: np.ndarray, groups: CellGroups, panel: slice) -> np.ndarray:
+    """Return the cell of each row of a panel of the sample."""
+    return nearest_cells_in_groups(sample[panel], groups, 1)[:, 0]
 
 
 @compiled

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -17,7 +19,10 @@ def test_training_lowers_the_cost_and_separates_clusters():
     assert costs[0] > costs[1] > costs[2]
     cells = nearest_cells(sample, centroids, 1)[:, 0]
     assert len(np.unique(cells)) == 40
-    np.testing.assert_array_equal(centroids, train_cells(sample, 40, np.random.default_rng(0), 10))
+    with ThreadPoolExecutor(3) as pool:
+        for over in (map, pool.map):
+            again = train_cells(sample, 40, np.random.default_rng(0), 10, over)
+            np.testing.assert_array_equal(centroids, again)
 
 
 @pytest.mark.parametrize("n_rows", [1, 2, 7])
