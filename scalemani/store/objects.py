@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -75,10 +76,12 @@ def read_file(path: Path) -> bytes:
 
 def checked_path(root: Path, key: str) -> Path:
     """Return the file of `key` below `root`; refuse a key that could leave it, also through a symbolic link."""
-    path = root.joinpath(*checked_key(key).split("/"))
-    if not path.resolve().is_relative_to(root.resolve()):
-        raise UnsafeStoreError(f"{path} leads outside the store {root} through a symbolic link: remove the link")
-    return path
+    names = checked_key(key).split("/")
+    below = list(itertools.accumulate(names, os.path.join, initial=str(root)))[1:]
+    # Paths are resolved only where there is a link: that asks for every folder from the root of the disk on, twice.
+    if any(map(os.path.islink, below)) and not Path(below[-1]).resolve().is_relative_to(root.resolve()):
+        raise UnsafeStoreError(f"{below[-1]} leads outside the store {root} through a symbolic link: remove the link")
+    return Path(below[-1])
 
 
 def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Exception:
