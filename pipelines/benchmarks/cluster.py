@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from commanding import command, difference, fresh, running_cluster, succeeded
@@ -22,11 +23,15 @@ from scalemani.records.graph import StoredNeighbors
 from scalemani.runs.opened import Run, open_run
 
 BIT_EQUAL = {
-    "graph": ("neighbors", ("indices", "distances")),
-    "affinities": ("affinities", ("values", "beta")),
-    "Z": ("landmark_weights", ("indices", "values")),
-    "landmarks": ("landmarks", ("rows", "points")),
+    "refine": {
+        "graph": ("neighbors", ("indices", "distances")),
+        "affinities": ("affinities", ("values", "beta")),
+        "landmarks": ("landmarks", ("rows", "points")),
+        "embedding": ("embedding", ("embedding",)),
+    },
+    "lll": {"Z": ("landmark_weights", ("indices", "values"))},
 }
+MOST_APART = {"reduced": 1e-12, "by landmarks": 1e-6}  # sums over the points depend on blocks in their last bits
 EVERY_STAGE = "--set=embedding.solver=lll+refine"  # Z and the reduced matrices beside the coarse graphs
 MOST_TASKS = 20_000
 # Nearly all the time of their tasks is kernels on rows at hand. The others copy and project the points (partition,
@@ -36,25 +41,30 @@ WARMING_POINTS, REPEATS = 20_000, 2
 
 
 def same(points: Path, folder: Path, workers: list[int]) -> None:
-    """Compare threads, processes and clusters of several sizes, with several sizes of blocks, against threads."""
-    reference, rows = folder / "same-threads", []
+    """Compare threads, processes and clusters of several sizes, with several sizes of blocks, against threads.
+
+    Each runs the route by refinement, and the one by locally linear landmarks in a folder of its own.
+    """
+    references: dict[str, Run] = {}
+    rows = []
     for scheduler, count, block_rows in layouts(workers):
-        run = fresh(folder / f"same-{scheduler}{count if scheduler == 'cluster' else ''}-{block_rows}")
-        if not rows:
-            reference = run
-        size = ["--block-rows", str(block_rows), EVERY_STAGE]
-        if scheduler == "cluster":
-            with running_cluster(count) as cluster:
-                seconds = succeeded(command(points, run, "--scheduler", cluster.address, *size))
-        else:
-            seconds = succeeded(command(points, run, "--scheduler", scheduler, "--workers", str(count), *size))
-        one, other = open_run(reference), open_run(run)
-        rows.append({"on": scheduler, "workers": count, "rows a block": block_rows, "seconds": seconds})
-        rows[-1] |= {name: same_bits(one, other, *stored) for name, stored in BIT_EQUAL.items()}
-        rows[-1] |= {"reduced": reduced_difference(one, other), "embedding": difference(one, other)}
+        row: dict[str, Any] = {"on": scheduler, "workers": count, "rows a block": block_rows}
+        with contextlib.ExitStack() as stack:
+            where = ["--scheduler", scheduler, "--workers", str(count)]
+            if scheduler == "cluster":
+                where = ["--scheduler", stack.enter_context(running_cluster(count)).address]
+            for solver, stored in BIT_EQUAL.items():
+                run = fresh(folder / f"same-{solver}-{scheduler}{count}-{block_rows}")
+                asked = [*where, "--block-rows", str(block_rows), f"--set=embedding.solver={solver}"]
+                row[f"seconds by {solver}"] = succeeded(command(points, run, *asked))
+                found = open_run(run)
+                first = references.setdefault(solver, found)
+                row |= {name: same_bits(first, found, *arrays) for name, arrays in stored.items()}
+        row |= {"reduced": reduced_difference(first, found), "by landmarks": difference(first, found)}
+        rows.append(row)
     show(rows)
-    bits = all(row[name] for row in rows for name in BIT_EQUAL)
-    if not bits or max(row["reduced"] for row in rows) > 1e-12 or max(row["embedding"] for row in rows) > 1e-6:
+    bits = all(row[name] for row in rows for stored in BIT_EQUAL.values() for name in stored)
+    if not bits or any(row[name] > most for row in rows for name, most in MOST_APART.items()):
         raise SystemExit("results differ")
 
 

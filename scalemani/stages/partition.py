@@ -15,7 +15,7 @@ from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_rows, sketch_points
 from scalemani.records.points import StoredPartition, StoredPoints
 
-SKETCHED_BYTES = 2**25  # of sampled points, read together to be sketched
+SKETCHED_BYTES = 2**26  # of sampled points, read together to be sketched: each time, all points are read for them
 COPIES_OF_AXES = 4  # what the Gram matrix spans, the same orthonormal, with its signs, and as it is stored
 COPIES_OF_GRAM = 4  # the matrix, its eigenvectors, and what LAPACK works in
 COPIES_OF_SPARSE = 4  # in float64, transposed, and what takes part in a product
@@ -49,7 +49,6 @@ def memory(sizes: Sizes) -> list[Held]:
             EACH_PROCESS,
             sketched_together(dimensions),
             *dimensions.kept_row,
-            step="centroids",
         ),
         Held("block that they are in", EACH_PROCESS, dimensions.block_rows, *dimensions.kept_row, step="centroids"),
         *sketched_tile(sizes, EACH_PROCESS, "centroids"),
@@ -112,12 +111,16 @@ def trained_models(work: StageWork) -> Arrays:
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
     points, step = StoredPoints(task.inputs["points"]).points, sketched_together(dimensions)
-    chosen = rows[rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)]
-    basis = fit_sketch(points.gather(chosen), asked.sketch_dimensions)
-    sketches = [sketch_points(points.gather(rows[part]), basis) for part in slices(len(rows), step)]
+    chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
+    sample = points.gather(rows) if len(rows) <= step else None
+    basis = fit_sketch(points.gather(rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
+    if sample is None:
+        sketches = np.concatenate([sketch_points(points.gather(rows[part]), basis) for part in slices(len(rows), step)])
+    else:
+        sketches = sketch_points(sample, basis)
     draws = generator(task.params.seed, "partition/cells")
     n_cells = Sizes(dimensions, task.params).n_cells
-    centroids = train_cells(np.concatenate(sketches), n_cells, draws, over=work.executor.over)
+    centroids = train_cells(sketches, n_cells, draws, over=work.executor.over)
     return {
         StoredPartition.MEAN: basis.mean,
         StoredPartition.AXES: basis.axes,
