@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +26,6 @@ from commanding import (
     command,
     digests,
     end_tree,
-    ended,
     equal_stages,
     fresh,
     object_store,
@@ -46,6 +46,7 @@ POINTS, RUN = "s3://benchmark/points.zarr", "s3://benchmark/run"
 DIGESTS = """import json; from commanding import digests; from scalemani.runs.opened import open_run
 print(json.dumps(digests(open_run(sys.argv[1]))))"""
 FOLDER = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
+ROOM = 4  # times what a run leaves: its plan asks for that much
 SLOWEST = 20  # times as long as undisturbed counts as a hang
 
 
@@ -163,21 +164,36 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
 
 
 def full(points: Path, folder: Path, seeds: range) -> list[dict]:
-    """Let a disk fill up at several moments; make space, and give the same command again."""
+    """Take the rest of a disk away when a run has written a share of its bytes; make space; give the command again."""
     reference = fresh(folder / "undisturbed")
     succeeded(command(points, reference, *BLOCKS))
     whole = sum(path.stat().st_size for path in reference.rglob("*") if path.is_file())
     rows = []
     for share in (0.2, 0.5, 0.8):
-        with small_disk(folder / "disk", int(share * whole)) as disk:
-            failed = ended(command(points, disk / "run", *BLOCKS))
-            damaged = [open_run(disk / "run").group(stage).damaged_units() for stage in open_run(disk / "run").keys]
-            subprocess.run(["mount", "-o", f"remount,size={3 * whole}", str(disk)], check=True)
-            again = succeeded(command(points, disk / "run", *BLOCKS))
+        with small_disk(folder / "disk", ROOM * whole) as disk:
+            words = command(points, disk / "run", *BLOCKS)
+            with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as driver:
+                while driver.poll() is None and not (shutil.disk_usage(disk).used > share * whole and fill(disk)):
+                    time.sleep(0.02)
+                said = driver.communicate(timeout=300)[1].strip().splitlines()[-1]
+            run = open_run(disk / "run")
+            damaged = [run.group(stage).damaged_units() for stage in run.keys]
+            resize(disk, ROOM * whole)
+            again = succeeded(words)
             equal = equal_stages(reference, disk / "run")
-        rows.append({"share that fits": share, "status": failed.status, "said": failed.errors.strip().splitlines()[-1]})
+        rows.append({"written by then": share, "status": driver.returncode, "said": said})
         rows[-1] |= {"damaged units": sum(map(len, damaged)), "seconds after": again, "equal stages": equal}
     return rows
+
+
+def fill(disk: Path) -> bool:
+    """Let a disk be as large as what is on it; return whether it is: what is written meanwhile may not fit."""
+    return resize(disk, shutil.disk_usage(disk).used) == 0
+
+
+def resize(disk: Path, size: int) -> int:
+    """Give a disk so many bytes and return the status of that."""
+    return subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], stderr=subprocess.DEVNULL).returncode
 
 
 def twice(points: Path, folder: Path, seeds: range) -> list[dict]:
