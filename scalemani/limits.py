@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from scalemani.errors import ConfigError, DataError, ScalemaniError
+from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,23 @@ LIMITS = {
         "reduce the features first, for example by a truncated singular value decomposition",
     ),
     "configuration": Limit(2**20, "bytes", "parameters take a few hundred", "give a table a stage", ConfigError),
+    "blocks": Limit(
+        2**19, "blocks", "a record of a stage lists what each of them wrote", "give more --block-rows", ConfigError
+    ),
+    "description": Limit(
+        2**24,
+        "bytes",
+        "marks, plans and shapes take thousands",
+        "run the same command again if a run wrote it; else copy or write it again",
+        StoreError,
+    ),
+    "record": Limit(
+        2**29,
+        "bytes",
+        "each object of a stage takes about a hundred",
+        "run the same command again if a run wrote it; else copy or write it again",
+        StoreError,
+    ),
 }
 
 

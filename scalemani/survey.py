@@ -160,9 +160,12 @@ def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | No
     n_points, n_features = source.shape
     found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, nonzeros_of(source))
     if block_rows is not None:
-        return replace(found, block_rows=checked_block_rows(block_rows, n_points))
-    least = min((memory for _, memory in executor.processes if memory), default=None)
-    return replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
+        blocks = replace(found, block_rows=checked_block_rows(block_rows, n_points))
+    else:
+        least = min((memory for _, memory in executor.processes if memory), default=None)
+        blocks = replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
+    check_limit("blocks", blocks.n_blocks, source.description)
+    return blocks
 
 
 def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:

@@ -27,7 +27,6 @@ from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource, map_points
 from scalemani.sources.beside import PointsBeside
 from scalemani.stages.table import STAGES
-from scalemani.store.committed import intact_description
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock
 from scalemani.store.objects import damaged_object
@@ -268,7 +267,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     contents = {input_name: input_group.content_digest for input_name, input_group in inputs.items()}
     if earlier is not None:
         contents |= {f"earlier {name}": found.content_digest for name, found in earlier.groups.items()}
-    if group.units and intact_description(group.objects.get(INPUTS)) != contents:
+    if group.units and group.objects.intact(INPUTS) != contents:
         executor.progress.warn(f"{name}: its input changed or is not known any more, computed anew")
         group.forget(group.units)
     if group.complete:

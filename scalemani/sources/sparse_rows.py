@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 from scipy import sparse
 
 from scalemani.errors import DataError
 from scalemani.sources.base import Source, as_store_errors
+from scalemani.store.decoding import bounded
 from scalemani.validation import check_exact
 
 SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
@@ -118,7 +120,10 @@ def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> Sp
         raise DataError(f"{description} is a group and no matrix; it holds {', '.join(group.keys()) or 'nothing'}")
     if attributes.get("encoding-type", "csr_matrix") != "csr_matrix":
         raise DataError(f"{description} is a {attributes['encoding-type']}: rows can be read from a csr_matrix only")
-    data, indices, indptr = (group[name] for name in SPARSE_PARTS)
+    data, indices, indptr = (
+        bounded(part, description) if isinstance(part, zarr.Array) else part
+        for part in (group[name] for name in SPARSE_PARTS)
+    )
     try:
         shape = tuple(int(length) for length in attributes["shape"])
     except (TypeError, ValueError) as error:

@@ -14,22 +14,27 @@ from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
 from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, refuse_credentials
+from scalemani.limits import check_limit
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
+from scalemani.store.decoding import COMPRESSION_CODECS, bounded
 from scalemani.store.objects import read_file
 from scalemani.store.retrying import may_pass, retried
 
 LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
-COMPRESSION_CODECS = {"blosc", "zstd", "gzip", "zlib", "bz2", "lzma", "lz4", "zfpy"}
 NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
+DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
 OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array, of formats 2 and 3
 SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
 
 
 class RegularFiles(LocalStore):
-    """A local zarr store that reads regular files alone: a pipe may never be written to, a device may never end."""
+    """A local zarr store that reads regular files alone, and descriptions of a bounded size.
+
+    A pipe may never be written to, a device may never end.
+    """
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
@@ -38,6 +43,8 @@ class RegularFiles(LocalStore):
         path = self.root / key
         if not path.is_dir():
             check_file(path)
+        if path.name in DESCRIPTIONS and path.is_file():
+            check_limit("description", path.stat().st_size, str(path))
         return await super().get(key, prototype, byte_range)
 
 
@@ -47,13 +54,17 @@ class ZarrPoints(Source):
     def __init__(self, array: zarr.Array, description: str) -> None:
         check_codecs(dict(array.metadata.to_dict()), description)
         super().__init__(array.shape, array.dtype, description)
-        self.array = array
+        self.array = bounded(array, description)
         self.remote = isinstance(array.store, FsspecStore)
         grid = regular_grid(array)
         if grid is not None:
             self.preferred_rows = int((array.shards or grid)[0])
             self.held_bytes = int(grid[0]) * self.shape[1] * self.dtype.itemsize
             self.remark = missing_chunks(array, description)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ |= state
+        self.array = bounded(self.array, self.description)  # codecs within shards travel by their descriptions
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""

@@ -19,6 +19,7 @@ from scalemani.kernels.rows.metrics import (
 from scalemani.records.points import FEATURES, StoredPoints
 from scalemani.sources import PointsSource
 from scalemani.sources.base import read_rows
+from scalemani.store.objects import RECORD_BYTES
 from scalemani.store.schema import RowArray
 from scalemani.survey import check_unchanged
 
@@ -82,7 +83,7 @@ def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:
 
 def surveyed_tiles(task: StageTask) -> list[str]:
     """Return the digests of all tiles, as the survey saw them."""
-    found = task.output.objects.get_json(SURVEY)
+    found = task.output.objects.get_json(SURVEY, RECORD_BYTES)
     if found is None:
         raise StoreError(f"{SURVEY} of {task.output.path} is gone: run the same command again")
     return list(found["tiles"])

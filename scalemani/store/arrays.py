@@ -14,6 +14,7 @@ import zarr
 from zarr.codecs import BloscCodec, BytesCodec
 from zarr.storage import StorePath
 
+from scalemani.store.decoding import bounded
 from scalemani.store.schema import CODEC, CODEC_LEVEL
 from scalemani.store.verified import VerifiedStore
 
@@ -60,7 +61,7 @@ def open_array(store: VerifiedStore, path: str) -> zarr.Array:
     content = store.read(f"{path}/{METADATA}")
     if content is None:
         raise FileNotFoundError(path)
-    return opened(store, path, json.loads(content))
+    return bounded(opened(store, path, json.loads(content)), f"{store}/{path}")
 
 
 def opened(store: VerifiedStore, path: str, metadata: dict[str, Any]) -> zarr.Array:

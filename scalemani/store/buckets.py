@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, refuse_credentials
 from scalemani.store.leases import ConflictError, hold_lease
 from scalemani.store.locks import RunLock
-from scalemani.store.objects import SAFE_NAME, Committed, Objects, checked_key
+from scalemani.store.objects import DESCRIPTION_BYTES, SAFE_NAME, Committed, Objects, check_length, checked_key
 from scalemani.store.retrying import GIVE_UP_SECONDS, retried
 
 SCHEME = "s3://"
@@ -80,16 +80,17 @@ class BucketObjects(Objects):
         """Return the objects whose keys start with `path`."""
         return BucketObjects(f"{self.root}/{checked_key(path)}")
 
-    def get(self, key: str) -> bytes | None:
-        """Return the content of `key`, or None where there is none."""
-        return self.fetch(key)[0]
+    def get(self, key: str, most: int = DESCRIPTION_BYTES) -> bytes | None:
+        """Return the content of `key`, or None where there is none; CorruptChunkError for more than so many bytes."""
+        return self.fetch(key, most)[0]
 
-    def fetch(self, key: str) -> tuple[bytes | None, dict[str, Any]]:
+    def fetch(self, key: str, most: int = DESCRIPTION_BYTES) -> tuple[bytes | None, dict[str, Any]]:
         """Return the content of `key` and what the server says of it, or None and nothing."""
         from botocore.exceptions import ClientError
 
         def ask() -> tuple[bytes, dict[str, Any]]:
             answer = client().get_object(**self._at(key))
+            check_length(answer["ContentLength"], most, f"{self.root}/{key}")
             return answer["Body"].read(), answer
 
         try:

@@ -17,9 +17,9 @@ import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
 from scalemani.store.arrays import create_array, open_array
-from scalemani.store.committed import check_size, intact_description, marks_of, refuse_non_finite
+from scalemani.store.committed import check_size, marks_of, refuse_non_finite
 from scalemani.store.marks import Marks
-from scalemani.store.objects import damaged_object, digest
+from scalemani.store.objects import RECORD_BYTES, damaged_object, digest
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, whole_chunks
 from scalemani.store.verified import VerifiedStore
@@ -59,7 +59,7 @@ class StageGroup:
 
     def refresh(self) -> None:
         """Read the marks again: other processes may have committed blocks since. Marks that are known stay."""
-        complete = intact_description(self.objects.get("complete.json"))
+        complete = self.objects.intact("complete.json", RECORD_BYTES)
         gathered = None if complete is None else marks_of(complete.get("units"))
         self._complete = None if gathered is None else complete
         if gathered is not None:
@@ -67,10 +67,10 @@ class StageGroup:
         else:
             names = [name.removesuffix(".json") for name in self.objects.names("marks")]
             unknown = [unit for unit in names if unit not in self._marks]
-            contents = self.objects.get_many([f"marks/{unit}.json" for unit in unknown])
+            found = self.objects.many_intact([f"marks/{unit}.json" for unit in unknown])
             marks = {unit: self._marks[unit] for unit in names if unit in self._marks}
-            for unit, content in zip(unknown, contents, strict=True):
-                marks |= marks_of({unit: intact_description(content)}) or {}
+            for unit, mark in zip(unknown, found, strict=True):
+                marks |= marks_of({unit: mark}) or {}
         self._marks.replace(marks)
         self.revision = uuid.uuid4().hex
 
@@ -175,7 +175,7 @@ class StageGroup:
 
     def committed_by_now(self, unit: str) -> bool:
         """As `committed`, after a look at the store: another process may have committed the unit."""
-        found = marks_of({unit: intact_description(self.objects.get(f"marks/{unit}.json"))})
+        found = marks_of({unit: self.objects.intact(f"marks/{unit}.json")})
         if found is None:
             return False
         self._marks.add(unit, found[unit])

@@ -19,12 +19,14 @@ from pathlib import Path
 from typing import Any
 
 from scalemani.errors import CorruptChunkError, DiskSpaceError, StoreError, UnsafeStoreError
+from scalemani.limits import LIMITS
 from scalemani.store.locks import RunLock, lock_folder
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PARTIAL = ".partial"
 DIGEST = "digest"  # the field of a description that holds that of all its others
 READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and back
+DESCRIPTION_BYTES, RECORD_BYTES = LIMITS["description"].most, LIMITS["record"].most
 DIGEST_CHARACTERS = 32  # 128 bits of SHA-256: accidents, not adversaries, are what a manifest guards against
 
 Committed = tuple[int, str, str]  # of an object: bytes, digest, tag
@@ -65,13 +67,26 @@ def checked_key(key: str) -> str:
     return key
 
 
-def read_file(path: Path) -> bytes:
-    """Return the content of a file; refuse a pipe, which may never be written to, and a device, which may never end."""
+def read_file(path: Path, most: int = DESCRIPTION_BYTES) -> bytes:
+    """Return the content of a file of at most so many bytes.
+
+    A pipe, which may never be written to, and a device, which may never end, are refused.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise UnsafeStoreError(f"{path} is no regular file: remove it")
+        check_length(status.st_size, most, path)
         return file.read()
+
+
+def check_length(found: int, most: int, where: Path | str) -> None:
+    """Refuse an object of more bytes than are ever written there, before it is read."""
+    if found > most:
+        raise CorruptChunkError(
+            f"{where} holds {found} bytes, at most {most} are written there: {LIMITS['description'].remedy}"
+        )
 
 
 def checked_path(root: Path, key: str) -> Path:
@@ -124,8 +139,8 @@ class Objects(ABC):
         """Return the objects whose keys start with `path`."""
 
     @abstractmethod
-    def get(self, key: str) -> bytes | None:
-        """Return the content of `key`, or None where there is none."""
+    def get(self, key: str, most: int = DESCRIPTION_BYTES) -> bytes | None:
+        """Return the content of `key`, or None where there is none; CorruptChunkError for more than so many bytes."""
 
     @abstractmethod
     def set(self, key: str, content: bytes) -> str:
@@ -168,9 +183,9 @@ class Objects(ABC):
     def lock(self) -> AbstractContextManager[RunLock]:
         """Hold the run as its only writer, or raise StoreLockedError."""
 
-    def get_json(self, key: str) -> dict[str, Any] | None:
+    def get_json(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
         """Return the description under `key`, or None where there is none; CorruptChunkError if it was damaged."""
-        content = self.get(key)
+        content = self.get(key, most)
         if content is None:
             return None
         try:
@@ -182,12 +197,19 @@ class Objects(ABC):
         """Write a description as JSON under `key`."""
         self.set(key, sealed(value))
 
-    def get_many(self, keys: Sequence[str]) -> list[bytes | None]:
-        """Return the contents of several keys, asked for side by side."""
+    def intact(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
+        """Return the description under `key`; a damaged one is none: what it speaks of is computed anew."""
+        try:
+            return self.get_json(key, most)
+        except CorruptChunkError:
+            return None
+
+    def many_intact(self, keys: Sequence[str]) -> list[dict[str, Any] | None]:
+        """Return the descriptions under several keys, asked for side by side."""
         if not keys:
             return []
         with ThreadPoolExecutor(READS_AT_ONCE) as pool:
-            return list(pool.map(self.get, keys))
+            return list(pool.map(self.intact, keys))
 
 
 class LocalObjects(Objects):
@@ -200,10 +222,10 @@ class LocalObjects(Objects):
         """Return the objects whose keys start with `path`."""
         return LocalObjects(checked_path(self.root, path))
 
-    def get(self, key: str) -> bytes | None:
-        """Return the content of `key`, or None where there is none."""
+    def get(self, key: str, most: int = DESCRIPTION_BYTES) -> bytes | None:
+        """Return the content of `key`, or None where there is none; CorruptChunkError for more than so many bytes."""
         try:
-            return read_file(checked_path(self.root, key))
+            return read_file(checked_path(self.root, key), most)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -249,8 +271,11 @@ class LocalObjects(Objects):
         """Read every object and compare its digest."""
 
         def intact(key: str) -> bool:
-            content = self.get(key)
             length, expected = committed[key][:2]
+            try:
+                content = self.get(key, length)
+            except CorruptChunkError:
+                return False
             return content is not None and len(content) == length and digest(content) == expected
 
         with ThreadPoolExecutor(threads) as pool:

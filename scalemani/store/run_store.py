@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from scalemani.errors import StoreError, StoreVersionError
-from scalemani.store.committed import intact_description
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock, acquire
 from scalemani.store.places import open_objects
@@ -39,7 +38,7 @@ class RunStore:
         store = cls(root)
         store.check_free()
         store.objects.prepare()
-        if intact_description(store.objects.get(MARKER)) is None:
+        if store.objects.intact(MARKER) is None:
             store.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
         return store
 
@@ -74,7 +73,7 @@ class RunStore:
                 f"{self.root} has format version {marker.get('version')}, this scalemani reads {FORMAT_VERSION}: "
                 "use the scalemani that wrote it, or a new folder"
             )
-        plan = intact_description(self.objects.get(PLAN)) if intact_description(content) is None else None
+        plan = self.objects.intact(PLAN) if self.objects.intact(MARKER) is None else None
         if plan is not None and plan.keys() >= PLAN_FIELDS:  # versions before this one kept no digest in their plans
             return True
         if content is not None and not known:

@@ -100,9 +100,9 @@ class VerifiedStore(Store):
         expected, where = self.expected.get(key), f"{self.objects.root}/{key}"
         if expected is None and is_chunk(key):
             raise MissingChunkError(f"{where} was never committed: run the stage that writes it")
-        content = self.objects.get(key)
         if expected is None:
-            return content
+            return self.objects.get(key)
+        content = self.objects.get(key, expected[0])
         if content is None:
             raise MissingChunkError(f"{where} is gone: run the same command again to compute it anew")
         found = (len(content), digest(content))

@@ -55,7 +55,9 @@ def test_objects_are_kept_found_and_removed(bucket):
     assert tag == objects.set("folder/one", b"1") != objects.set("two", b"2")
     assert objects.names() == ["folder", "two"]
     assert objects.below("folder").get("one") == b"1"
-    assert objects.get_many(["two", "three", "folder/one"]) == [b"2", None, b"1"]
+    objects.set_json("folder/two", {"a": 2})
+    assert objects.many_intact(["two", "three", "folder/two"]) == [None, None, {"a": 2}]
+    objects.delete("folder/two")
     objects.delete("two")
     objects.delete("two")
     assert objects.names() == ["folder"]

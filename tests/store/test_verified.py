@@ -66,7 +66,7 @@ def test_a_chunk_that_is_gone_is_no_fill_value(store, tmp_path):
 def test_an_object_that_is_not_what_was_committed_is_refused(store, tmp_path, key, change):
     path = tmp_path / key
     path.write_bytes(change(path.read_bytes()))
-    with pytest.raises(CorruptChunkError, match=rf"{key} holds \d+ bytes with digest \w+, committed were"):
+    with pytest.raises(CorruptChunkError, match=rf"{key} holds \d+ bytes(, at most| with digest \w+, committed were)"):
         got(store, key)
 
 
@@ -97,3 +97,22 @@ def test_only_what_was_committed_is_listed(store):
 @pytest.mark.parametrize(("key", "chunk"), [("x/c/0", True), ("block-000001/x/c/0/0", True), ("x/zarr.json", False)])
 def test_chunks_are_told_from_metadata_by_their_key(key, chunk):
     assert is_chunk(key) is chunk
+
+
+def test_an_object_far_longer_than_what_was_committed_is_refused_unread(store, tmp_path):
+    with (tmp_path / "x" / "c" / "1" / "0").open("r+b") as file:
+        file.truncate(2**50)  # no memory holds it
+    with pytest.raises(CorruptChunkError, match=rf"x/c/1/0 holds {2**50} bytes, at most \d+ are written there"):
+        read(store)
+    assert store.objects.damaged(store.expected, 1) == {"x/c/1/0"}
+
+
+@pytest.mark.parametrize("name", ["plan.json", "complete.json"])
+def test_a_description_of_any_length_is_refused_unread(tmp_path, name):
+    (tmp_path / name).touch()
+    with (tmp_path / name).open("r+b") as file:
+        file.truncate(2**50)
+    objects = LocalObjects(tmp_path)
+    assert objects.intact(name) is None
+    with pytest.raises(CorruptChunkError, match=rf"{name} holds {2**50} bytes, at most 16777216 are written there"):
+        objects.get_json(name)
