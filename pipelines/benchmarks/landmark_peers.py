@@ -4,9 +4,9 @@
 
 PYTHON is an interpreter of an environment with sude and tapkee. sude finds its number of landmarks itself; all others
 get the same, or `--landmarks` where it does not get to its end. Ours are `isomap`, `laplacian-eigenmaps` with
-`solver=lll`, and `t-sne`, whole commands from the file to the map on disk; a peer's seconds are its fit alone, with points in memory.
-Preservation is the share of the true 15 neighbours that are among the 15 in the map, of 5,000 points; accuracy is that
-of 15-NN labels in the map, over all points.
+`solver=lll`, and `t-sne`, whole commands from the file to the map on disk; a peer's seconds are its fit alone, with
+points in memory. Preservation is the share of the true 15 neighbours that are among the 15 in the map, of 5,000 points;
+accuracy is that of 15-NN labels in the map, over all points.
 """
 
 import argparse

@@ -36,6 +36,8 @@ class Dispatch:
         What is done with each unit. It travels once, as bytes.
     units : sequence
         Small and picklable; they are known by their numbers.
+    divisible : bool
+        Whether a unit that is a list stands for its items, so that its halves may be done in its place.
     batch : Batch
         The stage, and the scope of what its tasks share.
     roster : Roster
@@ -43,25 +45,44 @@ class Dispatch:
     """
 
     def __init__(
-        self, client: Client, function: Callable[[Any], Any], units: Sequence[Any], batch: Batch, roster: Roster
+        self,
+        client: Client,
+        function: Callable[[Any], Any],
+        units: Sequence[Any],
+        batch: Batch,
+        roster: Roster,
+        divisible: bool = False,
     ) -> None:
-        self._client, self._units, self._batch, self._roster = client, units, batch, roster
+        self._client, self._units, self._batch, self._roster = client, list(units), batch, roster
+        self._divisible = divisible
         self._content = cloudpickle.dumps(function)
         self._name = f"{batch.stage}-{uuid.uuid4().hex[:12]}"
-        self._attempts = Attempts(batch.stage, units)
+        self._attempts = Attempts(batch.stage, self._units)
         self._waiting = collections.deque(range(len(units)))
         self._retries: set[int] = set()  # units whose workers were lost
         self._running: dict[str, Running] = {}
         self._finished: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._n_submitted = 0
 
+    @property
+    def n_units(self) -> int:
+        """How many units there are; halves of those that were lost come on top of those that were given."""
+        return len(self._units)
+
     def requeue_lost(self, units: set[int]) -> None:
-        """Count the worker that was lost with some units against each of them, and have them tried again."""
+        """Count the worker that was lost with some units against each of them, and have them tried again.
+
+        A run of blocks is divided instead: its halves take less time and memory, and a worker that is lost with one
+        loses less.
+        """
         for key in [key for key, running in self._running.items() if running.unit in units]:
             self._running.pop(key).future.release()
         self._retries |= units
         for unit in sorted(units):
-            self._attempts.note_lost_worker(unit)
+            if self._divisible and isinstance(self._units[unit], list) and len(self._units[unit]) > 1:
+                self._divide(unit)
+            else:
+                self._attempts.note_lost_worker(unit)
 
     def submit(self) -> None:
         """Give waiting units to the workers that have least to do; those of lost workers first."""
@@ -105,6 +126,13 @@ class Dispatch:
         if self._client.status == "running":
             for running in self._running.values():
                 running.future.cancel()
+
+    def _divide(self, unit: int) -> None:
+        blocks = self._units[unit]
+        half = len(blocks) // 2
+        self._retries.add(self.n_units)
+        self._units[unit] = blocks[:half]
+        self._units.append(blocks[half:])
 
     def _submit_retries(self) -> bool:
         """Give units of lost workers to others; return False where one waits for a worker without other units."""

@@ -26,8 +26,8 @@ class ClusterMap:
     """A function on every unit, on the workers that there are at any moment.
 
     `advance` is called for each unit that is done. `restore` is called while workers are looked at: it may bring lost
-    ones back. `keep` is given the number of each unit and its result, in the order in which they come; without it,
-    results are not fetched.
+    ones back. `keep` is given the number of each unit and its result, in the order in which they come. Without it,
+    results are not fetched, and a unit that is a list and whose worker was lost is done in parts.
     """
 
     client: Client
@@ -53,10 +53,10 @@ class ClusterMap:
             What the function raises; errors of the system may pass, and are raised after several attempts.
         """
         roster = Roster(self.client, self.batch, self.restore)
-        dispatch = Dispatch(self.client, self.function, self.units, self.batch, roster)
+        dispatch = Dispatch(self.client, self.function, self.units, self.batch, roster, divisible=self.keep is None)
         n_done, next_look = 0, time.monotonic()
         try:
-            while n_done < len(self.units):
+            while n_done < dispatch.n_units:
                 if time.monotonic() >= next_look:
                     lost = roster.refresh()
                     if lost is not None:
@@ -67,7 +67,8 @@ class ClusterMap:
                 for number, result in dispatch.collect(next_look - time.monotonic(), self.keep is not None):
                     if self.keep is not None:
                         self.keep(number, result)
-                    self.advance()
+                    if number < len(self.units):
+                        self.advance()
                     n_done += 1
         finally:
             dispatch.cancel()

@@ -42,3 +42,11 @@ def end_process(unit):
 
 def refuse(unit):
     raise StoreError(f"unit {unit} is not to be had")
+
+
+def do_no_more_than_two(folder, blocks):
+    if len(blocks) > 2:
+        os._exit(3)
+    for block in blocks:
+        with open(os.path.join(folder, str(block)), "x"):
+            pass

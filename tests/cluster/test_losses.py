@@ -18,9 +18,17 @@ from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers import attempts, roster
-from scalemani.workers.budget import Budget, MemoryNeed
+from scalemani.workers.budget import Batch, Budget, MemoryNeed
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
-from tests.cluster.tasks_of_losses import crash, end_process, grow, noted_square, refuse, slow_square
+from tests.cluster.tasks_of_losses import (
+    crash,
+    do_no_more_than_two,
+    end_process,
+    grow,
+    noted_square,
+    refuse,
+    slow_square,
+)
 
 SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes are started one after the other
 
@@ -147,6 +155,16 @@ def test_workers_that_never_last_are_an_error_that_blames_no_block(tmp_path, mon
         pytest.raises(WorkersLostError, match="block 7: 3 workers were lost while they had it"),
     ):
         mapped(executor, functools.partial(noted_square, str(tmp_path)), [7])
+
+
+def test_a_run_of_blocks_whose_worker_was_lost_is_done_in_halves(tmp_path):
+    executor, blocks, done = Executor(scheduler="processes", workers=1), list(range(7)), []
+    monitored = functools.partial(do_no_more_than_two, str(tmp_path))
+    with executor.started():
+        executor.progress.advance = lambda: done.append(1)
+        executor.each(monitored, [blocks[:6], blocks[6:]], 1, Batch("demo", "scope"))
+    assert sorted(map(int, os.listdir(tmp_path))) == blocks
+    assert len(done) == 2  # the progress counts what it was told of
 
 
 def test_blocks_that_all_end_their_workers_do_not_go_on_for_ever(mapped):
