@@ -95,7 +95,7 @@ def peer(name: str, python: Path, setting: dict[str, int], path: Path, graph: Ju
 
 def ours(asked: float, path: Path, graph: Judged, memory: str) -> dict[str, Any]:
     """Return what our command took to reach a recall, and its true recall."""
-    command, stages, truth = asked_for(asked, str(path), graph, path.with_suffix(".graph"), memory)
+    command, stages, truth = asked_for(asked, str(path), graph, path.with_suffix(".graph"), ["--memory", memory])
     return {
         "method": "scalemani",
         "setting": f"recall={asked:g}",

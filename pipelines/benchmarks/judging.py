@@ -1,6 +1,7 @@
 """The true recall of a neighbour graph: rows drawn apart from those of its certificate, compared with all points."""
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,11 +82,14 @@ def recall(graph: Judged, found: np.ndarray) -> float:
 
 
 def asked_for(
-    asked: float, points: str, graph: Judged, run: Path, memory: str
+    asked: float, points: str, graph: Judged, run: Path, options: Sequence[str]
 ) -> tuple[Measured, dict[str, Any], float]:
-    """Run the command of a graph of some recall anew; return what it took, its stages' records and its true recall."""
+    """Run the command of a graph of some recall anew; return what it took, its stages' records and its true recall.
+
+    `options` of the command come after its setting.
+    """
     shutil.rmtree(run, ignore_errors=True)
     setting = settings(neighbors__n_neighbors=graph.k, affinities__perplexity=5, neighbors__recall=asked)
-    command = scalemani("embed", points, str(run), "--method", "knn-graph", "--memory", memory, *setting)
+    command = scalemani("embed", points, str(run), "--method", "knn-graph", *setting, *options)
     stored = StoredGraph(open_run(run).group("graph")).indices
     return command, records(run)["stages"], recall(graph, stored.zarr().oindex[graph.queries])

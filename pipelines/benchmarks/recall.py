@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,9 +57,9 @@ def points_of(name: str, folder: Path) -> tuple[str, np.ndarray | sp.csr_matrix]
     return str(path), np.load(path, mmap_mode="r")
 
 
-def row_of(points: str, graph: Judged, asked: float, run: Path, memory: str) -> dict[str, Any]:
+def row_of(points: str, graph: Judged, asked: float, run: Path, options: Sequence[str]) -> dict[str, Any]:
     """Return what one command took and found."""
-    command, stages, truth = asked_for(asked, points, graph, run, memory)
+    command, stages, truth = asked_for(asked, points, graph, run, options)
     stage = stages["neighbors"]
     return {
         "asked": asked,
@@ -79,16 +80,16 @@ def main() -> None:
     parser.add_argument("--asked", type=float, nargs="+", default=ASKED)
     parser.add_argument("--neighbors", type=int, default=15)
     parser.add_argument("--memory", default="4GB")
+    parser.add_argument("--set", action="append", default=[], help="further parameters of the runs")
     arguments = parser.parse_args()
+    options = ["--memory", arguments.memory, *(f"--set={one}" for one in arguments.set)]
     arguments.folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for name in arguments.sets:
         points, table = points_of(name, arguments.folder)
         graph = judged(arguments.folder, name, table, arguments.neighbors)
         for asked in arguments.asked:
-            rows.append(
-                {"points": name, **row_of(points, graph, asked, arguments.folder / f"run-{name}", arguments.memory)}
-            )
+            rows.append({"points": name, **row_of(points, graph, asked, arguments.folder / f"run-{name}", options)})
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
     show(rows)
 
