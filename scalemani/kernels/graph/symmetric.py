@@ -10,8 +10,14 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.graph.directed_edges import DirectedEdges
 from scalemani.kernels.machine.compile import compiled
+
+PLACE_BITS = 32  # of a key: columns take the 31 bits above, and a row has fewer places than that
+PLACE_MASK = (1 << PLACE_BITS) - 1
+NO_EDGE = 2**63 - 1
+NO_COLUMN = NO_EDGE >> PLACE_BITS  # beyond all that there are
 
 
 class SymmetricRows(NamedTuple):
@@ -22,78 +28,61 @@ class SymmetricRows(NamedTuple):
     values: np.ndarray
 
 
-@compiled
-def _insert(columns: np.ndarray, halves: np.ndarray, count: int, column: int, kind: int, value: float) -> int:
-    """Add a value to the sorted entries of a row; return the new number of entries."""
-    position = count
-    while position > 0 and columns[position - 1] > column:
-        position -= 1
-    if position > 0 and columns[position - 1] == column:
-        halves[position - 1, kind] += value
-        return count
-    for entry in range(count, position, -1):
-        columns[entry] = columns[entry - 1]
-        for other in range(3):
-            halves[entry, other] = halves[entry - 1, other]
-    columns[position] = column
-    for other in range(3):
-        halves[position, other] = 0.0
-    halves[position, kind] = value
-    return count + 1
+def _sorted_edges(indices: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the edges of rows of P as keys (n, k) int64, columns in the upper bits and places in the lower.
 
-
-@compiled
-def _sorted_row(columns: np.ndarray, kinds: np.ndarray, values: np.ndarray, halves: np.ndarray) -> int:
-    """Merge a row's unordered edges in place: distinct ascending columns, sums by kind in `halves`; return how many.
-
-    Hubs have rows of thousands of edges, so long rows are ordered by a stable sort first: insertion is then linear.
+    Keys are distinct, so that any sort leads to the same order: by column, then by place. What is no edge comes last.
     """
-    order = np.argsort(columns, kind="mergesort") if columns.shape[0] > 64 else np.arange(columns.shape[0])
-    ordered = columns[order]
-    count = 0
-    for edge in range(order.shape[0]):
-        count = _insert(columns, halves, count, ordered[edge], kinds[order[edge]], values[order[edge]])
-    return count
+    keys = indices.astype(np.int64) << PLACE_BITS
+    keys |= np.arange(keys.shape[1])
+    keys[~(values > 0)] = NO_EDGE
+    keys.sort(axis=1)
+    return keys
 
 
 @compiled
 def _merge_rows(
-    indices: np.ndarray,
-    values: np.ndarray,
-    start: int,
+    rows: tuple[int, np.ndarray, np.ndarray],
     incoming: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     extra: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     out: tuple[np.ndarray, np.ndarray, np.ndarray],
 ) -> None:
-    """Fill `out` (indptr, indices, values) with the rows; incoming and extra are (offsets, order, sources, values)."""
-    n_rows, width = indices.shape
+    """Fill consecutive rows of `out` (indptr, indices, values) from three lists a row, each with ascending columns.
+
+    `rows` are the number of the first, the edges of P as `_sorted_edges` returns them, and their values; incoming and
+    extra are (offsets, order, sources, values) of all rows, sources ascending in a row.
+    """
+    first, keys, values = rows
     indptr, out_indices, out_values = out
-    n_entries = 0
-    for row in range(n_rows):
-        first, last = incoming[0][row], incoming[0][row + 1]
-        first_extra, last_extra = extra[0][row], extra[0][row + 1]
-        bound = width + (last - first) + (last_extra - first_extra)
-        columns = np.empty(bound, np.int64)
-        kinds = np.empty(bound, np.int64)
-        weights = np.empty(bound, np.float64)
-        used = 0
-        for column in range(width):
-            if values[row, column] > 0:
-                columns[used], kinds[used], weights[used] = indices[row, column], 0, values[row, column]
-                used += 1
-        for edge in range(first, last):
-            source = incoming[1][edge]
-            columns[used], kinds[used], weights[used] = incoming[2][source], 1, incoming[3][source]
-            used += 1
-        for edge in range(first_extra, last_extra):
-            source = extra[1][edge]
-            columns[used], kinds[used], weights[used] = extra[2][source], 2, extra[3][source]
-            used += 1
-        halves = np.empty((used, 3), np.float64)
-        count = _sorted_row(columns[:used], kinds[:used], weights[:used], halves)
-        for entry in range(count):
-            out_indices[n_entries] = columns[entry]
-            out_values[n_entries] = 0.5 * (halves[entry, 0] + halves[entry, 1]) + halves[entry, 2]
+    in_offsets, in_order, in_sources, in_values = incoming
+    extra_offsets, extra_order, extra_sources, extra_values = extra
+    n_entries = indptr[first]
+    for number in range(keys.shape[0]):
+        row, one, edges = first + number, 0, keys[number]
+        two, last_two = in_offsets[row], in_offsets[row + 1]
+        three, last_three = extra_offsets[row], extra_offsets[row + 1]
+        while True:
+            column = NO_COLUMN
+            if one < edges.shape[0]:
+                column = edges[one] >> PLACE_BITS
+            if two < last_two:
+                column = min(column, np.int64(in_sources[in_order[two]]))
+            if three < last_three:
+                column = min(column, np.int64(extra_sources[extra_order[three]]))
+            if column == NO_COLUMN:
+                break
+            forward, backward, added = 0.0, 0.0, 0.0
+            while one < edges.shape[0] and edges[one] >> PLACE_BITS == column:
+                forward += values[number, edges[one] & PLACE_MASK]
+                one += 1
+            while two < last_two and in_sources[in_order[two]] == column:
+                backward += in_values[in_order[two]]
+                two += 1
+            while three < last_three and extra_sources[extra_order[three]] == column:
+                added += extra_values[extra_order[three]]
+                three += 1
+            out_indices[n_entries] = column
+            out_values[n_entries] = 0.5 * (forward + backward) + added
             n_entries += 1
         indptr[row + 1] = n_entries
 
@@ -119,7 +108,7 @@ def symmetric_rows(
     """
     n_rows = indices.shape[0]
     incoming = incoming if len(incoming.targets) else _no_edges(indices, values)
-    extra = _rows_of(extra, start, start + n_rows) if extra is not None else _no_edges(indices, values)
+    extra = _by_source(extra, start, start + n_rows) if extra is not None else _no_edges(indices, values)
     sides = []
     for edges in (incoming, extra):
         order, offsets = group_by(edges.targets, n_rows, start)
@@ -127,7 +116,9 @@ def symmetric_rows(
     bound = indices.size + len(incoming.targets) + len(extra.targets)
     indptr = np.zeros(n_rows + 1, np.int64)
     out = (indptr, np.empty(bound, indices.dtype), np.empty(bound, values.dtype))
-    _merge_rows(indices, values, start, sides[0], sides[1], out)
+    for tile in slices(n_rows, TILE_ROWS):  # keys take twice the room of the edges or more
+        rows = tile.start, _sorted_edges(indices[tile], values[tile]), values[tile]
+        _merge_rows(rows, sides[0], sides[1], out)
     return SymmetricRows(indptr, out[1][: indptr[-1]].copy(), out[2][: indptr[-1]].copy())
 
 
@@ -135,9 +126,11 @@ def _no_edges(indices: np.ndarray, values: np.ndarray) -> DirectedEdges:
     return DirectedEdges(np.empty(0, indices.dtype), np.empty(0, indices.dtype), np.empty(0, values.dtype))
 
 
-def _rows_of(edges: DirectedEdges, start: int, stop: int) -> DirectedEdges:
-    inside = (edges.targets >= start) & (edges.targets < stop)
-    return DirectedEdges(edges.targets[inside], edges.sources[inside], edges.values[inside])
+def _by_source(edges: DirectedEdges, start: int, stop: int) -> DirectedEdges:
+    """Return the edges that end in rows [start, stop), sources ascending."""
+    inside = np.flatnonzero((edges.targets >= start) & (edges.targets < stop))
+    order = inside[np.argsort(edges.sources[inside], kind="stable")]
+    return DirectedEdges(edges.targets[order], edges.sources[order], edges.values[order])
 
 
 @compiled

@@ -94,3 +94,32 @@ def test_row_sums_are_float64():
     indices, values = random_graph(50, 7, 3)
     w = blocked(indices, values, 50)
     np.testing.assert_allclose(row_sums(w.data, w.indptr), w.astype(np.float64).toarray().sum(axis=1), rtol=1e-14)
+
+
+def exact_rows(indices, values, extra):
+    """The entries of W by row and column: sums of each kind in float64, in the order of the edges, added once."""
+    n_points, sums = len(indices), {}
+    for i, (row, weights) in enumerate(zip(indices.tolist(), values.astype(np.float64), strict=True)):
+        for j, weight in zip(row, weights, strict=True):
+            if weight > 0:
+                sums.setdefault((i, j), np.zeros(3))[0] += weight
+                sums.setdefault((j, i), np.zeros(3))[1] += weight
+    for target, source, weight in zip(*extra, strict=True):
+        sums.setdefault((int(target), int(source)), np.zeros(3))[2] += weight
+    expected = np.zeros((n_points, n_points), values.dtype)
+    for place, (forward, backward, added) in sums.items():
+        expected[place] = 0.5 * (forward + backward) + added
+    return expected
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.integers(2, 50), st.integers(1, 90), st.integers(1, 30), st.integers(0, 99))
+def test_sums_of_repeated_edges_bridges_in_any_order_and_loops_are_those_of_their_order_to_the_bit(n, k, size, seed):
+    rng = np.random.default_rng(seed)
+    indices = rng.integers(0, n, (n, k)).astype(np.int32)
+    values = (rng.random((n, k)) * (rng.random((n, k)) < 0.8)).astype(np.float32)
+    ends, weights = rng.integers(0, n, (2, 2 * n)).astype(np.int32), rng.random(2 * n)
+    extra = DirectedEdges(ends[0], ends[1], weights)
+    w = blocked(indices, values, size, extra)
+    np.testing.assert_array_equal(w.toarray(), exact_rows(indices, values, extra))
+    assert w.has_canonical_format
