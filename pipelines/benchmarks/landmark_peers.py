@@ -1,6 +1,6 @@
 """Landmarks of other libraries beside ours at equal numbers of landmarks: sude, and landmark Isomap and MDS of tapkee.
 
-    python pipelines/benchmarks/landmark_peers.py WORK_FOLDER --peer-python PYTHON [--sets swiss-roll mnist]
+    python pipelines/benchmarks/landmark_peers.py WORK_FOLDER --peer-python PYTHON [--sets swiss-roll mnist] [--patience SECONDS]
 
 PYTHON is an interpreter of an environment with sude and tapkee. sude finds its number of landmarks itself; all others
 get the same, or `--landmarks` where it does not get to its end. Ours are `isomap`, `laplacian-eigenmaps` with
@@ -28,7 +28,7 @@ SETS = ("swiss-roll", "mnist")
 SWISS_ROLL_POINTS = 20_000
 PRESERVED, N_NEIGHBORS = 5000, 15
 LANDMARKS = 2000
-PATIENCE = 900  # seconds after which a peer is stopped
+PATIENCE = 900.0  # seconds after which a peer is stopped
 
 PEER = """
 import json, sys, time
@@ -73,11 +73,13 @@ def figures(points: np.ndarray, labels: np.ndarray | None, found: np.ndarray) ->
     return {**row, "accuracy": sm.measures.knn_accuracy(found, labels, N_NEIGHBORS, n_sampled=None).value}
 
 
-def peer(python: Path, path: Path, method: str, n_landmarks: int) -> tuple[dict[str, Any], np.ndarray | None]:
+def peer(
+    python: Path, path: Path, method: str, n_landmarks: int, patience: float
+) -> tuple[dict[str, Any], np.ndarray | None]:
     """Return what a peer took, and its map if it got to its end."""
     target = path.with_suffix(f".{method}.npy")
     command = [str(python), "-c", PEER, str(path), method, str(n_landmarks), str(target)]
-    run = measured_within(PATIENCE, command, dict.fromkeys(THREAD_VARIABLES, str(os.cpu_count())))
+    run = measured_within(patience, command, dict.fromkeys(THREAD_VARIABLES, str(os.cpu_count())))
     if isinstance(run, str):
         return {"method": method, "landmarks": n_landmarks, "seconds": run}, None
     found = json.loads(run.output.splitlines()[-1])
@@ -107,7 +109,7 @@ def rows_of(name: str, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     path, labels = points_of(name, arguments.folder)
     points, n_landmarks, rows = np.load(path), arguments.landmarks, []
     for method in arguments.peers:
-        row, found = peer(arguments.peer_python, path, method, n_landmarks)
+        row, found = peer(arguments.peer_python, path, method, n_landmarks, arguments.patience)
         n_landmarks = int(row["landmarks"])
         rows.append({"points": name, **row, **(figures(points, labels, found) if found is not None else {})})
         print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
@@ -126,6 +128,7 @@ def main() -> None:
     parser.add_argument("--peers", nargs="*", default=["sude", "l-isomap", "l-mds"], help="sude first")
     parser.add_argument("--ours", nargs="*", default=["isomap", "laplacian-eigenmaps", "t-sne"])
     parser.add_argument("--landmarks", type=int, default=LANDMARKS, help="where sude does not say how many")
+    parser.add_argument("--patience", type=float, default=PATIENCE, help="seconds after which a peer is stopped")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     show([row for name in arguments.sets for row in rows_of(name, arguments)])
