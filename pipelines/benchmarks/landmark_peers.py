@@ -1,6 +1,6 @@
 """Landmarks of other libraries beside ours at equal numbers of landmarks: sude, and landmark Isomap and MDS of tapkee.
 
-    python pipelines/benchmarks/landmark_peers.py WORK_FOLDER --peer-python PYTHON [--sets swiss-roll mnist] [--patience SECONDS]
+    python pipelines/benchmarks/landmark_peers.py WORK_FOLDER --peer-python PYTHON [--sets SET ...] [--patience SECONDS]
 
 PYTHON is an interpreter of an environment with sude and tapkee. sude finds its number of landmarks itself; all others
 get the same, or `--landmarks` where it does not get to its end. Ours are `isomap`, `laplacian-eigenmaps` with
