@@ -1,31 +1,20 @@
-"""The process of a command: one line for an error, its exit status, and an end in time when it is told to stop."""
+"""The process of a command: one line for an error, and its exit status."""
 
 import contextlib
 import errno
-import faulthandler
-import itertools
-import os
-import signal
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Iterator
-from types import FrameType
 from typing import Any
 
 import typer
 
 from scalemani.cli.commands import app
-from scalemani.cli.standard_error import outlasting
+from scalemani.cli.ending import ending_in_time
+from scalemani.cli.standard_error import outlasting, tell
 from scalemani.errors import ScalemaniError, without_secrets
-from scalemani.progress.lines import json_line
 
-GRACE_SECONDS = 3.0
-STANDARD_ERROR = 2
 LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
 NAMES_THAT_CANNOT_BE = (errno.ENAMETOOLONG, errno.ELOOP)
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal goes
 # Typer brings a copy of click or uses click itself, by its version; BadParameter is public in both.
 UsageError: Any = typer.BadParameter.__base__
 
@@ -68,48 +57,3 @@ def report(error: BaseException, text: str, status: int) -> int:
         line = f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
     tell("error", line, before="error: ")
     return status
-
-
-def tell(event: str, message: str, before: str = "") -> None:
-    """Print one line on standard error, in the form in which progress is told; text begins with `before`."""
-    arguments = sys.argv[1:]
-    as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
-    typer.echo(json_line(event, message) if as_json else f"{before}{message}", err=True)
-
-
-@contextlib.contextmanager
-def ending_in_time() -> Iterator[None]:
-    """End within seconds of SIGINT, SIGTERM or SIGHUP with status 130, 143 or 129, whatever compiled code is at work.
-
-    Python's handlers wait for compiled code of the main thread to return, and the interpreter for its worker threads.
-    The number of a signal is in the pipe at once. What was finished by then is marked, the rest is left for the next
-    run. SIGUSR1 shows what every thread is doing.
-    """
-    for number in STOP_SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, stop)
-    faulthandler.register(signal.SIGUSR1, file=STANDARD_ERROR, all_threads=True)
-    reader, writer = os.pipe()
-    os.set_blocking(writer, False)
-    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=watch, args=(reader,), name="stop signals", daemon=True).start()
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(before)
-        os.close(writer)
-
-
-def stop(number: int, frame: FrameType | None) -> None:
-    """Unwind on a signal, so that locks, bars and local clusters are let go of."""
-    tell("stopped", f"stopped by {signal.Signals(number).name}: the same command goes on where this one ended")
-    raise SystemExit(128 + number)
-
-
-def watch(reader: int) -> None:
-    """Wait for a stop signal, or for the end of the command; give the first a grace, then end the process."""
-    while received := os.read(reader, 1):
-        if received[0] in STOP_SIGNALS:
-            time.sleep(GRACE_SECONDS)
-            os._exit(128 + received[0])
-    os.close(reader)

@@ -1,9 +1,15 @@
-"""Standard error that may go away, with a terminal, a pipe or a disk, without ending the command that writes to it."""
+"""What a command says on standard error, which may go away with a terminal, a pipe or a disk and ends no command."""
 
 import contextlib
 import io
+import itertools
 import os
+import sys
 from typing import TextIO, cast
+
+import typer
+
+from scalemani.progress.lines import json_line
 
 
 class Outlasting(io.TextIOBase):
@@ -50,3 +56,10 @@ class Outlasting(io.TextIOBase):
 def outlasting(stream: TextIO | None) -> TextIO:
     """Return standard error for a command; where it was closed, nothing, so that no file takes its descriptor."""
     return cast(TextIO, Outlasting(open(os.devnull, "w") if stream is None else stream))
+
+
+def tell(event: str, message: str, before: str = "") -> None:
+    """Print one line on standard error, in the form in which progress is told; text begins with `before`."""
+    arguments = sys.argv[1:]
+    as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
+    typer.echo(json_line(event, message) if as_json else f"{before}{message}", err=True)
