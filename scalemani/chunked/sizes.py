@@ -35,8 +35,8 @@ class Sizes:
     """The shape of the points, the parameters, and what is known beside.
 
     These are the nonzeros of W once they were counted, whether points weigh, how many were appended to a run, whether
-    all rounds of the search for neighbours are kept, and how many rows were given where equal ones are one point, 0
-    where each is one.
+    all rounds of the search for neighbours are kept, how many rows were given where equal ones are one point, 0 where
+    each is one, and whether tasks run on a cluster.
     """
 
     dimensions: Dimensions
@@ -46,6 +46,7 @@ class Sizes:
     n_appended: int = 0
     rounds_kept: bool = False
     n_given_rows: int = 0
+    on_cluster: bool = False
 
     @property
     def n_cells(self) -> int:
@@ -103,6 +104,16 @@ class Sizes:
             unmerged += min(self.nonzeros, nodes**2)
             nodes *= NODES_PER_NODE
         return int(MERGED_SHARE * self.nonzeros + self.one_way_share**2 * (unmerged + nodes**2))
+
+    @property
+    def coarse_levels(self) -> list[tuple[int, int]]:
+        """The nodes and nonzeros of each coarse graph, as expected, the finest first."""
+        nodes, merged, levels = self.first_coarse_nodes, MERGED_SHARE * (1 - NODES_PER_NODE) * self.nonzeros, []
+        while nodes > DENSE_NODES:
+            unmerged = self.one_way_share**2 * min(self.nonzeros, nodes**2)
+            levels.append((nodes, int(merged + unmerged)))
+            nodes, merged = int(NODES_PER_NODE * nodes), NODES_PER_NODE * merged
+        return [*levels, (nodes, nodes**2)]
 
     @property
     def coarse_nodes(self) -> int:

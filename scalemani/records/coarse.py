@@ -82,10 +82,10 @@ class StoredCoarseGraphs(StoredStage):
         """The node (N,) int32 of the first coarse graph of each work row."""
         return self.reader(self.LABELS)
 
-    def read_levels(self, empty: Empty = np.empty) -> list[Level]:
-        """Return the coarse graphs, the finest first, in arrays made by `empty`."""
+    def read_levels(self, empty: Empty = np.empty, first: int = 1) -> list[Level]:
+        """Return the coarse graphs from the `first` on, the finest first, in arrays made by `empty`."""
         levels = []
-        for number in range(1, self.read_count(self.LEVELS, "levels") + 1):
+        for number in range(first, self.read_count(self.LEVELS, "levels") + 1):
             readers = (self.reader(described, level_folder(number)) for described in self.LEVEL_ARRAYS)
             indptr, indices, values, degrees, labels = (reader.read(empty) for reader in readers)
             levels.append(Level((indptr, indices, values), degrees, labels))

@@ -160,7 +160,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     weighted, processes = surveyed.weights is not None, tuple(executor.processes)
     n_rows = 0 if surveyed.duplicates is None else surveyed.duplicates.n_rows
     counted = counted_nonzeros(groups)
-    sizes = Sizes(dimensions, outline.params, counted, weighted, n_appended, executor.keep, n_rows)
+    sizes = Sizes(dimensions, outline.params, counted, weighted, n_appended, executor.keep, n_rows, executor.on_cluster)
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
         for stage in outline.stages

@@ -121,6 +121,11 @@ class Executor:
             return [Budget(self.workers, memory)]
         return capacities(self._client)
 
+    @property
+    def on_cluster(self) -> bool:
+        """Whether tasks run on the workers of a cluster that was given: they have memory of their own."""
+        return self.scheduler not in (None, "threads", "processes")
+
     def check_reach(self, root: str | Path) -> None:
         """Refuse a cluster whose workers do not see the store."""
         if self._client is not None and self.scheduler != "processes":
@@ -217,6 +222,14 @@ class Executor:
             return [call_and_release(function, units[0])]
         with ThreadPoolExecutor(self.workers) as pool:
             return list(pool.map(functools.partial(call_and_release, function), units))
+
+    def spread(self, function: Callable[[Any], Any], units: Sequence[Any], batch: Batch = ANY_BATCH) -> list[Any]:
+        """As `over`, where tasks run: for steps whose results are small."""
+        if self._client is None:
+            return self.over(function, units)
+        results: dict[int, Any] = {}
+        ClusterMap(self._client, function, units, batch, do_nothing, self._restore, results.__setitem__).run()
+        return [results[number] for number in range(len(units))]
 
     def _advance(self) -> None:
         with self._lock:

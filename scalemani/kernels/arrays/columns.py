@@ -3,13 +3,16 @@
 A panel is 65,536 rows, worked through in tiles of 4,096: sums are taken in float64 tile by tile and added in row
 order, and BLAS always sees the same shapes, so results depend neither on the caller's blocks nor on its threads. Every
 function takes `over`, with the signature of the builtin `map`, to run panels side by side: an executor's map will do.
+Where `over` runs panels in other processes, blocks are distant: what is done with a panel can be pickled.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import functools
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.kernels.arrays.tall import Tall, written_panel
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled_sums
 
@@ -23,11 +26,6 @@ def panels(n_rows: int) -> list[slice]:
     return slices(n_rows, PANEL)
 
 
-def _tiles(panel: slice) -> Iterator[slice]:
-    for first in range(panel.start, panel.stop, TILE):
-        yield slice(first, min(first + TILE, panel.stop))
-
-
 def _summed(parts: Iterable[np.ndarray]) -> np.ndarray:
     total: np.ndarray | float = 0.0
     for part in parts:
@@ -35,7 +33,12 @@ def _summed(parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.asarray(total)
 
 
-def column_squares(vectors: np.ndarray, over: Mapper = map) -> np.ndarray:
+def _panel_squares(vectors: Tall, panel: slice) -> np.ndarray:
+    rows = vectors[panel]
+    return np.asarray(np.einsum("ij,ij->j", rows, rows, dtype=np.float64))
+
+
+def column_squares(vectors: Tall, over: Mapper = map) -> np.ndarray:
     """Return the squared length of each column.
 
     Parameters
@@ -47,16 +50,22 @@ def column_squares(vectors: np.ndarray, over: Mapper = map) -> np.ndarray:
     -------
     (m,) float64, summed in float64
     """
+    return _summed(over(functools.partial(_panel_squares, vectors), panels(len(vectors))))
 
-    def part(panel: slice) -> np.ndarray:
-        return np.asarray(np.einsum("ij,ij->j", vectors[panel], vectors[panel], dtype=np.float64))
 
-    return _summed(over(part, panels(len(vectors))))
+def _panel_products(lefts: Sequence[Tall], rights: Sequence[Tall], dtype: DTypeLike | None, panel: slice) -> np.ndarray:
+    # A block on both sides is read once: of one array with itself, numpy computes half.
+    rows = {id(block): block[panel] for block in (*lefts, *rights)}
+    total: np.ndarray | float = 0.0
+    for tile in slices(panel.stop - panel.start, SUMMED_ROWS):
+        left, right = ([np.asarray(rows[id(block)][tile], dtype) for block in blocks] for blocks in (lefts, rights))
+        total = total + np.block([[one.T @ other for other in right] for one in left]).astype(np.float64)
+    return np.asarray(total)
 
 
 def inner_products(
-    lefts: Sequence[np.ndarray],
-    rights: Sequence[np.ndarray],
+    lefts: Sequence[Tall],
+    rights: Sequence[Tall],
     over: Mapper = map,
     dtype: DTypeLike | None = None,
 ) -> np.ndarray:
@@ -74,37 +83,29 @@ def inner_products(
     -------
     (p, q) float64, [lefts]^T [rights]
     """
-
-    def part(panel: slice) -> np.ndarray:
-        total: np.ndarray | float = 0.0
-        for rows in slices(panel.stop - panel.start, SUMMED_ROWS):
-            tile = slice(panel.start + rows.start, panel.start + rows.stop)
-            left, right = ([np.asarray(block[tile], dtype) for block in blocks] for blocks in (lefts, rights))
-            total = total + np.block([[one.T @ other for other in right] for one in left]).astype(np.float64)
-        return np.asarray(total)
-
+    part = functools.partial(_panel_products, lefts, rights, dtype)
     return _summed(over(part, panels(len(lefts[0]))))
 
 
-def combine_columns(
-    blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndarray, over: Mapper = map
-) -> None:
+def _combine_panel(blocks: Sequence[Tall], factors: np.ndarray, out: Tall, panel: slice) -> None:
+    rows = [block[panel] for block in blocks]
+    with written_panel(out, panel) as target:
+        for tile in slices(panel.stop - panel.start, TILE):
+            target[tile, : factors.shape[1]] = np.hstack([block[tile] for block in rows]) @ factors
+
+
+def combine_columns(blocks: Sequence[Tall], coefficients: np.ndarray, out: Tall, over: Mapper = map) -> None:
     """Write [blocks] @ coefficients into the first columns of `out`.
 
     Parameters
     ----------
     blocks : blocks (N, .) side by side, p columns in all
     coefficients : (p, q) real, rounded to the dtype of `out`
-    out : (N, >= q) float32 or float64; it may be one of the blocks
+    out : (N, >= q) float32 or float64; in memory it may be one of the blocks
     over : runs the panels; default the builtin `map`
     """
     factors = coefficients.astype(out.dtype)
-
-    def part(panel: slice) -> None:
-        for tile in _tiles(panel):
-            out[tile, : factors.shape[1]] = np.hstack([block[tile] for block in blocks]) @ factors
-
-    run(over(part, panels(len(out))))
+    run(over(functools.partial(_combine_panel, blocks, factors, out), panels(len(out))))
 
 
 @compiled_sums
@@ -123,10 +124,20 @@ def _residuals(
     return squares
 
 
+def _panel_residuals(
+    out: Tall | None, vectors: Tall, images: Tall, factors: np.ndarray, chosen: np.ndarray, panel: slice
+) -> np.ndarray:
+    rows, products = vectors[panel], images[panel]
+    if out is None:
+        return np.asarray(_residuals(rows, products, factors, chosen, np.empty((0, 0), vectors.dtype), False))
+    with written_panel(out, panel) as target:
+        return np.asarray(_residuals(rows, products, factors, chosen, target, True))
+
+
 def residuals_into(
-    out: np.ndarray | None,
-    vectors: np.ndarray,
-    images: np.ndarray,
+    out: Tall | None,
+    vectors: Tall,
+    images: Tall,
     values: np.ndarray,
     over: Mapper = map,
     columns: np.ndarray | None = None,
@@ -147,13 +158,7 @@ def residuals_into(
     (m,) or (c,) float64, summed in float64
     """
     chosen = np.arange(len(values), dtype=np.uint64) if columns is None else columns.astype(np.uint64)
-    factors, written = values[chosen].astype(vectors.dtype), out is not None
-    target = np.empty((0, 0), vectors.dtype) if out is None else out
-
-    def part(panel: slice) -> np.ndarray:
-        own = target[panel] if written else target
-        return np.asarray(_residuals(vectors[panel], images[panel], factors, chosen, own, written))
-
+    part = functools.partial(_panel_residuals, out, vectors, images, values[chosen].astype(vectors.dtype), chosen)
     return np.sqrt(_summed(over(part, panels(len(vectors)))))
 
 

@@ -8,11 +8,12 @@ correction. Sources: aggregation multigrid [Vanek, Mandel and Brezina 1996]; mul
 
 import itertools
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from scalemani.kernels.arrays.columns import panels, unit_roots
+from scalemani.kernels.arrays.tall import Tall
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed, smoothed_residual
@@ -30,9 +31,19 @@ LEAST_RESIDUAL = 1e-5  # of the vectors of a level, which float32 reaches: prolo
 
 
 @compiled_sums
-def _restrict(
+def restrict_rows(
     indptr: np.ndarray, members: np.ndarray, scale: np.ndarray, vectors: np.ndarray, first: int, out: np.ndarray
 ) -> None:
+    """Write the sums of scale * vectors over the members of each node.
+
+    Parameters
+    ----------
+    indptr, members : where the members of each node begin, and their rows.
+    scale : (N,) float64, by row.
+    vectors : (N, m).
+    first : node whose sum is the first row of `out`.
+    out : (n, m), written.
+    """
     n_columns = out.shape[1]
     sums = np.empty(n_columns, np.float64)
     for row in range(out.shape[0]):
@@ -47,7 +58,17 @@ def _restrict(
 
 
 @compiled
-def _prolong(labels: np.ndarray, scale: np.ndarray, coarse: np.ndarray, first: int, out: np.ndarray) -> None:
+def prolong_rows(labels: np.ndarray, scale: np.ndarray, coarse: np.ndarray, first: int, out: np.ndarray) -> None:
+    """Write scale times the vector of each row's node.
+
+    Parameters
+    ----------
+    labels : (N,) int32, the node of each row.
+    scale : (N,) float64.
+    coarse : (C, m), vectors of the nodes.
+    first : row that is the first of `out`.
+    out : (n, m), written.
+    """
     for row in range(out.shape[0]):
         node = labels[first + row]
         factor = scale[first + row]
@@ -56,7 +77,7 @@ def _prolong(labels: np.ndarray, scale: np.ndarray, coarse: np.ndarray, first: i
 
 
 @compiled
-def _prolong_beside(
+def prolong_rows_beside(
     labels: np.ndarray,
     scale: np.ndarray,
     coarse: np.ndarray,
@@ -65,11 +86,69 @@ def _prolong_beside(
     right: np.ndarray,
     out: np.ndarray,
 ) -> None:
+    """Write what `prolong_rows` does, and a share of the right side beside it.
+
+    Parameters
+    ----------
+    labels, scale, coarse, first, out : as of `prolong_rows`; `out` may be those rows of `right`.
+    smoothing : (N,) float64, the share.
+    right : (N, m).
+    """
     for row in range(out.shape[0]):
         node = labels[first + row]
         factor, share = scale[first + row], smoothing[first + row]
         for column in range(out.shape[1]):
             out[row, column] = factor * coarse[node, column] + share * right[first + row, column]
+
+
+class TransferOperator(Protocol):
+    """P between a graph and the next coarser one, with blocks of both in the places that theirs are made in."""
+
+    workspace: Workspace
+
+    def restricted(self, vectors: Any) -> Tall:
+        """Return P^T times vectors (N, m): (C, m) float32."""
+
+    def prolong(self, coarse: Any, out: Any) -> None:
+        """Write P times coarse (C, m) into `out` (N, m)."""
+
+    def prolong_beside(self, coarse: Any, smoothing: Any, right: Any, out: Any) -> None:
+        """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m).
+
+        Parameters
+        ----------
+        coarse : (C, m) float32.
+        smoothing : (N,), the share of the right side that is added to each row.
+        right : (N, m), the right side.
+        out : (N, m), written.
+        """
+
+
+class GraphOperator(Protocol):
+    """A graph of n nodes as an operator on blocks of vectors (n, m), that lie where its workspace makes them."""
+
+    workspace: Workspace
+
+    @property
+    def n_nodes(self) -> int:
+        """Return n."""
+
+    @property
+    def smoothing(self) -> Tall:
+        """Return the share (n,) of a residual that a Jacobi step adds."""
+
+    @property
+    def trivial(self) -> Tall:
+        """Return the unit eigenvector (n,) of S whose eigenvalue is one."""
+
+    def product(self, vectors: Any) -> Tall:
+        """Return S times vectors."""
+
+    def smoothed_residual(self, right: Any) -> Tall:
+        """Return what a Jacobi step from zero leaves of a right side."""
+
+    def smoothed(self, right: Any, found: Any, spare: Any) -> Tall:
+        """Return a Jacobi step from `found`; it may lie in `spare`, which is given away."""
 
 
 class Transfer:
@@ -86,28 +165,28 @@ class Transfer:
     def __init__(
         self, labels: np.ndarray, degrees: np.ndarray, coarse_degrees: np.ndarray, workspace: Workspace = IN_MEMORY
     ) -> None:
-        self._labels, self._workspace = labels, workspace
+        self._labels, self.workspace = labels, workspace
         self._scale = workspace.as_large(np.sqrt(degrees / coarse_degrees[labels]))
         self._members = workspace.as_large(np.argsort(labels, kind="stable").astype(np.int32))
         self._indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=len(coarse_degrees)))])
 
     def restricted(self, vectors: np.ndarray) -> np.ndarray:
         """Return P^T times vectors (N, m): (C, m) float32."""
-        out = self._workspace.empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
+        out = self.workspace.empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
 
         def part(panel: slice) -> None:
-            _restrict(self._indptr, self._members, self._scale, vectors, panel.start, out[panel])
+            restrict_rows(self._indptr, self._members, self._scale, vectors, panel.start, out[panel])
 
-        run(self._workspace.over(part, panels(len(out))))
+        run(self.workspace.over(part, panels(len(out))))
         return out
 
     def prolong(self, coarse: np.ndarray, out: np.ndarray) -> None:
         """Write P times coarse (C, m) into `out` (N, m)."""
 
         def part(panel: slice) -> None:
-            _prolong(self._labels, self._scale, coarse, panel.start, out[panel])
+            prolong_rows(self._labels, self._scale, coarse, panel.start, out[panel])
 
-        run(self._workspace.over(part, panels(len(out))))
+        run(self.workspace.over(part, panels(len(out))))
 
     def prolong_beside(self, coarse: np.ndarray, smoothing: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
         """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m), which may be `right`.
@@ -121,57 +200,121 @@ class Transfer:
         """
 
         def part(panel: slice) -> None:
-            _prolong_beside(self._labels, self._scale, coarse, panel.start, smoothing, right, out[panel])
+            prolong_rows_beside(self._labels, self._scale, coarse, panel.start, smoothing, right, out[panel])
 
-        run(self._workspace.over(part, panels(len(out))))
+        run(self.workspace.over(part, panels(len(out))))
+
+
+class LevelGraph:
+    """A graph in memory as an operator."""
+
+    def __init__(self, level: Level, workspace: Workspace = IN_MEMORY) -> None:
+        self.workspace, self._level = workspace, level
+        self._inverse_roots = workspace.as_large(1 / np.sqrt(level.degrees))
+        self.smoothing = DAMPING / np.maximum(1 - loops_of(level.rows) / level.degrees, LEAST_DIAGONAL)
+
+    @property
+    def n_nodes(self) -> int:
+        """The nodes of the graph."""
+        return len(self._level.degrees)
+
+    @property
+    def trivial(self) -> np.ndarray:
+        """The unit eigenvector (n,) of S whose eigenvalue is one."""
+        return unit_roots(self._level.degrees)
+
+    def product(self, vectors: np.ndarray) -> np.ndarray:
+        """Return S times vectors (n, m)."""
+        out = self.workspace.empty(vectors.shape, vectors.dtype)
+
+        def part(panel: slice) -> None:
+            normalized_product(self._rows(panel), self._inverse_roots, panel.start, vectors, out[panel])
+
+        run(self.workspace.over(part, panels(len(out))))
+        return out
+
+    def smoothed_residual(self, right: np.ndarray) -> np.ndarray:
+        """Return what a Jacobi step from zero leaves of a right side (n, m)."""
+        out, roots = self.workspace.empty(right.shape, right.dtype), self._inverse_roots
+
+        def part(panel: slice) -> None:
+            smoothed_residual(self._rows(panel), roots, self.smoothing, panel.start, right, out[panel])
+
+        run(self.workspace.over(part, panels(len(out))))
+        return out
+
+    def smoothed(self, right: np.ndarray, found: np.ndarray, spare: np.ndarray) -> np.ndarray:
+        """Return a Jacobi step from `found` (n, m), in the place of `spare`."""
+
+        def part(panel: slice) -> None:
+            rows, roots = self._rows(panel), self._inverse_roots
+            smoothed(rows, roots, self.smoothing, panel.start, right, found, spare[panel])
+
+        run(self.workspace.over(part, panels(len(spare))))
+        return spare
+
+    def _rows(self, panel: slice) -> Rows:
+        return row_slice(self._level.rows, panel.start, panel.stop)
+
+
+def loops_of(rows: Rows, start: int = 0) -> np.ndarray:
+    """Return the diagonal (n,) float64 of rows [start, start + n): weight inside aggregates."""
+    indptr, indices, values = rows
+    loops = np.zeros(len(indptr) - 1)
+    for panel in panels(len(loops)):
+        entries = slice(indptr[panel.start], indptr[panel.stop])
+        of_rows = np.repeat(np.arange(panel.start, panel.stop), np.diff(indptr[panel.start : panel.stop + 1]))
+        on_diagonal = indices[entries] == of_rows + start
+        loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
+    return loops
 
 
 class Multilevel:
-    """Graphs in memory, finest first, as operators: products S x, V-cycles, and leading eigenvectors of the finest."""
+    """A hierarchy of graphs at work: V-cycles, and leading eigenvectors of the finest.
 
-    def __init__(self, levels: Sequence[Level], workspace: Workspace = IN_MEMORY) -> None:
-        self._levels, self._workspace = levels, workspace
-        self._inverse_roots = [workspace.as_large(1 / np.sqrt(level.degrees)) for level in levels]
-        self._transfers = [
+    Parameters
+    ----------
+    levels : graphs in memory, finest first.
+    workspace : where these are worked on.
+    finer : graphs above them, finest first, each with the transfer to the next; they are worked on where they lie.
+    """
+
+    def __init__(
+        self,
+        levels: Sequence[Level],
+        workspace: Workspace = IN_MEMORY,
+        finer: Sequence[tuple[GraphOperator, TransferOperator]] = (),
+    ) -> None:
+        self._graphs: list[GraphOperator] = [graph for graph, _ in finer]
+        self._graphs += [LevelGraph(level, workspace) for level in levels]
+        self._transfers: list[TransferOperator] = [transfer for _, transfer in finer]
+        self._transfers += [
             Transfer(fine.labels, fine.degrees, coarse.degrees, workspace)
             for fine, coarse in itertools.pairwise(levels)
         ]
-        self._smoothing = [DAMPING / np.maximum(1 - self._loops(level), LEAST_DIAGONAL) for level in range(len(levels))]
+        self._coarsest = self._graphs[-1]
         self._dense = self._eigendecomposition() if len(levels[-1].degrees) <= DENSE_NODES else None
 
-    def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
+    def product(self, level: int, vectors: Tall) -> Tall:
         """Return S times vectors (n, m) on a level."""
-        out, roots = self._workspace.empty(vectors.shape, vectors.dtype), self._inverse_roots[level]
+        return self._graphs[level].product(vectors)
 
-        def part(panel: slice) -> None:
-            normalized_product(self._rows(level, panel), roots, panel.start, vectors, out[panel])
-
-        run(self._workspace.over(part, panels(len(out))))
-        return out
-
-    def corrected(self, right: np.ndarray, level: int = 0) -> np.ndarray:
+    def corrected(self, right: Tall, level: int = 0) -> Tall:
         """Return an approximate solution (n, m) of (I - S) x = right on a level: one V-cycle."""
-        smoothing, roots = self._smoothing[level], self._inverse_roots[level]
-        if level == len(self._levels) - 1:
+        graph = self._graphs[level]
+        if graph is self._coarsest:
+            assert isinstance(right, np.ndarray)
             if self._dense is None:
-                return np.asarray(smoothing[:, np.newaxis] * right, right.dtype)
+                return np.asarray(np.asarray(graph.smoothing)[:, np.newaxis] * right, right.dtype)
             return np.asarray(self._dense.inverse @ right)
-        found, out = (self._workspace.empty(right.shape, right.dtype) for _ in range(2))
+        rest, transfer = graph.smoothed_residual(right), self._transfers[level]
+        found = graph.workspace.large(right.shape, right.dtype)
+        coarse = self.corrected(transfer.restricted(rest), level + 1)
+        transfer.prolong_beside(coarse, graph.smoothing, right, found)
+        return graph.smoothed(right, found, rest)
 
-        def before(panel: slice) -> None:
-            smoothed_residual(self._rows(level, panel), roots, smoothing, panel.start, right, out[panel])
-
-        def after(panel: slice) -> None:
-            smoothed(self._rows(level, panel), roots, smoothing, panel.start, right, found, out[panel])
-
-        run(self._workspace.over(before, panels(len(right))))
-        transfer = self._transfers[level]
-        transfer.prolong_beside(self.corrected(transfer.restricted(out), level + 1), smoothing, right, found)
-        run(self._workspace.over(after, panels(len(right))))
-        return out
-
-    def correct_below(self, transfer: Transfer, level: int, smoothing: np.ndarray, right: np.ndarray) -> None:
-        """Turn right (N, m) in place into a solution that is smoothed and corrected from `level` side by side.
+    def correct_below(self, transfer: TransferOperator, level: int, smoothing: Tall, right: Tall) -> Tall:
+        """Return a solution of right (N, m) that is smoothed and corrected from `level` side by side.
 
         It spares the finer graph both products of a V-cycle.
 
@@ -180,63 +323,52 @@ class Multilevel:
         transfer : from the finer graph to `level`.
         level : number of the coarser graph.
         smoothing : (N,), of the Jacobi step of the finer graph.
-        right : (N, m), the right side, overwritten by the solution.
+        right : (N, m), the right side, given away: in memory the solution is in its place.
         """
-        transfer.prolong_beside(self.corrected(transfer.restricted(right), level), smoothing, right, right)
+        coarse, out = self.corrected(transfer.restricted(right), level), transfer.workspace.replacing(right)
+        transfer.prolong_beside(coarse, smoothing, right, out)
+        return out
 
-    def _rows(self, level: int, panel: slice) -> Rows:
-        return row_slice(self._levels[level].rows, panel.start, panel.stop)
-
-    def eigenvectors(self, n_vectors: int, seed: int = 0) -> np.ndarray:
+    def eigenvectors(self, n_vectors: int, seed: int = 0) -> Tall:
         """Return approximate leading eigenvectors u of the finest graph, the trivial one left out: (n, n_vectors).
 
         From the coarsest graph up, each level refines what the one below found for a number of steps.
         """
+        vectors: Tall
         if self._dense is not None:
             vectors, steps = np.ascontiguousarray(self._dense.vectors[:, :n_vectors]), 0
         else:
-            vectors, steps = random_columns(len(self._levels[-1].degrees), n_vectors, seed), STEPS_FROM_RANDOM
-        for level in reversed(range(len(self._levels))):
-            if level < len(self._levels) - 1:
-                shape = len(self._levels[level].degrees), vectors.shape[1]
-                coarse, vectors = vectors, self._workspace.empty(shape, np.float32)
+            vectors, steps = random_columns(self._coarsest.n_nodes, n_vectors, seed), STEPS_FROM_RANDOM
+        for level in reversed(range(len(self._graphs))):
+            graph = self._graphs[level]
+            if graph is not self._coarsest:
+                coarse, vectors = vectors, graph.workspace.large((graph.n_nodes, vectors.shape[1]), np.float32)
                 self._transfers[level].prolong(coarse, vectors)
                 steps = _steps(len(vectors))
             if steps:
                 vectors = self._refined(vectors, level, steps)
         return vectors
 
-    def _refined(self, vectors: np.ndarray, level: int, steps: int) -> np.ndarray:
-        def apply(block: np.ndarray) -> np.ndarray:
-            return self.product(level, block)
+    def _refined(self, vectors: Tall, level: int, steps: int) -> Tall:
+        graph = self._graphs[level]
 
-        def correct(residuals: np.ndarray) -> None:
-            if level == len(self._levels) - 1:
+        def correct(residuals: Tall) -> Tall:
+            if graph is self._coarsest:
+                assert isinstance(residuals, np.ndarray)
                 residuals *= DAMPING
-            else:
-                self.correct_below(self._transfers[level], level + 1, self._smoothing[level], residuals)
+                return residuals
+            return self.correct_below(self._transfers[level], level + 1, graph.smoothing, residuals)
 
-        problem = RefinementProblem(apply, correct, unit_roots(self._levels[level].degrees), self._workspace)
+        problem = RefinementProblem(graph.product, correct, graph.trivial, graph.workspace)
         state = initial_state(vectors, problem, vectors.shape[1])
         for _ in range(steps):
             if state.residuals.max() <= LEAST_RESIDUAL:
                 break
             state = step(state, problem, LEAST_RESIDUAL)
-        return self._workspace.concatenate([state.vectors])
-
-    def _loops(self, level: int) -> np.ndarray:
-        """Return the diagonal of S: weight inside aggregates."""
-        indptr, indices, values = self._levels[level].rows
-        loops = np.zeros(len(indptr) - 1)
-        for panel in panels(len(loops)):
-            entries = slice(indptr[panel.start], indptr[panel.stop])
-            of_rows = np.repeat(np.arange(panel.start, panel.stop), np.diff(indptr[panel.start : panel.stop + 1]))
-            on_diagonal = indices[entries] == of_rows
-            loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
-        return loops / self._levels[level].degrees
+        return graph.workspace.compact(state.vectors)
 
     def _eigendecomposition(self) -> "Eigendecomposition":
-        matrix = self.product(len(self._levels) - 1, np.eye(len(self._levels[-1].degrees)))
+        matrix = np.asarray(self._coarsest.product(np.eye(self._coarsest.n_nodes)))
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         values, vectors = values[-2::-1], vectors[:, -2::-1]
         inverse = (vectors / np.maximum(1 - values, LEAST_GAP)) @ vectors.T

@@ -9,6 +9,9 @@ v = D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
 One step makes one product S (block), that is one pass over the graph, through the caller's `apply`; between steps the
 state is plain arrays, so that any run can stop and go on. X and P are orthonormal and their Rayleigh quotients are
 known from the step before [Duersch et al. 2018]: only inner products with C are new, which halves the algebra.
+
+Tall blocks are arrays, or distant rows that a workspace makes: then panels are worked on where these lie, and the
+matrices of a Rayleigh-Ritz step are all that comes here.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,11 +22,18 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.errors import RankError
-from scalemani.kernels.arrays.columns import TILE, column_squares, combine_columns, inner_products, residuals_into
+from scalemani.kernels.arrays.columns import (
+    TILE,
+    column_squares,
+    combine_columns,
+    inner_products,
+    panels,
+    residuals_into,
+)
 from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.tall import Tall, as_column, columns_of
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.spectral.eigenproblem import sign_rule
 
 FEWEST_GUARDS = 6
 FEWEST_SPARE = 8
@@ -36,13 +46,13 @@ STEPS_BETWEEN_GRAMS = 8  # after so many, what is known of X and P is computed a
 class RefinementProblem:
     """What is refined.
 
-    `apply`, X (N, n) to S X, a new array; `correct`, turns residuals R (N, a) in place into approximate solutions of
+    `apply`, X (N, n) to S X, a new array; `correct`, residuals R (N, a), which it is given, to approximate solutions of
     (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `workspace`, where steps run.
     """
 
-    apply: Callable[[np.ndarray], np.ndarray]
-    correct: Callable[[np.ndarray], None]
-    trivial: np.ndarray
+    apply: Callable[[Any], Tall]
+    correct: Callable[[Any], Tall]
+    trivial: Tall
     workspace: Workspace = IN_MEMORY
 
 
@@ -56,8 +66,8 @@ class RefinementState:
     `passes` made; `fresh`, whether `images` come from one product, made of X itself.
     """
 
-    basis: np.ndarray
-    images: np.ndarray
+    basis: Tall
+    images: Tall
     quotients: np.ndarray
     values: np.ndarray
     residuals: np.ndarray
@@ -65,25 +75,41 @@ class RefinementState:
     fresh: bool = True
 
     @property
-    def vectors(self) -> np.ndarray:
+    def vectors(self) -> Tall:
         """The Ritz vectors X (N, m)."""
-        return self.basis[:, : len(self.values)]
+        return columns_of(self.basis, slice(len(self.values)))
+
+    @property
+    def in_use(self) -> tuple[Tall, Tall]:
+        """The columns of `basis` and `images` that are in use."""
+        width = slice(len(self.quotients))
+        return columns_of(self.basis, width), columns_of(self.images, width)
+
+    @property
+    def numbers(self) -> dict[str, np.ndarray]:
+        """All but the large arrays, as arrays."""
+        return {name: np.asarray(value) for name, value in vars(self).items() if name not in ("basis", "images")}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return the state as arrays of numbers, the columns in use of the large ones."""
-        width = len(self.quotients)
-        large = {"basis": self.basis[:, :width], "images": self.images[:, :width]}
-        return {**{name: np.asarray(value) for name, value in vars(self).items()}, **large}
+        """Return a state in memory as arrays of numbers, the columns in use of the large ones."""
+        basis, images = self.in_use
+        return {**self.numbers, "basis": np.asarray(basis), "images": np.asarray(images)}
+
+    @classmethod
+    def of_numbers(cls, basis: Tall, images: Tall, numbers: Mapping[str, np.ndarray]) -> "RefinementState":
+        """Return the state of such large arrays that gave `numbers`."""
+        single = {"passes": int(numbers["passes"]), "fresh": bool(numbers["fresh"])}
+        several: dict[str, Any] = {name: numbers[name] for name in ("quotients", "values", "residuals")}
+        return cls(basis, images, **several, **single)
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray], workspace: Workspace = IN_MEMORY) -> "RefinementState":
         """Return the state that gave `arrays`."""
-        values: dict[str, Any] = dict(arrays)
-        for name in ("basis", "images"):
-            columns, width = arrays[name], 2 * len(arrays["values"])
-            values[name] = workspace.zeros((len(columns), width), columns.dtype)
-            values[name][:, : columns.shape[1]] = columns
-        return cls(**{**values, "passes": int(arrays["passes"]), "fresh": bool(arrays["fresh"])})
+        large = []
+        for columns in (arrays["basis"], arrays["images"]):
+            large.append(workspace.zeros((len(columns), 2 * len(arrays["values"])), columns.dtype))
+            large[-1][:, : columns.shape[1]] = columns
+        return cls.of_numbers(large[0], large[1], arrays)
 
 
 def n_start_columns(n_components: int, n_points: int) -> int:
@@ -108,13 +134,18 @@ def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.f
     dtype : float32 by default, or float64.
     """
     out: np.ndarray = np.empty((n_points, count), dtype)
-    for first in range(0, n_points, TILE):
-        rows = out[first : first + TILE]
-        rows[:] = generator(seed, "refinement", first // TILE).standard_normal(rows.shape)
+    draw_rows(out, 0, seed)
     return out
 
 
-def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -> RefinementState:
+def draw_rows(out: np.ndarray, start: int, seed: int) -> None:
+    """Write rows of `random_columns` into `out` (n, count), the first of them row `start`, which begins a tile."""
+    for first in range(0, len(out), TILE):
+        rows = out[first : first + TILE]
+        rows[:] = generator(seed, "refinement", (start + first) // TILE).standard_normal(rows.shape)
+
+
+def initial_state(vectors: Tall, problem: RefinementProblem, width: int) -> RefinementState:
     """Return the state from start vectors, after one pass: the best `width` vectors of their span.
 
     Dependent columns are dropped.
@@ -131,12 +162,13 @@ def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -
     RankError
         Where no column is left.
     """
-    over, trivial = problem.workspace.over, _trivial_column(problem, vectors.dtype)
+    over, trivial = problem.workspace.over, as_column(problem.trivial, vectors.dtype)
     lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
-    combine_columns((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), vectors, over)
+    free = problem.workspace.replacing(vectors)
+    combine_columns((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), free, over)
     # What is left of a constant column is rounding.
-    kept = column_squares(vectors, over) > TRIVIAL_SHARE * lengths
-    free = vectors if kept.all() else np.ascontiguousarray(vectors[:, kept])
+    kept = column_squares(free, over) > TRIVIAL_SHARE * lengths
+    free = free if kept.all() else columns_of(free, kept, compact=True)
     found = _ritz_vectors(free, problem.apply(free), width, problem.workspace)
     if found is None:
         raise RankError("the vectors to refine are constant, zero or not finite: start from others")
@@ -145,7 +177,7 @@ def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -
 
 def renewed(state: RefinementState, problem: RefinementProblem) -> RefinementState:
     """Return the state one pass later with products just made, without directions; its arrays are those of `state`."""
-    vectors = problem.workspace.concatenate([state.vectors])
+    vectors = problem.workspace.compact(state.vectors)
     found = _ritz_vectors(vectors, problem.apply(vectors), len(state.values), problem.workspace, state)
     if found is None:
         raise RankError("the vectors that are refined are no longer finite: ask for a larger residual")
@@ -153,8 +185,8 @@ def renewed(state: RefinementState, problem: RefinementProblem) -> RefinementSta
 
 
 def _ritz_vectors(
-    vectors: np.ndarray,
-    products: np.ndarray,
+    vectors: Tall,
+    products: Tall,
     width: int,
     workspace: Workspace,
     reused: RefinementState | None = None,
@@ -167,17 +199,13 @@ def _ritz_vectors(
     values, coefficients = _ritz(both[:, :n_vectors], both[:, n_vectors:], width)
     shape = (len(vectors), 2 * len(values))
     if reused is not None and reused.basis.shape == shape:
-        basis, images = reused.basis, reused.images
+        basis, images = workspace.replacing(reused.basis), workspace.replacing(reused.images)
     else:
-        basis, images = (workspace.zeros(shape, vectors.dtype) for _ in range(2))
+        basis, images = (workspace.large(shape, vectors.dtype) for _ in range(2))
     combine_columns((vectors,), coefficients, basis, over)
     combine_columns((products,), coefficients, images, over)
     residuals = residuals_into(None, basis, images, values, over)
     return RefinementState(basis, images, np.diag(values), values, residuals, 1)
-
-
-def _trivial_column(problem: RefinementProblem, dtype: DTypeLike) -> np.ndarray:
-    return np.asarray(problem.trivial, dtype)[:, np.newaxis]
 
 
 def step(state: RefinementState, problem: RefinementProblem, target: float) -> RefinementState:
@@ -185,25 +213,26 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
 
     Vectors whose residual is within `target` take part, but ask for nothing new.
     """
-    over, width = problem.workspace.over, len(state.quotients)
+    workspace, over = problem.workspace, problem.workspace.over
     active = np.flatnonzero(state.residuals > target)
-    basis, images = state.basis[:, :width], state.images[:, :width]
-    added = problem.workspace.empty((len(basis), len(active)), basis.dtype)
+    basis, images = state.in_use
+    added = workspace.large((len(basis), len(active)), basis.dtype)
     residuals_into(added, basis, images, state.values, over, active)
-    problem.correct(added)
-    added = _orthonormal(added, basis, _trivial_column(problem, basis.dtype), problem.workspace)
+    added = problem.correct(added)
+    added = _orthonormal(added, basis, as_column(problem.trivial, basis.dtype), workspace)
     products = problem.apply(added)
     overlap, projected = _joint_products(state, added, products, over)
     values, coefficients = _ritz(overlap, projected, len(state.values))
     coefficients = np.hstack([coefficients, _directions(coefficients, overlap, active)])
-    combine_columns((basis, added), coefficients, state.basis, over)
-    combine_columns((images, products), coefficients, state.images, over)
-    residuals = residuals_into(None, state.basis, state.images, values, over)
+    following, images_of_it = workspace.replacing(state.basis), workspace.replacing(state.images)
+    combine_columns((basis, added), coefficients, following, over)
+    combine_columns((images, products), coefficients, images_of_it, over)
+    residuals = residuals_into(None, following, images_of_it, values, over)
     quotients = coefficients.T @ projected @ coefficients
-    return RefinementState(state.basis, state.images, quotients, values, residuals, state.passes + 1, False)
+    return RefinementState(following, images_of_it, quotients, values, residuals, state.passes + 1, False)
 
 
-def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, workspace: Workspace) -> np.ndarray:
+def _orthonormal(vectors: Tall, basis: Tall, trivial: Tall, workspace: Workspace) -> Tall:
     """Return unit vectors that span vectors (N, a) beside an orthonormal basis; dependent ones are left out.
 
     They are orthogonal to a thousandth: the Rayleigh-Ritz step heeds their true inner products.
@@ -216,17 +245,15 @@ def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, wo
     left[:, np.diag(left) <= DEPENDENT * np.diag(own)] = 0
     left = np.where(np.diag(left)[:, np.newaxis] > 0, left, 0)
     unit = _orthonormal_coefficients(left, DEPENDENT)
-    out = workspace.empty((len(vectors), unit.shape[1]), vectors.dtype)
+    out = workspace.large((len(vectors), unit.shape[1]), vectors.dtype)
     combine_columns((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
     return out
 
 
-def _joint_products(
-    state: RefinementState, added: np.ndarray, products: np.ndarray, over: Mapper
-) -> tuple[np.ndarray, np.ndarray]:
+def _joint_products(state: RefinementState, added: Tall, products: Tall, over: Mapper) -> tuple[np.ndarray, np.ndarray]:
     """Return B^T B and B^T S B, (n, n) float64, of the state's basis and the added vectors side by side."""
     width, n_added = len(state.quotients), added.shape[1]
-    basis, images = state.basis[:, :width], state.images[:, :width]
+    basis, images = state.in_use
     overlap, projected = np.eye(width + n_added), np.zeros((width + n_added, width + n_added))
     projected[:width, :width] = state.quotients
     if state.passes % STEPS_BETWEEN_GRAMS == 0:
@@ -306,10 +333,31 @@ def refine_vectors(
     return state
 
 
-def refined_embedding(state: RefinementState, degrees: np.ndarray, n_components: int) -> tuple[np.ndarray, np.ndarray]:
+def refined_embedding(
+    state: RefinementState, degrees: Tall, n_components: int, workspace: Workspace = IN_MEMORY
+) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues lambda (d,) ascending, and the embedding v = D^-1/2 u, (N, d) in the dtype of the state.
 
-    V^T D V = I, as scikit-learn's SpectralEmbedding scales it; the largest absolute entry of a column is positive.
+    V^T D V = I, as scikit-learn's SpectralEmbedding scales it; the largest absolute entry of a column, the first of
+    equals, is positive.
+
+    Parameters
+    ----------
+    state : of the refinement.
+    degrees : (N,) of W.
+    n_components : d, columns that are wanted.
+    workspace : makes the embedding.
     """
-    roots = np.sqrt(np.asarray(degrees, np.float64)).astype(state.basis.dtype)
-    return 1 - state.values[:n_components], sign_rule(state.basis[:, :n_components] / roots[:, None])
+    wanted = columns_of(state.basis, slice(n_components))
+    embedding = workspace.empty(wanted.shape, wanted.dtype)
+    largest = np.zeros(wanted.shape[1], wanted.dtype)
+    for panel in panels(len(embedding)):
+        roots = np.sqrt(np.asarray(degrees[panel], np.float64)).astype(wanted.dtype)
+        rows = embedding[panel]
+        np.divide(wanted[panel], roots[:, np.newaxis], out=rows)
+        found = rows[np.argmax(np.abs(rows), axis=0), np.arange(rows.shape[1])]
+        largest = np.where(np.abs(found) > np.abs(largest), found, largest)
+    signs = np.where(largest < 0, -1, 1).astype(wanted.dtype)
+    for panel in panels(len(embedding)):
+        embedding[panel] *= signs
+    return 1 - state.values[:n_components], embedding

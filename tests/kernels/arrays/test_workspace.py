@@ -43,7 +43,7 @@ def eigenvectors(w, degrees, apply, trivial, workspace):
     smoothing = np.full(N_POINTS, DAMPING)
 
     def correct(residuals):
-        levels.correct_below(transfer, 0, smoothing, residuals)
+        return levels.correct_below(transfer, 0, smoothing, residuals)
 
     problem = RefinementProblem(apply, correct, trivial, workspace)
     final = refine_vectors(initial_state(start, problem, n_columns(2, N_POINTS)), problem, 2, 1e-4, 20)

@@ -142,7 +142,7 @@ def test_eigenvectors_of_coarse_graphs_and_corrections_make_few_passes(large):
     smoothing = np.full(20_000, DAMPING)
 
     def correct(residuals):
-        levels.correct_below(transfer, 0, smoothing, residuals)
+        return levels.correct_below(transfer, 0, smoothing, residuals)
 
     problem = RefinementProblem(large.apply, correct, large.trivial)
     state = initial_state(start, problem, n_columns(2, 20_000))

@@ -62,6 +62,7 @@ def test_tall_algebra_equals_numpy_and_does_not_depend_on_threads():
 
 def unchanged(residuals):
     """Correct without any coarse graph: the residual itself."""
+    return residuals
 
 
 def problem_of(graph, over=map):
@@ -173,6 +174,7 @@ def test_dependent_and_known_corrections_are_left_out(graph):
 
     def known(residuals):
         residuals[:] = first
+        return residuals
 
     before = state.values
     state = step(state, RefinementProblem(graph.apply, known, graph.trivial), 1e-9)

@@ -1,9 +1,10 @@
 """The embedding in input order: refined by passes over the graph, or Z times the landmarks' coordinates.
 
 The vectors, N rows of a few columns, are held in memory or mapped, and so is the graph from the first pass over its
-blocks on. Refinement starts from the eigenvectors of a coarse graph, with `lll+refine` also from the landmarks'
-embedding. The coarse graphs also precondition each step.
-The vectors are stored now and then: a refinement that was killed goes on from there and ends the same to the last bit.
+blocks on; on a cluster, those of many points are panels on the workers, with the same bits. Refinement starts from the
+eigenvectors of a coarse graph, with `lll+refine` also from the landmarks' embedding. The coarse graphs precondition
+each step. The vectors are stored now and then: a refinement that was killed goes on from there and ends the same to the
+last bit.
 """
 
 import functools
@@ -13,14 +14,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.checkpoints import Checkpoints
-from scalemani.chunked.landmark_maps import embed_by_landmark_graph, landmark_map_held
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
+from scalemani.chunked.landmark_maps import embed_by_landmark_graph
+from scalemani.chunked.on_workers.needs import refined_on_workers
+from scalemani.chunked.on_workers.refining import clear_panels, refine_on_workers
 from scalemani.chunked.output import over_landmarks, write_embedding
-from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held
 from scalemani.chunked.task import EarlierResults
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
+from scalemani.kernels.arrays.tall import Tall, whole
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
 from scalemani.kernels.graph.spreading import spread_to_neighbors
@@ -43,7 +45,6 @@ from scalemani.kernels.spectral.refinement import (
     refined_embedding,
     refinement,
 )
-from scalemani.params import Parameters
 from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
@@ -51,87 +52,24 @@ from scalemani.records.landmarks import StoredLandmarkEmbedding
 from scalemani.records.points import StoredWorkPoints
 from scalemani.records.weights import StoredWeights
 from scalemani.routes import VARIATIONAL
+from scalemani.stages.embedding.needs import disk, memory, vector_dtype
+
+__all__ = ["disk", "memory", "run"]
 
 CHECKPOINT_SECONDS = 10.0
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
 MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
-COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
-COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
-COPIES_OF_WANTED = 3  # divided by the roots of degrees, what their signs are found from, and with their signs
-COPIES_OF_BLOCK = 3  # as read, decoded, and where they lie from then on
-COLUMNS_OF_POINT, COLUMNS_ON_THE_WAY = 6, 4
-COPIES_OF_MATRIX = 4  # W by blocks and whole, scaled from the left, and from both sides
-FEWEST_LANCZOS_VECTORS, COPIES_OF_LANCZOS = 20, 3  # of ARPACK: the basis, what it works in, and the answer
-
-
-def vector_dtype(params: Parameters) -> type:
-    """Return the type of the vectors while they are refined, or where they are not."""
-    refined_roughly = params.embedding.by_passes and params.residual >= params.embedding.float32_reaches
-    return np.float32 if refined_roughly else np.float64
-
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List W where it is passed over again and again, the vectors, and what a block takes."""
-    if sizes.params.embedding.by_landmark_graph:
-        return landmark_map_held(sizes)
-    params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
-    dtype = vector_dtype(params)
-    in_files = EACH_PROCESS if params.embedding.solver == "exact" else GROWING  # its matrices are in memory in any case
-    held = [
-        Held("degrees, their roots, the trivial vector, damping", in_files, n_points, COLUMNS_OF_POINT),
-        Held("one of these on its way, and an order", EACH_PROCESS, n_points, COLUMNS_ON_THE_WAY),
-        Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK),
-        Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK),
-        Held("embedding in work and in input order", in_files, n_points, width, "float64", 2, "writing"),
-        *pixels_held(sizes),
-    ]
-    if params.embedding.solver == "exact":
-        held.append(
-            Held("values of W and its scaled copies", EACH_PROCESS, sizes.nonzeros, 1, "float64", COPIES_OF_MATRIX)
-        )
-        held.append(
-            Held("columns of W and its scaled copies", EACH_PROCESS, sizes.nonzeros, 1, "int32", COPIES_OF_MATRIX)
-        )
-        basis = 2 * width + FEWEST_LANCZOS_VECTORS
-        held.append(Held("Lanczos vectors", EACH_PROCESS, n_points, basis, copies=COPIES_OF_LANCZOS, step="solving"))
-    if params.embedding.by_passes:
-        columns, starting = n_columns(width, n_points), n_start_columns(width, n_points) + width
-        held.append(Held("values of W", GROWING, sizes.nonzeros, 1, "float32"))
-        held.append(Held("columns of W", GROWING, sizes.nonzeros, 1, "int32"))
-        held += coarse_graphs_held(sizes)
-        if sizes.n_appended:
-            held.append(
-                Held("W while earlier vectors are spread", EACH_PROCESS, sizes.nonzeros, 2, "float32", 1, "start")
-            )
-        held.append(Held("start vectors and their products", GROWING, n_points, starting, dtype, 2, "start"))
-        held.append(Held("first vectors and directions", GROWING, n_points, columns, dtype, 4, "start"))
-        held.append(
-            Held("vectors while they are refined", GROWING, n_points, columns, dtype, COPIES_OF_VECTORS, "passes")
-        )
-        held.append(Held("vectors as refined", GROWING, n_points, columns, dtype, COPIES_IN_CHECKPOINT, "scaling"))
-        held.append(
-            Held("vectors wanted, as scaled", EACH_PROCESS, n_points, width, dtype, COPIES_OF_WANTED, "scaling")
-        )
-        held.append(Held("vectors wanted", EACH_PROCESS, n_points, width, dtype, 1, "writing"))
-    return held
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding; and the checkpoints of a refinement."""
-    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
-    written = [Written("embedding", STORED, n_points, width, "float64")]
-    if sizes.params.embedding.by_passes:
-        columns, dtype = COPIES_IN_CHECKPOINT * n_columns(width, n_points), vector_dtype(sizes.params)
-        written.append(Written("vectors of two checkpoints", PASSING, n_points, columns, dtype, 2))
-    return written
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
     if work.task.params.embedding.by_landmark_graph:
         return embed_by_landmark_graph(work)
-    graph = StreamedGraph(work, work.workspace())
-    solved = SOLVERS[work.task.params.embedding.solver](work, graph)
+    workspace, solver, continued = work.workspace(), work.task.params.embedding.solver, work.task.earlier is not None
+    if refined_on_workers(work.task.dimensions.n_points, solver, work.executor.on_cluster, continued):
+        solved = by_workers(work, workspace)
+    else:
+        solved = SOLVERS[solver](work, StreamedGraph(work, workspace))
     residual = float(solved.residuals.max())
     if work.task.params.embedding.by_passes and residual > work.task.params.residual:
         work.warn(
@@ -142,9 +80,10 @@ def run(work: StageWork) -> dict[str, Any]:
     rounding = ROUNDINGS * float(np.finfo(solved.vectors.dtype).eps)
     accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
     tell_of_angle(work, accuracy)
-    write_embedding(work, StoredEmbedding.EMBEDDING, solved.vectors, graph.workspace.empty)
+    write_embedding(work, StoredEmbedding.EMBEDDING, solved.vectors, workspace.empty)
     work.task.output.write_whole({StoredEmbedding.EIGENVALUES: solved.eigenvalues})
     Checkpoints(work.task.output).clear()
+    clear_panels(work.task.output)
     return {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
 
 
@@ -264,8 +203,8 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     transfer = Transfer(labels, graph.degrees, levels[0].degrees, workspace)
     smoothing = workspace.as_large(DAMPING / np.maximum(1 - graph.loops(), LEAST_DIAGONAL))
 
-    def correct(residuals: np.ndarray) -> None:
-        coarse.correct_below(transfer, 0, smoothing, residuals)
+    def correct(residuals: np.ndarray) -> Tall:
+        return coarse.correct_below(transfer, 0, smoothing, residuals)
 
     problem = RefinementProblem(graph.product, correct, graph.trivial, workspace)
     checkpoints = Checkpoints(task.output)
@@ -279,11 +218,32 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
         state = following
         if checkpoints.due(CHECKPOINT_SECONDS):
             checkpoints.save(state.arrays())
-    values, vectors = refined_embedding(state, graph.degrees, wanted)
+    return solved_by(state, graph.degrees, task, workspace)
+
+
+def by_workers(work: StageWork, workspace: Workspace) -> Solved:
+    """Return what `by_refinement` does, of vectors on workers: those that are wanted come here at the end."""
+    task = work.task
+    refined = refine_on_workers(work, vector_dtype(task.params), StoredWeights.STAGE in task.inputs)
+    return solved_by(refined.state, refined.degrees, task, workspace)
+
+
+def solved_by(state: RefinementState, degrees: Tall, task: StageTask, workspace: Workspace) -> Solved:
+    """Return the embedding of a refinement, and what is known of the eigenvalues beyond it.
+
+    Parameters
+    ----------
+    state : the last of the refinement.
+    degrees : (N,) of W.
+    task : the stage's.
+    workspace : makes the embedding.
+    """
+    wanted = task.params.n_components
+    values, vectors = refined_embedding(state, degrees, wanted, workspace)
     if len(state.values) > wanted:
         beyond = Following(state.values[wanted:], state.residuals[wanted:])
     else:  # few points have no vectors beside those wanted
-        beyond = following_value(whole_matrix(task), state.values, np.asarray(state.vectors))
+        beyond = following_value(whole_matrix(task), state.values, whole(state.vectors))
     return Solved(vectors, values, state.residuals[:wanted], beyond, state.passes)
 
 
