@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils import Tags
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError
@@ -17,6 +17,7 @@ from scalemani.estimators.running import executor_for, resources_of, store_or_te
 from scalemani.estimators.telling import give
 from scalemani.figures import Size, picture_or_path
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
+from scalemani.report.notebook import MOST_SHOWN, LiveMap
 from scalemani.report.opened import ReportedRun
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START, WINDOW
 from scalemani.runs.account.poor_points import poor_points
@@ -36,7 +37,7 @@ from scalemani.sources import (
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.landmarked import LandmarkedPoints
 from scalemani.sources.beside.weighted import WeightedPoints
-from scalemani.sources.labels import chosen_labels
+from scalemani.sources.labels import chosen_labels, named_labels
 from scalemani.validation import check_points
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
@@ -88,6 +89,30 @@ class Embedder(BaseEstimator):
         columns = chosen_labels(labels, len(embedded), lambda values: values[embedded])
         marked = poor_points(self.run_) if poor else None
         return picture_or_path(self.embedding_[embedded], path, columns, size, title, legend, marked)
+
+    def live_map(self, labels: Any = ()) -> LiveMap:
+        """Return a map of `embedding_` that notebooks show live, as `open_run(store).live_map` does."""
+        check_is_fitted(self)
+        embedded = np.isfinite(self.embedding_).all(axis=1)
+        columns = named_labels(labels, len(embedded))
+        if hasattr(self, "labels_"):
+            columns["clusters"] = np.asarray(self.labels_)
+        rows = None if embedded.all() else np.flatnonzero(embedded)
+        return LiveMap(self.embedding_[embedded], {name: values[embedded] for name, values in columns.items()}, rows)
+
+    def _html_repr(self) -> str:
+        """Return what notebooks show: the diagram of scikit-learn and, of a fitted model, its map."""
+        shown = self._shown_map()
+        return str(estimator_html_repr(self)) + ("" if shown is None else shown._repr_html_())
+
+    def _repr_png_(self) -> bytes | None:
+        shown = self._shown_map()
+        return None if shown is None else shown._repr_png_()
+
+    def _shown_map(self) -> LiveMap | None:
+        """Return the map that a notebook shows without being asked: that of points that are not too many."""
+        fitted = hasattr(self, "embedding_") and len(self.embedding_) <= MOST_SHOWN
+        return self.live_map() if fitted else None
 
     @contextlib.contextmanager
     def computed_in(self, folder: str | Path) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What the map on a page is made of: positions as 16-bit integers, labels as codes, a density where points are many."""
+"""What the map on a page is made of: positions as 16-bit integers, labels as codes, tiles where points are many."""
 
 import base64
 import gzip
@@ -14,14 +14,17 @@ from scalemani.figures.palette import VIRIDIS, colours_of_labels, ramp
 from scalemani.figures.panels import GOLDEN_RATIO, blocks, column_limits
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.records.embeddings import StoredClustering
+from scalemani.report.tiles import RESOLUTIONS, SIDE, ClassTiles, Tiles, ValueTiles
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource, open_points
 
-MOST_POINTS = 2_000_000  # drawn one by one; of more, so many on top of the density of all
+MOST_POINTS = 2_000_000  # all drawn, one by one
+SAMPLED_POINTS = 1_000_000  # of more: drawn on top of tiles in which all are counted
 MOST_AXES = 3  # to choose two of
 PLANE_POINTS = 1_000_000  # beyond, the first two axes alone: each more is 2.6 bytes a point
 STEPS = 2**16 - 1  # of a position
-DENSITY_CELLS = 2048  # a side: what every WebGL 2 takes as a texture
+MOST_CLASSES = 4096  # of a column of texts: no legend is read to the end of more
+FEW_CLASSES = 256  # beyond, texts that are different for more than half of the points are identifiers
 LEVELS = 255  # of values along a ramp; one more code is for points without a value
 PICTURE_PIXELS = 900
 
@@ -32,7 +35,8 @@ class MapData(NamedTuple):
     Attributes
     ----------
     description : what a script reads as JSON: counts, limits, columns
-    arrays : compressed bytes in base64 by name: `positions`, `column-0` ..., `rows` and `density` where there are any
+    arrays : compressed bytes in base64 by name: `positions`, `column-0` ...; `rows` where not every row is drawn;
+        `counts` of the finest tiles and what tiles show, `tiles-0` ..., where there are tiles
     picture : a PNG in base64 that stands in where the map cannot be drawn, and on paper; None without Pillow
     """
 
@@ -53,22 +57,60 @@ def map_data(run: Run, columns: Mapping[str, np.ndarray]) -> MapData | None:
         return None
     source = open_points(run.embedding)
     n_points = source.shape[0]
+    given = columns_of_results(run, columns)
+    n_drawn = n_points if n_points <= MOST_POINTS else SAMPLED_POINTS
+    drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
+    rows = drawn if run.input_rows is None else run.input_rows[drawn]
+    found = map_of(source, given, drawn, rows if len(rows) < run.n_input_points else None)
+    return found._replace(picture=picture(run.embedding, next(iter(given.values()), None)))
+
+
+def columns_of_results(run: Run, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the labels or values (M,) of the rows of the results, and the clusters where the run has any.
+
+    Parameters
+    ----------
+    run : a finished run with an embedding
+    columns : (N,) labels or values of the points in input order, by their names
+    """
     given = {name: run.of_results(values) for name, values in columns.items()}
     if StoredClustering.STAGE in run.keys:
         given["clusters of the run"] = np.asarray(run.labels[...])
-    drawn = sample_rows(run.params.seed, "report/map", n_points, min(n_points, MOST_POINTS))
-    n_axes = min(source.shape[1], MOST_AXES if n_points <= PLANE_POINTS else 2)
+    return given
+
+
+def map_of(
+    source: PointsSource,
+    columns: Mapping[str, np.ndarray],
+    drawn: np.ndarray,
+    rows: np.ndarray | None = None,
+    side: int = SIDE,
+) -> MapData:
+    """Return the map of an embedding, without a picture.
+
+    Parameters
+    ----------
+    source : the embedding (N, d), read by blocks
+    columns : (N,) labels or values by their names
+    drawn : (M,) rows of the embedding, ascending: the points; where these are not all, tiles count all
+    rows : (M,) what the page calls these, ascending; None: as they are counted from 0
+    side : tiles a side of the finest grid
+    """
+    n_points = source.shape[0]
+    solid = len(drawn) == n_points <= PLANE_POINTS  # tiles lie in the plane of two axes
+    n_axes = min(source.shape[1], MOST_AXES if solid else 2)
     limits = column_limits(source, n_axes)
-    table, density, n_outside = quantised(source, limits, drawn)
-    described = [encoded_column(name, values) for name, values in given.items()]
+    shown = {name: values for name, values in columns.items() if not is_identifier(values)}
+    described = [encoded_column(name, values) for name, values in shown.items()]
+    tiles = Tiles([tiles_of(column, side) for column, _ in described], side) if len(drawn) < n_points else None
+    table, n_outside = quantised(source, limits, drawn, [codes for _, codes in described], tiles)
     arrays = {"positions": packed(table)}
     arrays |= {f"column-{number}": packed(codes[drawn]) for number, (_, codes) in enumerate(described)}
-    if density is not None:
-        arrays["density"] = packed(density)
-    rows, input_rows = drawn, run.input_rows
-    if input_rows is not None:
-        rows = input_rows[drawn]
-    if len(rows) < run.n_input_points:
+    if tiles is not None:
+        arrays["counts"] = packed(tiles.counts.astype(np.uint32))
+        for number, (column, codes) in enumerate(described):
+            arrays[f"tiles-{number}"] = packed(tiles.shown(number, codes.dtype, column["missing"]))
+    if rows is not None:
         arrays["rows"] = packed(np.diff(rows, prepend=0).astype(np.uint32))
     description = {
         "points": len(drawn),
@@ -76,9 +118,21 @@ def map_data(run: Run, columns: Mapping[str, np.ndarray]) -> MapData | None:
         "outside": n_outside,
         "axes": axis_names(source.shape[1], limits),
         "columns": [column for column, _ in described],
-        "density": DENSITY_CELLS if density is not None else 0,
+        "left_out": [name for name in columns if name not in shown],
+        "tiles": None if tiles is None else {"side": side, "resolutions": RESOLUTIONS},
     }
-    return MapData(description, arrays, picture(run.embedding, next(iter(given.values()), None)))
+    return MapData(description, arrays, None)
+
+
+def is_identifier(values: np.ndarray) -> bool:
+    """Return whether labels (N,) are texts of which there are too many for classes."""
+    most = min(MOST_CLASSES, max(FEW_CLASSES, len(values) // 2))
+    return values.dtype.kind == "U" and len(np.unique(values)) > most
+
+
+def tiles_of(column: dict[str, Any], side: int) -> ClassTiles | ValueTiles:
+    """Return what tells what tiles are by a column, as it is described."""
+    return ValueTiles(LEVELS, side) if column["classes"] is None else ClassTiles(len(column["classes"]), side)
 
 
 def axis_names(width: int, limits: np.ndarray) -> list[dict[str, Any]]:
@@ -90,36 +144,33 @@ def axis_names(width: int, limits: np.ndarray) -> list[dict[str, Any]]:
     return axes if width > 1 else [*axes, {"name": "nothing", "low": 0.0, "high": 1.0}]
 
 
-def quantised(source: PointsSource, limits: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, Any, int]:
-    """Return positions (M, d) uint16 of the rows drawn, the density of all points, and how many are put on the rim.
+def quantised(
+    source: PointsSource, limits: np.ndarray, drawn: np.ndarray, codes: list[np.ndarray], tiles: Tiles | None
+) -> tuple[np.ndarray, int]:
+    """Return positions (M, d) uint16 of the rows drawn, and how many of all points are put on the rim.
 
     Parameters
     ----------
     source : the embedding (N, d'), read by blocks
     limits : (d, 2), what is shown; points outside are put on its rim
     drawn : (M,) rows, ascending
+    codes : (N,) of the points, by each column
+    tiles : what counts all points; None: nothing does
     """
-    n_points, n_axes = source.shape[0], max(2, len(limits))
-    table = np.empty((len(drawn), n_axes), np.uint16)
-    counts = np.zeros(DENSITY_CELLS**2, np.uint32) if len(drawn) < n_points else None
+    table = np.empty((len(drawn), max(2, len(limits))), np.uint16)
     n_outside = 0
     for start, rows in blocks(source):
+        stop = start + len(rows)
         shares = (rows[:, : len(limits)] - limits[:, 0]) / (limits[:, 1] - limits[:, 0])
         n_outside += int(np.count_nonzero(((shares < 0) | (shares > 1)).any(axis=1)))
         if len(limits) == 1:
-            shares = np.column_stack([shares, np.arange(start, start + len(rows)) * GOLDEN_RATIO % 1])
+            shares = np.column_stack([shares, np.arange(start, stop) * GOLDEN_RATIO % 1])
         steps = np.rint(np.clip(shares, 0, 1) * STEPS).astype(np.uint16)
-        first, last = np.searchsorted(drawn, [start, start + len(rows)])
+        first, last = np.searchsorted(drawn, [start, stop])
         table[first:last] = steps[drawn[first:last] - start]
-        if counts is not None:
-            cells = steps[:, :2].astype(np.int64) * DENSITY_CELLS // (STEPS + 1)
-            np.add.at(counts, cells[:, 1] * DENSITY_CELLS + cells[:, 0], 1)
-    return table, None if counts is None else density_levels(counts), n_outside
-
-
-def density_levels(counts: np.ndarray) -> np.ndarray:
-    """Return counts as their logarithms, from 0 for none to 255 for the most: uint8."""
-    return np.ceil(np.log1p(counts) / np.log1p(counts.max()) * 255).astype(np.uint8)
+        if tiles is not None:
+            tiles.add(steps[:, :2], [column[start:stop] for column in codes])
+    return table, n_outside
 
 
 def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:

@@ -1,12 +1,15 @@
 """What users open: a run that also writes a page about itself."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scalemani.figures import Size, picture_or_path
 from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
-from scalemani.sources.labels import chosen_labels
+from scalemani.sources.labels import chosen_labels, named_labels
+
+if TYPE_CHECKING:
+    from scalemani.report.notebook import LiveMap
 
 
 class ReportedRun(Run):
@@ -65,10 +68,36 @@ class ReportedRun(Run):
         columns = chosen_labels(labels, self.n_input_points, self.of_results)
         return picture_or_path(self.embedding, path, columns, size, title, legend, poor_points(self) if poor else None)
 
-    def _repr_html_(self) -> str:
-        from scalemani.report.page import summary
+    def live_map(self, labels: Any = ()) -> "LiveMap":
+        """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.
 
-        return summary(self)
+        Of more than 10,000 points, so many are drawn on top of tiles in which all are counted; `report` draws more.
+
+        Parameters
+        ----------
+        labels : those of `report`
+        """
+        from scalemani.report.map_data import columns_of_results
+        from scalemani.report.notebook import LiveMap
+
+        columns = columns_of_results(self, named_labels(labels, self.n_input_points))
+        return LiveMap(self.embedding, columns, self.input_rows)
+
+    def _shown_map(self) -> "LiveMap | None":
+        """Return the map that a notebook shows without being asked: that of points that are not too many."""
+        from scalemani.report.notebook import MOST_SHOWN
+
+        drawn = self.embeds and self.group(self.last_stage).complete and self.dimensions.n_points <= MOST_SHOWN
+        return self.live_map() if drawn else None
+
+    def _repr_html_(self) -> str:
+        from scalemani.report.notebook import summary
+
+        return summary(self, self._shown_map())
+
+    def _repr_png_(self) -> bytes | None:
+        shown = self._shown_map()
+        return None if shown is None else shown._repr_png_()
 
 
 def open_run(root: str | Path) -> ReportedRun:

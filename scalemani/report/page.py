@@ -14,18 +14,17 @@ from dask.utils import format_bytes
 from scalemani.objectives import OBJECTIVES
 from scalemani.report.certificates import Certificate, judged_certificates
 from scalemani.report.distributions import distributions
-from scalemani.report.map_data import MapData, picture
+from scalemani.report.map_data import MapData
 from scalemani.report.parameters import commands, parameters_beside_defaults
 from scalemani.report.quality import Quality
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import given_warnings
 from scalemani.sources.base import without_credentials
 
-SCRIPTS = ("page", "points", "canvas", "map")
+SCRIPTS = ("page", "points", "tiles", "canvas", "map")
 TEMPLATES = files("scalemani.report") / "template"
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list
-MOST_PICTURED, PICTURED_PIXELS = 1_000_000, 400  # in a notebook, at once
 VERDICTS = {"good": "good", "look": "have a look", "short": "falls short", "says": ""}
 
 
@@ -70,24 +69,6 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
             style=style,
             scripts=scripts,
             policy=policy(style, scripts),
-        )
-    )
-
-
-def summary(run: Run) -> str:
-    """Return what a notebook shows of a run: method, stages, verdicts, and a picture where points are not too many."""
-    drawn = run.embeds and run.group(run.last_stage).complete and run.dimensions.n_points <= MOST_PICTURED
-    certificates = list(judged_certificates(run))
-    return (
-        environment()
-        .get_template("summary.html")
-        .render(
-            run=run,
-            stages=list(stage_rows(run)),
-            counts=counted(certificates),
-            poor=[one for one in certificates if one.judged.verdict in ("look", "short")],
-            verdicts=VERDICTS,
-            picture=picture(run.embedding, None, PICTURED_PIXELS) if drawn else None,
         )
     )
 

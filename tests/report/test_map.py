@@ -1,9 +1,13 @@
 """The map in a real browser: it asks for nothing, says the right rows, and can be used by keyboard."""
 
+import base64
+import io
 import json
+import re
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.spatial import cKDTree
 
 HOSTILE = "</script><img src=x onerror='window.hacked=1'>"
@@ -174,16 +178,130 @@ def test_a_picture_stands_in_where_there_is_no_webgl(open_browser, report):
     assert page.value("document.getElementById('map').offsetParent === null")
 
 
-def test_more_points_than_are_drawn_have_a_sample_on_top_of_the_density_of_all(
-    open_browser, runs, tmp_path, monkeypatch
-):
-    monkeypatch.setattr("scalemani.report.map_data.MOST_POINTS", 500)
+@pytest.fixture(scope="module")
+def tiled(open_browser, runs, classes, tmp_path_factory):
+    """A map of which 30 points are drawn, and all counted in tiles."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("scalemani.report.map_data.MOST_POINTS", 1499)
+        patch.setattr("scalemani.report.map_data.SAMPLED_POINTS", 30)
+        path = tmp_path_factory.mktemp("tiled") / "report.html"
+        runs["t-sne"].report(path, {"side": classes, "row": np.arange(len(classes)) / 2}, n_sampled=0)
     page = open_browser()
-    page.open(runs["t-sne"].report(tmp_path / "report.html", n_sampled=0))
+    page.open(path)
     page.wait(
         "document.getElementById('map').dataset.ready === 'true' || document.getElementById('no-map').textContent"
     )
     assert page.value("document.getElementById('no-map').textContent") == ""
-    assert page.value("document.getElementById('density').offsetParent !== null")
-    ids = page.value("[...document.querySelectorAll('[id]')].map((one) => one.id)")
+    page.wait("document.getElementById('in-sight').textContent")
+    page.value("document.getElementById('map').scrollIntoView()")
+    return page
+
+
+def seen(page) -> np.ndarray:
+    """Return the window as it is drawn: (h, w, 3)."""
+    page.value("new Promise(done => setTimeout(done, 250))")  # until the map is at rest
+    shot = base64.b64decode(page.send("Page.captureScreenshot", format="png")["data"])
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
+
+
+def strongest(image, places) -> np.ndarray:
+    """Return the colours (n, 3) farthest from white within a pixel of places (n, 2)."""
+    around = np.stack(np.meshgrid([-1, 0, 1], [-1, 0, 1]), axis=-1).reshape(-1, 2)
+    across, up = np.moveaxis(np.floor(places).astype(int)[:, None] + around, 2, 0)
+    colours = image[up, across]
+    return colours[np.arange(len(places)), np.argmin(colours.sum(axis=2), axis=1)]
+
+
+def lone_points(page, embedding) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows and the pixels of points that are not drawn, and far from those that are."""
+    places = pixels(page, embedding)
+    away = cKDTree(places[drawn_rows(page)]).query(places)[0]
+    rows = np.flatnonzero(away > 25)
+    return rows, places[rows]
+
+
+def drawn_rows(page) -> np.ndarray:
+    """Return the rows that are drawn, as the page gives them away."""
+    page.value("document.getElementById('in-view').click()")
+    rows = downloaded(page)
+    page.value("document.getElementById('clear').click()")
+    return rows
+
+
+def test_a_page_says_how_many_points_are_drawn_and_how_many_counted(tiled):
+    words = " ".join(tiled.value("document.getElementById('the-map').parentElement.textContent").split())
+    assert "All 1,500 points are counted" in words
+    assert "30 of them, drawn at random, lie on top" in words
+    tiled.wait("document.getElementById('in-sight').textContent === 'In view: 1,500 points counted, 30 drawn.'")
+    ids = tiled.value("[...document.querySelectorAll('[id]')].map((one) => one.id)")
     assert len(ids) == len(set(ids))
+
+
+def test_rows_of_a_sample_are_those_of_the_run(tiled, runs):
+    rows, embedding = drawn_rows(tiled), np.asarray(runs["t-sne"].embedding[...])
+    assert len(rows) == 30
+    assert rows.max() > 1000
+    tiled.mouse("Moved", *pixels(tiled, embedding)[rows[7]])
+    assert tiled.value("document.getElementById('tip').textContent").splitlines()[0] == f"row {rows[7]}"
+    tiled.value(f"document.getElementById('row').value = '{rows[5]}'; document.querySelector('#search button').click()")
+    assert tiled.value("document.getElementById('status').textContent").startswith(f"row {rows[5]}, side: ")
+    tiled.value("document.getElementById('whole').click()")
+
+
+def test_tiles_have_the_colour_of_their_class_where_no_point_is_drawn(tiled, runs, classes):
+    rows, places = lone_points(tiled, np.asarray(runs["t-sne"].embedding[...]))
+    assert len(rows) > 300
+    shown = strongest(seen(tiled), places)
+    coloured = np.abs(shown - 255).sum(axis=1) > 8
+    assert coloured.mean() > 0.9
+    blue = shown[:, 2] > shown[:, 0]  # the first class is blue, the second orange
+    agree = (blue == (classes[rows] == 0))[coloured]
+    assert agree.mean() > 0.95
+    tiled.value("document.getElementById('tiles').click()")
+    without = strongest(seen(tiled), places)
+    assert (np.abs(without - 255).sum(axis=1) <= 8).mean() > 0.99
+    tiled.value("document.getElementById('tiles').click()")
+
+
+def test_the_legend_hides_tiles_of_a_class(tiled, runs, classes):
+    rows, places = lone_points(tiled, np.asarray(runs["t-sne"].embedding[...]))
+    tiled.value("document.querySelectorAll('#legend input')[0].click()")
+    shown = strongest(seen(tiled), places)
+    tiled.value("document.querySelectorAll('#legend input')[0].click()")
+    coloured = np.abs(shown - 255).sum(axis=1) > 8
+    assert coloured[classes[rows] == 0].mean() < 0.1
+    assert coloured[classes[rows] == 1].mean() > 0.9
+
+
+def test_a_tile_tells_what_it_holds(tiled, runs):
+    _, places = lone_points(tiled, np.asarray(runs["t-sne"].embedding[...]))
+    told = 0
+    for place in places[::60]:
+        tiled.mouse("Moved", *place)
+        text = tiled.value("document.getElementById('tip').hidden ? '' : document.getElementById('tip').textContent")
+        if text:  # a pixel may be another tile than that of the point
+            told += 1
+            assert re.fullmatch(r"\d+ points? counted in this tile\nside: most are [01]", text)
+    assert told > 2
+
+
+def test_what_is_in_view_is_counted_by_tiles(tiled, runs):
+    embedding = np.asarray(runs["t-sne"].embedding[...])
+    tiled.value("document.getElementById('closer').click(); document.getElementById('closer').click()")
+    seen(tiled)
+    x0, y0, x1, y1 = json.loads(tiled.value("document.getElementById('points').dataset.view"))
+    axes = json.loads(tiled.value("document.getElementById('map-data').textContent"))["axes"]
+    low, high = (np.array([axis[end] for axis in axes[:2]]) for end in ("low", "high"))
+    places = (embedding - low) / (high - low)
+    tile = 1 / 2048
+    box = np.array([[x0, y1], [x1, y0]])
+    least, most = (
+        int(((places > box[0] + edge) & (places < box[1] - edge)).all(axis=1).sum()) for edge in (tile, -tile)
+    )
+    counted = int(
+        re.search(r"([\d,]+) points counted", tiled.value("document.getElementById('in-sight').textContent"))[
+            1
+        ].replace(",", "")
+    )
+    assert least <= counted <= most < 1500
+    tiled.value("document.getElementById('whole').click()")

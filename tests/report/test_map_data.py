@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from scalemani.report import map_data as module
-from scalemani.report.map_data import encoded_column, map_data, packed
+from scalemani.report.map_data import encoded_column, map_data, map_of, packed
+from scalemani.sources import open_points
 
 
 def unpacked(text: str, dtype: str, count: int) -> np.ndarray:
@@ -44,21 +45,34 @@ def test_a_graph_has_no_map_and_clusters_are_a_column(runs):
     assert [axis["name"] for axis in found.description["axes"]] == [f"component {n}" for n in (1, 2, 3)]
 
 
-def test_of_many_points_a_sample_lies_on_the_density_of_all(runs, monkeypatch):
-    monkeypatch.setattr(module, "MOST_POINTS", 200)
-    run = runs["t-sne"]
-    values = np.arange(1500)
-    found = map_data(run, {"row": values % 5})
+def test_of_many_points_a_sample_lies_on_tiles_that_count_all(runs, monkeypatch):
+    run, values = runs["t-sne"], np.arange(1500)
+    columns = {"row": values % 5, "far": np.where(values < 100, np.nan, values / 7)}
+    whole = map_data(run, columns)
+    assert whole.description["tiles"] is None
+    monkeypatch.setattr(module, "MOST_POINTS", 1499)
+    monkeypatch.setattr(module, "SAMPLED_POINTS", 200)
+    monkeypatch.setattr("scalemani.figures.panels.rows_per_block", lambda *_: 400)
+    found = map_data(run, columns)
+    assert (found.description["points"], found.description["of"]) == (200, 1500)
     rows = np.cumsum(unpacked(found.arrays["rows"], "u4", 200)[:, 0])
     assert (np.diff(rows) > 0).all()
     np.testing.assert_array_equal(unpacked(found.arrays["column-0"], "u1", 200)[:, 0], rows % 5)
     assert found.description["columns"][0]["counts"] == [300] * 5  # of all points
-    side = found.description["density"]
-    levels = unpacked(found.arrays["density"], "u1", side**2).reshape(side, side)
-    axes = found.description["axes"]
-    edges = [np.linspace(axis["low"], axis["high"], side + 1) for axis in axes]
-    counts = np.histogram2d(*np.asarray(run.embedding[...]).T, bins=edges)[0].T
-    assert np.mean((counts > 0) == (levels > 0)) > 0.9999  # rounding puts points at an edge into the next cell
+    side, resolutions = found.description["tiles"]["side"], found.description["tiles"]["resolutions"]
+    counts = unpacked(found.arrays["counts"], "u4", side**2)[:, 0]
+    assert counts.sum() == 1500
+    positions = unpacked(whole.arrays["positions"], "u2", 1500)
+    np.testing.assert_array_equal(unpacked(found.arrays["positions"], "u2", 200), positions[rows])
+    tiles = positions[:, 1] * side // 65536 * side + positions[:, 0] * side // 65536
+    np.testing.assert_array_equal(counts, np.bincount(tiles, minlength=side**2))
+    total = sum((side >> resolution) ** 2 for resolution in range(resolutions))
+    lone = counts[tiles] == 1
+    assert lone.sum() > 500
+    for number in (0, 1):
+        codes = unpacked(whole.arrays[f"column-{number}"], "u1", 1500)[:, 0]
+        shown = unpacked(found.arrays[f"tiles-{number}"], "u1", total)[:, 0]
+        np.testing.assert_array_equal(shown[tiles[lone]], codes[lone])
 
 
 def test_rows_are_those_of_the_points_that_were_given(runs):
@@ -78,6 +92,16 @@ def test_rows_are_those_of_the_points_that_were_given(runs):
     found = map_data(largest, {"row": np.arange(2000) % 7})
     np.testing.assert_array_equal(np.cumsum(unpacked(found.arrays["rows"], "u4", 1500)[:, 0]), kept)
     np.testing.assert_array_equal(unpacked(found.arrays["column-0"], "u1", 1500)[:, 0], kept % 7)
+
+
+def test_identifiers_are_no_colours():
+    embedding = np.random.default_rng(0).normal(size=(9000, 2))
+    for n_points, n_kinds, left_out in ((9000, 4097, True), (9000, 4096, False), (1000, 501, True), (100, 100, False)):
+        rows = np.arange(n_points)
+        columns = {"name": np.array([f"kind {n % n_kinds}" for n in rows]), "side": rows % 2}
+        found = map_of(open_points(embedding[:n_points]), columns, rows).description
+        assert [column["name"] for column in found["columns"]] == (["side"] if left_out else ["name", "side"])
+        assert found["left_out"] == (["name"] if left_out else [])
 
 
 @pytest.mark.parametrize("n_classes", [3, 256, 300])

@@ -1,7 +1,5 @@
 """The report of a run: one file, complete, without a word that could run or lead elsewhere."""
 
-import base64
-import io
 import json
 import shlex
 import shutil
@@ -9,7 +7,6 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from PIL import Image
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning, StoreError
@@ -229,15 +226,6 @@ def test_the_command_writes_into_the_run(runs, scalemani):
     assert (status, output.strip()) == (0, f"{root}/report.html")
     assert "knn-graph of 1,500 points" in (root / "report.html").read_text()
     (root / "report.html").unlink()
-
-
-def test_a_run_shows_itself_in_a_notebook(runs):
-    shown = Page(runs["t-sne"]._repr_html_())
-    assert "t-sne of 1,500 points of 3 features" in shown.text
-    assert "layout, stopped max_iterations: falls short (converged, and not max_iterations)" in shown.text
-    picture = next(attributes["src"] for tag, attributes in shown.elements if tag == "img")
-    assert Image.open(io.BytesIO(base64.b64decode(picture.partition(",")[2]))).size[0] >= 400
-    assert "img" not in {tag for tag, _ in Page(runs["knn-graph"]._repr_html_()).elements}
 
 
 def test_points_with_poor_certificates_are_those_of_the_store(runs, tmp_path):

@@ -1,5 +1,5 @@
 "use strict";
-// The map on a WebGL 2 canvas: points as the graphics card takes them, 7 bytes each, and the density behind them.
+// The map on a WebGL 2 canvas: points as the graphics card takes them, 7 bytes each, and the tiles behind them.
 // Libraries for this take positions as 32-bit floats in textures, and make code at run time, which the page's policy
 // forbids: it allows these scripts and no others, whatever a run holds.
 const POINT_SHADER = `#version 300 es
@@ -31,23 +31,20 @@ void main() {
   float alpha = opacity * colour.a * (size < 2.5 ? 1.0 : clamp(size * 0.5 - away + 0.5, 0.0, 1.0));
   pixel = vec4(colour.rgb * alpha, alpha);
 }`;
-const DENSITY_SHADER = `#version 300 es
+const TILE_SHADER = `#version 300 es
 uniform vec4 view;
 out vec2 place;
 void main() {
   place = vec2(gl_VertexID & 1, gl_VertexID >> 1);
   gl_Position = vec4(place * view.xy + view.zw, 0.0, 1.0);
 }`;
-const DENSITY_COLOUR = `#version 300 es
+const TILE_COLOUR = `#version 300 es
 precision highp float;
 in vec2 place;
-uniform sampler2D levels;
-uniform vec3 ink;
+uniform sampler2D tiles;
+uniform float faint;
 out vec4 pixel;
-void main() {
-  float alpha = 0.75 * texture(levels, place).r;
-  pixel = vec4(ink * alpha, alpha);
-}`;
+void main() { pixel = faint * texture(tiles, place); }`;
 const ALL = 65535;
 
 class Canvas {
@@ -68,7 +65,7 @@ class Canvas {
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
     this.setPlaces();
     this.setChosen(new Uint8Array(points.count));
-    if (points.density) this.setDensity();
+    if (points.tiles) this.makeTiles();
   }
 
   setPlaces() {
@@ -119,32 +116,42 @@ class Canvas {
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
   }
 
-  setDensity() {
-    const gl = this.gl, side = this.points.description.density;
-    this.densityProgram = linked(gl, DENSITY_SHADER, DENSITY_COLOUR);
-    this.levels = gl.createTexture();
+  makeTiles() {
+    const gl = this.gl;
+    this.tileProgram = linked(gl, TILE_SHADER, TILE_COLOUR);
+    this.tiles = gl.createTexture();
     this.empty = gl.createVertexArray();
     gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D, this.levels);
-    gl.texImage2D(gl.TEXTURE_2D, 0, gl.R8, side, side, 0, gl.RED, gl.UNSIGNED_BYTE, this.points.density);
+    gl.bindTexture(gl.TEXTURE_2D, this.tiles);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
-    gl.generateMipmap(gl.TEXTURE_2D);
+    gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAX_LEVEL, this.points.tiles.grids.length - 1);
+  }
+
+  // Colours (#rrggbb) of the tiles by the codes of a column, and which codes are drawn.
+  setTiles(column, colours, shown) {
+    const gl = this.gl;
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, this.tiles);
+    this.points.tiles.grids.forEach((grid, level) => {
+      const texels = this.points.tiles.texels(grid, column, colours, shown);
+      gl.texImage2D(gl.TEXTURE_2D, level, gl.RGBA8, grid.side, grid.side, 0, gl.RGBA, gl.UNSIGNED_BYTE, texels);
+    });
   }
 
   // Draw with a view {x, y: scale, u, v: offset}, the first `count` of the shuffled points.
-  draw({ view, size, opacity, paper, ink, missing, count, behind }) {
+  draw({ view, size, opacity, paper, missing, count, behind }) {
     const gl = this.gl;
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
     gl.clearColor(...paper, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    if (this.points.density && behind) {
-      gl.useProgram(this.densityProgram);
+    if (this.points.tiles && behind) {
+      gl.useProgram(this.tileProgram);
       gl.bindVertexArray(this.empty);
-      gl.uniform4fv(gl.getUniformLocation(this.densityProgram, "view"), view);
-      gl.uniform1i(gl.getUniformLocation(this.densityProgram, "levels"), 1);
-      gl.uniform3fv(gl.getUniformLocation(this.densityProgram, "ink"), ink);
+      gl.uniform4fv(gl.getUniformLocation(this.tileProgram, "view"), view);
+      gl.uniform1i(gl.getUniformLocation(this.tileProgram, "tiles"), 1);
+      gl.uniform1f(gl.getUniformLocation(this.tileProgram, "faint"), this.anyChosen ? 0.3 : 1);
       gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
     }
     const place = (name) => gl.getUniformLocation(this.program, name);

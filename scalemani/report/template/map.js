@@ -117,14 +117,26 @@ class MapView {
       size,
       opacity: Math.min(1, lone * 2 ** Number($("opacity").value)),
       paper: numbers(style.getPropertyValue("--paper")),
-      ink: numbers(style.getPropertyValue("--ink")),
       missing: this.described()?.missing ?? null,
       count: Math.min(points.count, this.most),
-      behind: $("density").checked,
+      behind: $("tiles").checked,
     });
     this.drawOver(style);
     element.dataset.view = JSON.stringify([...this.toPlace(0, 0), ...this.toPlace(element.clientWidth, element.clientHeight)]);
     element.dataset.drawn = Math.min(points.count, this.most);
+    if (points.tiles && this.most === Infinity) this.tellView();
+  }
+
+  // Of a map with tiles: how much of it is in view.
+  tellView() {
+    const [x0, y1] = this.toPlace(0, 0), [x1, y0] = this.toPlace(this.element.clientWidth, this.element.clientHeight);
+    let drawn = 0;
+    this.points.within(x0 * 65535, y0 * 65535, x1 * 65535, y1 * 65535, (point) => {
+      const x = this.points.x[point] / 65535, y = this.points.y[point] / 65535;
+      if (x >= x0 && x <= x1 && y >= y0 && y <= y1) drawn++;
+    });
+    const counted = this.points.tiles.within(x0, y0, x1, y1);
+    $("in-sight").textContent = `In view: ${counted.toLocaleString("en")} points counted, ${drawn.toLocaleString("en")} drawn.`;
   }
 
   drawOver(style) {
@@ -194,6 +206,7 @@ class MapView {
   filter() {
     const column = this.described();
     this.canvas.setPalette(column ? column.colours : [PLAIN], this.shown);
+    if (this.points.tiles) this.canvas.setTiles(this.column, column ? column.colours : [PLAIN], this.shown);
     this.draw();
   }
 
@@ -271,14 +284,28 @@ class MapView {
     const { axes, columns } = this.points.description, { across, up } = this.points;
     const lines = [`row ${this.points.row(point)}`];
     columns.forEach((column, number) => {
-      const code = this.points.codes[number][point], last = column.colours.length - 2;
-      const value = () => "about " + (column.limits[0] + (code / last) * (column.limits[1] - column.limits[0])).toPrecision(3);
-      lines.push(`${column.name}: ${code === column.missing ? "none" : column.classes ? column.classes[code] : value()}`);
+      const code = this.points.codes[number][point];
+      lines.push(`${column.name}: ${code === column.missing ? "none" : (column.classes ? "" : "about ") + this.textOf(column, code)}`);
     });
     for (const [axis, places] of [[axes[across], this.points.x], [axes[up], this.points.y]]) {
       lines.push(`${axis.name}: ${(axis.low + (places[point] / 65535) * (axis.high - axis.low)).toPrecision(4)}`);
     }
     return lines;
+  }
+
+  // What is said of the tile at a place where no point is drawn; nothing where it is empty or hidden.
+  describeTile(x, y) {
+    const column = this.described(), found = this.points.tiles?.at(x, y, this.column);
+    if (!found?.count || !$("tiles").checked || !this.shown[found.code ?? 0]) return [];
+    const lines = [`${found.count.toLocaleString("en")} ${found.count === 1 ? "point" : "points"} counted in this tile`];
+    if (column && found.code === column.missing) lines.push(`${column.name}: none`);
+    else if (column) lines.push(`${column.name}: ${column.classes ? "most are" : "mean about"} ${this.textOf(column, found.code)}`);
+    return lines;
+  }
+
+  textOf(column, code) {
+    const last = column.colours.length - 2;
+    return column.classes?.[code] ?? (column.limits[0] + (code / last) * (column.limits[1] - column.limits[0])).toPrecision(3);
   }
 
   near(left, top) {
@@ -288,17 +315,21 @@ class MapView {
 
   mark(point) {
     this.marked = point;
+    if (point < 0) this.tip([]);
+    else this.tip(this.describe(point), ...this.toScreen(this.points.x[point] / 65535, this.points.y[point] / 65535));
+    this.drawOver(getComputedStyle(document.documentElement));
+  }
+
+  tip(lines, left, top) {
     const tip = $("tip");
-    tip.hidden = point < 0;
-    if (point >= 0) {
-      tip.textContent = this.describe(point).join("\n");
-      const [left, top] = this.toScreen(this.points.x[point] / 65535, this.points.y[point] / 65535);
+    tip.hidden = !lines.length;
+    if (lines.length) {
+      tip.textContent = lines.join("\n");
       const right = left > this.element.clientWidth * 0.65;
       tip.style.left = right ? "" : `${left + 14}px`;
       tip.style.right = right ? `${this.element.clientWidth - left + 14}px` : "";
       tip.style.top = `${Math.min(top + 10, this.element.clientHeight - tip.offsetHeight - 4)}px`;
     }
-    this.drawOver(getComputedStyle(document.documentElement));
   }
 
   search() {
@@ -318,7 +349,8 @@ class MapView {
     for (const point of found) this.chosen[point] = 1;
     this.found = found;
     this.canvas.setChosen(this.chosen);
-    $("status").textContent = found.length ? `${found.length.toLocaleString("en")} points selected` : "no point selected";
+    const of = this.points.tiles ? " of the points drawn" : " points";
+    $("status").textContent = found.length ? `${found.length.toLocaleString("en")}${of} selected` : "no point selected";
     $("download").disabled = $("clear").disabled = !found.length;
     this.draw();
   }
@@ -341,7 +373,7 @@ class MapView {
 
   fill() {
     const option = (select, value, text) => { const one = made("option", text); one.value = value; select.append(one); };
-    const { axes, columns, density } = this.points.description;
+    const { axes, columns, tiles } = this.points.description;
     option($("column"), -1, "nothing");
     columns.forEach((column, number) => option($("column"), number, column.name));
     for (const id of ["across", "up"]) {
@@ -356,13 +388,13 @@ class MapView {
         this.whole();
       });
     }
-    $("density").parentElement.hidden = !density;
+    $("tiles").parentElement.hidden = !tiles;
   }
 
   listen() {
     const on = (id, kind, call) => $(id).addEventListener(kind, call);
     on("column", "change", () => this.colourBy(Number($("column").value)));
-    for (const id of ["size", "opacity", "names", "density"]) on(id, "input", () => this.draw());
+    for (const id of ["size", "opacity", "names", "tiles"]) on(id, "input", () => this.draw());
     on("whole", "click", () => this.whole());
     on("closer", "click", () => this.zoomBy(1.5));
     on("farther", "click", () => this.zoomBy(1 / 1.5));
@@ -419,7 +451,10 @@ class MapView {
     } else if (this.dragging) {
       this.pan(event.offsetX - this.dragging[0], event.offsetY - this.dragging[1]);
       this.dragging = [event.offsetX, event.offsetY];
-    } else this.mark(this.near(event.offsetX, event.offsetY));
+    } else {
+      this.mark(this.near(event.offsetX, event.offsetY));
+      if (this.marked < 0) this.tip(this.describeTile(...this.toPlace(event.offsetX, event.offsetY)), event.offsetX, event.offsetY);
+    }
   }
 
   pointerup() {

@@ -38,11 +38,11 @@ class Points {
       const bytes = await readBytes(`column-${number}`);
       points.codes.push(joinPlanes(bytes, count, bytes.length / count)[0]);
     }
-    if (document.getElementById("rows")) {
+    if (document.getElementById("array-rows")) {
       points.rows = joinPlanes(await readBytes("rows"), count, 4)[0];
       for (let i = 1; i < count; i++) points.rows[i] += points.rows[i - 1];
     }
-    points.density = description.density ? await readBytes("density") : null;
+    points.tiles = description.tiles ? await Tiles.read(description) : null;
     points.order = shuffled(count);
     points.choose(0, 1);
     return points;
