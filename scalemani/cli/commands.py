@@ -157,7 +157,10 @@ def info(
 @app.command()
 def measure(
     run: RunFolder,
-    labels: Annotated[str | None, typer.Option(help="one class a point: .npy, .npz::member or text")] = None,
+    labels: Annotated[
+        str | None,
+        typer.Option(help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table"),
+    ] = None,
     neighbors: Annotated[int | None, typer.Option(help="neighbours a point to look at; default: 15")] = None,
     sampled: Annotated[int, typer.Option(help="points to look at; ten times as many for labels")] = 1000,
     seed: Annotated[int, typer.Option(help="of the sample")] = 0,

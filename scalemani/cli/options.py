@@ -25,7 +25,7 @@ Points = Annotated[
     ),
 ]
 RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
-Output = Annotated[str, typer.Argument(metavar="OUT", help="where to; the suffix says as what")]
+Output = Annotated[str, typer.Argument(metavar="OUT", help="where to write; its suffix chooses the format")]
 Method = Annotated[
     str,
     typer.Option(help=", ".join(ROUTES)),
@@ -37,14 +37,17 @@ Metric = Annotated[
         "precomputed: POINTS are neighbour lists; the same as --set points.metric=METRIC"
     ),
 ]
-Config = Annotated[Path | None, typer.Option(help="TOML file, a table of parameters a stage")]
+Config = Annotated[Path | None, typer.Option(help="TOML file with one table of parameters for each stage")]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
 ]
 Scheduler = Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")]
 Workers = Annotated[
     int | None,
-    typer.Option(help="threads or processes, default: one a core; with an address: threads of the driver's own steps"),
+    typer.Option(
+        help="threads or processes, default: one for each core; with the address of a scheduler: threads of this "
+        "process, for the steps that it computes itself"
+    ),
 ]
 Tls = Annotated[
     str | None,
@@ -57,13 +60,16 @@ Memory = Annotated[
         "their own: scalemani worker --memory"
     ),
 ]
-BlockRows = Annotated[int | None, typer.Option(help="rows a block, a multiple of 1024; fixed when points are ingested")]
+BlockRows = Annotated[
+    int | None, typer.Option(help="rows in each block, a multiple of 1024; fixed when points are ingested")
+]
 Labels = Annotated[
     str | None,
     typer.Option(
-        help="one class a point: .npy, .npz::member or text. `plot` colours by them; `embed` says how often a point "
-        "and its nearest neighbour in the embedding agree, and embeds the same without them; lda learns from "
-        "them, and with --set symmetric_affinities.target_weight=0.5 so do maps of the graph"
+        help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table as in "
+        "about.parquet::kind. `embed` says how often a point and its nearest neighbour in the embedding agree; lda "
+        "learns from them, and so does a map with --set symmetric_affinities.target_weight=0.5; no other embedding "
+        "depends on them"
     ),
 ]
 GivenLandmarks = Annotated[
@@ -146,14 +152,16 @@ Ids = Annotated[
     tuple[str, str] | None,
     typer.Option(
         metavar="FILE FILE",
-        help="one identifier a row of the points, and one a row of what --init names: .npy, .npz::member or text",
+        help="an identifier for each row of the points, and of what --init names: .npy, .npz::member or text",
     ),
 ]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Keep = Annotated[bool, typer.Option("--keep", help="keep all rounds of the search for neighbours, not the last alone")]
 Log = Annotated[
     str,
-    typer.Option(help="how progress is told on standard error: text (bars on a terminal), or json: an object a line"),
+    typer.Option(
+        help="how progress is told on standard error: text (bars on a terminal), or json: one object in each line"
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]

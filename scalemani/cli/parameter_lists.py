@@ -45,6 +45,4 @@ def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:
         for row in table["parameters"]:
             shown = "follows" if row["default"] is None else str(row["default"])
             typer.echo(f"{row['name']:<44}{shown:<16}{row['python']}")
-    typer.echo(
-        "\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' says as what."
-    )
+    typer.echo("\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' shows it.")

@@ -26,7 +26,7 @@ SharedIds = Annotated[
     typer.Option(
         "--ids",
         metavar="FILE FILE",
-        help="one identifier a row of each run: .npy, .npz::member or text; default: rows at the same position",
+        help="an identifier for each row of each run: .npy, .npz::member or text; default: rows at the same position",
     ),
 ]
 Freeze = Annotated[bool, typer.Option("--freeze", help="a descent keeps the earlier points exactly where they are")]

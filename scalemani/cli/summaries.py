@@ -53,7 +53,7 @@ def certificate_text(certificates: Mapping[str, Any]) -> str:
 def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
     """Print the share of points whose nearest other point in the embedding has their label, of (N,) labels of these."""
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
-        typer.echo("labels are no classes: nothing is counted, 'scalemani plot' colours by them")
+        typer.echo("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
         return
     n_points = len(labels)
     rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))

@@ -265,7 +265,7 @@ def write_rows(
 
 
 def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") -> tuple[str, str]:
-    """Return where to write and the suffix that says as what, one of `suffixes`.
+    """Return where to write and the suffix that chooses the format, one of `suffixes`.
 
     `what` says in the message of a refusal what is to be written and why not as anything else.
     """

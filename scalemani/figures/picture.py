@@ -37,7 +37,7 @@ def embedding_picture(
     Parameters
     ----------
     embedding, labels, size, title, legend, marked : those of `drawn_embedding`
-    path : where to; the suffix says as what
+    path : where to write; its suffix chooses the format
 
     Raises
     ------

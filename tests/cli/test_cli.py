@@ -112,7 +112,7 @@ def test_labels_are_judged_where_they_are_classes(scalemani, folder):
     found = scalemani(*arguments, folder / "classes.txt")[1].splitlines()[-1]
     assert "of 2000 points have the label of their nearest neighbour in the embedding" in found
     assert float(found.split()[0]) > 0.9
-    assert "labels are no classes" in scalemani(*arguments, folder / "roll.labels.npy")[1]
+    assert "labels are values, not classes" in scalemani(*arguments, folder / "roll.labels.npy")[1]
 
 
 def test_plot_export_and_transform(scalemani, folder, tmp_path):
