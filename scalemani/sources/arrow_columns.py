@@ -60,7 +60,8 @@ def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> Poi
     Parameters
     ----------
     schema : of Arrow
-    asked : names; None: the only column of lists of numbers where there is one, else all columns
+    asked : names, with * for any letters; None: the only column of lists of numbers where there is one, else all
+        columns
     where : what messages call the table
 
     Raises
@@ -68,8 +69,7 @@ def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> Poi
     ConfigError, DataError
         For columns that are not there, are no numbers, or have a name twice, and for several columns of lists.
     """
-    if asked is not None and (missing := [name for name in asked if name not in schema.names]):
-        raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(schema.names)}")
+    asked = None if asked is None else matched_columns(schema.names, asked, where)
     repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
     if repeated:
         raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
@@ -88,10 +88,31 @@ def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> Poi
     others = [f"{name} ({kind})" for name, kind in kinds.items() if not is_number(kind)]
     if others:
         raise DataError(
-            f"{where} has columns that are no numbers: {', '.join(others[:5])}; choose columns as in FILE::x,y,z, or "
-            "leave these out"
+            f"{where} has columns that are no numbers: {', '.join(others[:5])}; choose columns as in FILE::x,y,z or "
+            "FILE::x*, or leave these out"
         )
     return PointColumns(names, np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64))
+
+
+def matched_columns(names: list[str], asked: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Return the columns that are asked for, those of a pattern in the order of the table.
+
+    Parameters
+    ----------
+    names : of all columns
+    asked : names, and patterns in which * stands for any letters
+    where : what messages call the table
+    """
+    found: list[str] = []
+    missing = []
+    for one in asked:
+        pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
+        fitting = [one] if one in names else [name for name in names if "*" in one and pattern.fullmatch(name)]
+        missing += [] if fitting else [one]
+        found += [name for name in fitting if name not in found or name == one]
+    if missing:
+        raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
+    return tuple(found)
 
 
 def list_type(kind: Any) -> Any:

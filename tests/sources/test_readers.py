@@ -375,6 +375,12 @@ def test_parquet_columns(tmp_path):
     assert open_points(f"{tmp_path}/a.parquet::y,x").read(0, 2).tolist() == [[1, 1], [2, 2]]
     with pytest.raises(ConfigError, match="no column z"):
         open_points(f"{tmp_path}/a.parquet::x,z")
+    several = pa.table({"f1": [1], "f10": [2], "g": [3], "f2": [4], "f*": [5], "ff.": ["text"]})
+    pyarrow.parquet.write_table(several, tmp_path / "s.parquet")
+    for asked, taken in (("f1*", [1, 2]), ("g,f1*,f1", [3, 1, 2, 1]), ("f*", [5]), ("*2", [4]), ("g*,*1,*g", [3, 1])):
+        assert open_points(f"{tmp_path}/s.parquet::{asked}").read(0, 1).tolist() == [taken]
+    with pytest.raises(ConfigError, match=r"no column h\*; it has f1, f10"):
+        open_points(f"{tmp_path}/s.parquet::g,h*")
     pyarrow.parquet.write_table(mixed.drop_columns("name"), tmp_path / "b.parquet")
     assert open_points(tmp_path / "b.parquet").shape == (2, 2)
     pyarrow.parquet.write_table(pa.table({"x": pa.array([1, None], pa.int16())}), tmp_path / "c.parquet")
