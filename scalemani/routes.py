@@ -24,7 +24,9 @@ class Stage:
     """One step: its inputs by name, whether it draws at random, works by row blocks, and the version of its result.
 
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
-    parameters it depends on beside its own and, through their keys, those of its inputs. `reads_labels` says that the
+    parameters it depends on beside its own and, through their keys, those of its inputs; `parameters` names single ones
+    of other stages, as on the command line. `follows` names inputs that are functions of its other inputs and of its
+    parameters: its key does not hold theirs. `reads_labels` says that the
     labels of the points are in its key, `reads_start` that the start is where coordinates are given, `reads_landmarks`
     that landmarks are which were given, `reads_weights` that weights are, `reads_duplicates` that which rows are one
     point is. An `optional` stage is left out of runs that do not ask for it.
@@ -39,6 +41,8 @@ class Stage:
     by_block: bool = True
     solvers: tuple[str, ...] = ()
     also_reads: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
     reads_labels: bool = False
     reads_start: bool = False
     reads_landmarks: bool = False
@@ -65,12 +69,22 @@ SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities",
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True)
-LANDMARK_GRAPH = Stage(
-    "landmark_graph",
+# What is around landmarks, whatever of it their graphs take; of graphs by the Bhattacharyya distance.
+LANDMARK_COVARIANCES = Stage(
+    "landmark_covariances",
     ("points", "landmarks"),
     by_block=False,
     solvers=LANDMARK_GRAPH_SOLVERS,
+    parameters=("landmark_graph.neighborhood", "landmark_graph.covariances"),
+    optional=True,
+)
+LANDMARK_GRAPH = Stage(
+    "landmark_graph",
+    ("points", "landmarks", "landmark_covariances"),
+    by_block=False,
+    solvers=LANDMARK_GRAPH_SOLVERS,
     also_reads=("landmark_embedding",),
+    follows=("landmark_covariances",),
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 AFFINITY_WEIGHTS = Stage(
@@ -148,7 +162,9 @@ KERNEL_COMPONENTS = Stage(
     "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
 )
 GEODESICS = Stage("geodesics", ("work_points", "neighbors", "components", "landmarks"), by_block=False)
-ISOMAP = Stage("isomap", ("work_points", "landmark_weights", "geodesics"), also_reads=("landmark_embedding",))
+ISOMAP = Stage(
+    "isomap", ("work_points", "landmark_weights", "geodesics"), also_reads=("landmark_embedding",), version=2
+)
 LOCAL_RECONSTRUCTION = Stage(
     "local_reconstruction",
     ("work_points", "neighbors", "components", "landmark_weights"),
@@ -187,8 +203,14 @@ LANDMARK_WEIGHTS_ROUTE = (*WORK_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solv
 DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
-    "laplacian-eigenmaps": (*SPECTRAL_ROUTE, LANDMARK_GRAPH),
-    "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, LANDMARK_GRAPH, CLUSTERING),
+    "laplacian-eigenmaps": (*SPECTRAL_ROUTE, LANDMARK_COVARIANCES, LANDMARK_GRAPH),
+    "spectral-clustering": (
+        *AFFINITY_ROUTE,
+        *EIGENVECTOR_STAGES,
+        LANDMARK_COVARIANCES,
+        LANDMARK_GRAPH,
+        CLUSTERING,
+    ),
     "diffusion-maps": DIFFUSION_ROUTE,
     "pca": (*LANDMARK_WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
     "kernel-pca": (
@@ -230,7 +252,8 @@ def route(
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
 
     `optional` names the stages that are asked for beside those of every run: "weights" where points have some,
-    "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these.
+    "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these,
+    "landmark_covariances" where landmarks are joined by what is around them.
 
     Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
     Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
@@ -240,7 +263,7 @@ def route(
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     if solver in LANDMARK_GRAPH_SOLVERS and EMBEDDING in ROUTES[method]:
-        return stages_over_landmark_graph(method, solver, metric)
+        return stages_over_landmark_graph(method, solver, metric, LANDMARK_COVARIANCES.name in optional)
     if DUPLICATES.name in optional:
         check_takes_duplicates(method, metric, neighbors)
     elif WEIGHTS.name in optional:
@@ -255,11 +278,16 @@ def route(
         needed = stages_without_points(method, solver, needed)
     elif neighbors == WINDOW:
         needed = stages_of_pixels(method, needed)
-    names = {stage.name for stage in needed}
-    return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)
+    return with_inputs_among(needed)
 
 
-def stages_over_landmark_graph(method: str, solver: str, metric: str) -> tuple[Stage, ...]:
+def with_inputs_among(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Return the stages of a route, each with those inputs alone that are stages of it."""
+    names = {stage.name for stage in stages}
+    return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in stages)
+
+
+def stages_over_landmark_graph(method: str, solver: str, metric: str, covariances: bool) -> tuple[Stage, ...]:
     """Return the stages of a method by the landmarks' own graph; raise ConfigError where it needs one of all points."""
     if LANDMARK_GRAPH not in ROUTES[method] or metric == PRECOMPUTED:
         needs = "points, and metric=precomputed gives neighbours" if metric == PRECOMPUTED else "no graph of all points"
@@ -268,8 +296,9 @@ def stages_over_landmark_graph(method: str, solver: str, metric: str) -> tuple[S
             f"embedding.solver={solver} takes {needs}; {method} has another route: take one of {', '.join(others)} "
             "with points, or embedding.solver refine or exact"
         )
+    around = [LANDMARK_COVARIANCES] if covariances else []
     following = [stage for stage in ROUTES[method] if stage is CLUSTERING]
-    return (POINTS, LANDMARKS, LANDMARK_GRAPH, LANDMARK_GRAPH_EMBEDDING, *following)
+    return with_inputs_among([POINTS, LANDMARKS, *around, LANDMARK_GRAPH, LANDMARK_GRAPH_EMBEDDING, *following])
 
 
 def stages_without_points(method: str, solver: str, stages: Sequence[Stage]) -> list[Stage]:

@@ -26,7 +26,8 @@ from scalemani.figures.lines import line_figure
 
 KINDS = ("euclidean", "bhattacharyya")
 JUDGED_POINTS = 100_000  # by whose coordinates the correlation is measured
-STAGES = ("landmarks", "landmark_graph", "embedding")  # of which seconds and the peak of memory are told
+# Of which seconds and the peak of memory are told; covariances are measured once, and stand beside every graph of them.
+STAGES = ("landmarks", "landmark_covariances", "landmark_graph", "embedding")
 
 
 def main() -> None:
@@ -82,8 +83,10 @@ def correlation(points: Path, kind: str, n_neighbors: int, arguments: argparse.N
     roll = np.load(points, mmap_mode="r")
     rows = np.arange(0, len(roll), -(-len(roll) // JUDGED_POINTS))
     value = abs(float(np.corrcoef(embedding[rows], length_along(roll[rows]))[0, 1]))
-    records = [model.run_.records()[stage] for stage in STAGES]
-    costs = " | ".join(f"{record['seconds']:.1f} | {record['peak_memory'] / 1e9:.2f}" for record in records)
+    records = [model.run_.records().get(stage) for stage in STAGES]
+    costs = " | ".join(
+        f"{record['seconds']:.1f} | {record['peak_memory'] / 1e9:.2f}" if record else " | " for record in records
+    )
     print(f"| {n_neighbors} | {kind} | {value:.4f} | {costs} |", flush=True)
     return value
 

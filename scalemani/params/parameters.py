@@ -42,7 +42,7 @@ from scalemani.params.of_methods import (
     LocalReconstructionParams,
 )
 from scalemani.params.parsing import checked, replaced, set_value
-from scalemani.routes import CLASSES, DUPLICATES, WEIGHTS, Stage, route
+from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, WEIGHTS, Stage, route
 
 # Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
 UNKEYED_DEFAULTS = {
@@ -139,6 +139,7 @@ class Parameters:
             DUPLICATES.name: self.merges_duplicates,
             WEIGHTS.name: weighted or self.merges_duplicates,
             CLASSES.name: self.follows_classes,
+            LANDMARK_COVARIANCES.name: self.landmark_graph.kind == "bhattacharyya",
         }
         return route(method, *asked, [name for name, wants in wanted.items() if wants])
 

@@ -15,6 +15,7 @@ from scalemani.records.graph import StoredGeodesics, StoredGraph, StoredNeighbor
 from scalemani.records.landmark_scores import LANDMARK_SCORES
 from scalemani.records.landmarks import (
     StoredAffinityWeights,
+    StoredLandmarkCovariances,
     StoredLandmarkEmbedding,
     StoredLandmarkGraph,
     StoredLandmarks,
@@ -44,6 +45,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredAffinityWeights,
     StoredReduced,
     StoredLandmarkEmbedding,
+    StoredLandmarkCovariances,
     StoredLandmarkGraph,
     StoredCoarseGraphs,
     StoredCoarseEmbedding,
@@ -62,6 +64,7 @@ DIMENSIONS: dict[str, str] = {
     "point": "the points, N",
     "point_bound": "the points, and one",
     "feature": "the columns of the points, D",
+    "other_feature": "the same columns, across",
     "axis": "the axes of a sketch: partition.sketch_dimensions, at most D",
     "cell": "the cells of the partition",
     "cell_bound": "the cells, and one",

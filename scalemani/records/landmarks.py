@@ -225,6 +225,35 @@ class StoredLandmarkEmbedding(StoredStage):
         return self.reader(self.VECTORS)
 
 
+class StoredLandmarkCovariances(StoredStage):
+    """Covariances of the points around each landmark, by which landmarks are joined."""
+
+    STAGE: ClassVar = "landmark_covariances"
+    COVARIANCES: ClassVar = ArrayDescription(
+        STAGE,
+        "covariances",
+        "whole",
+        ("landmark", "feature", "other_feature"),
+        "float64",
+        "squared, as given",
+        "of each landmark, positive definite; stored where landmark_graph.covariances is full",
+    )
+    VARIANCES: ClassVar = ArrayDescription(
+        STAGE,
+        "variances",
+        "whole",
+        ("landmark", "feature"),
+        "float64",
+        "squared, as given",
+        "their diagonals alone, positive; stored where landmark_graph.covariances is diagonal",
+    )
+    ARRAYS: ClassVar = (COVARIANCES, VARIANCES)
+
+    def read_covariances(self, diagonal: bool) -> np.ndarray:
+        """Return the covariances (L, D, D) float64, or their diagonals (L, D)."""
+        return self.reader(self.VARIANCES if diagonal else self.COVARIANCES).read()
+
+
 class StoredLandmarkGraph(StoredStage):
     """The landmarks' own neighbour graph, and its Laplacian eigenmaps."""
 

@@ -33,6 +33,10 @@ BANDWIDTH = {
     "sigma": Meaning("the bandwidth of Gaussian affinities"),
     "floor_share": Meaning("share of the edges that weigh the least there is", scales.floor_share),
 }
+SINGULAR = Meaning(
+    "landmarks around which points span less than all features",
+    scales.none_of("their neighbours are rough: raise landmark_graph.neighborhood or take diagonal covariances"),
+)
 UNUSED = scales.none_of("they take part in nothing: fewer landmarks would do as well")
 MEANINGS: dict[str, dict[str, Meaning]] = {
     "points": {
@@ -121,14 +125,9 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", scales.near_zero),
         "unused_landmarks": Meaning("landmarks that were left out of the eigenproblem", UNUSED),
     },
+    "landmark_covariances": {"singular_covariances": SINGULAR},
     "landmark_graph": {
         "sigma": Meaning("the bandwidth of the kernel that weighs edges between landmarks"),
-        "singular_covariances": Meaning(
-            "landmarks around which points span less than all features",
-            scales.none_of(
-                "their neighbours are rough: raise landmark_graph.neighborhood or take diagonal covariances"
-            ),
-        ),
     },
     "coarse_graphs": {
         "levels": Meaning("coarser and coarser graphs that the solver starts from"),

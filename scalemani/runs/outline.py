@@ -87,7 +87,7 @@ def outline_run(
     check_given_start(params, survey, names)
     keys: dict[str, str] = {}
     for stage in stages:
-        inputs = [keys[name] for name in stage.inputs] or [survey.content]
+        inputs = [keys[name] for name in stage.inputs if name not in stage.follows] or [survey.content]
         if stage.reads_labels and survey.classes is not None:
             inputs.append(survey.classes.digest)
         if stage.reads_start and survey.start is not None:
@@ -132,4 +132,9 @@ def check_weighted(params: Parameters, weights: Weights) -> None:
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
     """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
-    return {**params.of_stage(stage.name), **{name: params.of_stage(name) for name in stage.also_reads}}
+    read = {name: params.of_stage(name) for name in stage.also_reads}
+    for name in stage.parameters:
+        group, _, parameter = name.partition(".")
+        if parameter in (keyed := params.of_stage(group)):
+            read[name] = keyed[parameter]
+    return {**params.of_stage(stage.name), **read}

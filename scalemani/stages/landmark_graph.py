@@ -12,31 +12,21 @@ from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Writt
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.errors import ShortfallWarning
-from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
-from scalemani.kernels.landmarks.geometry import (
-    ASSIGNED,
-    TILES_TOGETHER,
-    local_geometry,
-)
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.landmark_graph import check_connected, landmark_kernel, spacing
-from scalemani.records.landmarks import StoredLandmarkGraph, StoredLandmarks
-from scalemani.records.points import StoredPoints
-from scalemani.records.reading import RowsOfArray
+from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph, StoredLandmarks
 
-COPIES_OF_COVARIANCES = 2  # and sums of products
 COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
 COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled
 DENSE_COPIES = 4  # Laplacian, degrees, the factor and what LAPACK works in, where the problem is small
 
 
 def memory(sizes: Sizes) -> list[Held]:
-    """List the landmarks, what is around them, and the edges of their graph."""
-    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmark_graph, sizes.params.n_landmarks
-    features = dimensions.n_features
+    """List the landmarks, their covariances, and the edges of their graph."""
+    asked, n_landmarks, features = sizes.params.landmark_graph, sizes.params.n_landmarks, sizes.dimensions.n_features
     held = [
         Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
         Held("edges of their graph", EACH_PROCESS, n_landmarks, asked.joined(n_landmarks), copies=COPIES_OF_EDGES),
@@ -45,15 +35,10 @@ def memory(sizes: Sizes) -> list[Held]:
     if asked.kind == "euclidean":
         return held
     width = features if asked.covariances == "full" else 1
-    rows_together = TILES_TOGETHER * ASSIGNED * TILE_ROWS
     return [
         *held,
-        Held("covariances", EACH_PROCESS, n_landmarks, features * width, copies=COPIES_OF_COVARIANCES),
+        Held("covariances", EACH_PROCESS, n_landmarks, features * width),
         Held("those between two landmarks", EACH_TASK, n_landmarks, features * width, copies=COPIES_BETWEEN),
-        Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, asked.neighborhood),
-        Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
-        Held("differences of points from landmarks", EACH_PROCESS, rows_together, features),
-        Held("a tile of points, and its differences", EACH_TASK, ASSIGNED * TILE_ROWS, features, copies=2),
     ]
 
 
@@ -72,7 +57,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, asked = work.task, work.task.params.landmark_graph
     work.executor.progress.start(task.stage, 1)
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
-    neighbors, certificates = joined_landmarks(work, landmarks)
+    neighbors = joined_landmarks(work, landmarks)
     sigma = asked.sigma or spacing(landmarks)
     kernel = landmark_kernel(landmarks, neighbors, sigma)
     check_connected(kernel)
@@ -93,18 +78,16 @@ def run(work: StageWork) -> dict[str, Any]:
         }
     )
     work.executor.progress.advance()
-    return {"sigma": sigma, **certificates}
+    return {"sigma": sigma}
 
 
-def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the landmarks (L, k) that each is joined to, and what was found on the way."""
+def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:
+    """Return the landmarks (L, k) that each is joined to."""
     task, asked = work.task, work.task.params.landmark_graph
     n_joined = asked.joined(len(landmarks))
     if asked.kind == "euclidean":
-        return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:], {}  # each is its own nearest
-    points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
+        return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:]  # each is its own nearest
+    stored = StoredLandmarkCovariances(task.inputs["landmark_covariances"])
+    covariances = stored.read_covariances(asked.covariances == "diagonal")
     with ThreadPoolExecutor(work.in_one_process) as pool:
-        side_by_side = Workspace(pool.map)
-        found = local_geometry(points, landmarks, asked.neighborhood, asked.covariances == "diagonal", side_by_side)
-        neighbors = bhattacharyya_neighbors(landmarks, found.covariances, n_joined, side_by_side)
-    return neighbors, {"singular_covariances": int(np.count_nonzero(found.regularized))}
+        return bhattacharyya_neighbors(landmarks, covariances, n_joined, Workspace(pool.map))

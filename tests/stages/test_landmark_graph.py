@@ -1,5 +1,7 @@
 """Embeddings by the landmarks' own graph, against what brute force makes of the same landmarks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -7,9 +9,10 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DisconnectedGraphError
+from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
-from scalemani.records.landmarks import StoredLandmarkGraph
+from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph
+from scalemani.routes import ROUTES, Stage
 
 PIXELS = load_digits().data[:1500]
 DIGITS = PIXELS + 0.01 * np.random.default_rng(0).normal(size=PIXELS.shape)  # no ties
@@ -58,6 +61,8 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
     if kind == "bhattacharyya":
         covariances = sm.landmark_covariances(POINTS, landmarks, 100, diagonal=True).covariances
         neighbors = bhattacharyya_neighbors(landmarks, covariances, JOINED)
+        kept = StoredLandmarkCovariances(model.run_.group("landmark_covariances"))
+        np.testing.assert_array_equal(kept.read_covariances(diagonal=True), covariances)
     np.testing.assert_array_equal(graph.neighbors.read(), neighbors)
     values, vectors = brute_maps(landmarks, neighbors, sigma)
     np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-9)
@@ -86,6 +91,43 @@ def test_new_points_are_placed_as_training_points_are(fitted, solver):
 def test_no_graph_of_the_points_is_made(fitted):
     names = ["points", "landmarks", "landmark_graph", "embedding"]
     assert list(fitted["nystrom", "euclidean"].certificates_) == names
+
+
+def test_covariances_are_measured_once_for_graphs_of_more_and_fewer_neighbours(fitted):
+    first = fitted["nystrom", "bhattacharyya"]
+    tuning = {"landmark_graph.n_neighbors": 2 * JOINED, "landmark_graph.covariances": "diagonal"}
+    store = first.run_.store.root
+    again = sm.LaplacianEigenmaps(solver="nystrom", landmark_graph="bhattacharyya", tuning=tuning, store=store, **ASKED)
+    again.fit(POINTS)
+    keys, others = first.run_.keys, again.run_.keys
+    assert others["landmark_covariances"] == keys["landmark_covariances"]
+    assert others["landmark_graph"] != keys["landmark_graph"]
+    assert again.run_.records()["landmark_covariances"] == first.run_.records()["landmark_covariances"]
+    assert stored(again).neighbors.read().shape == (N_LANDMARKS, 2 * JOINED)
+    wider = {**tuning, "landmark_graph.neighborhood": 50}
+    measured = again.set_params(tuning=wider).fit(POINTS).run_.keys
+    assert measured["landmark_covariances"] != keys["landmark_covariances"]
+    assert measured["landmark_graph"] != others["landmark_graph"]
+
+
+@pytest.mark.parametrize("method", [name for name, stages in ROUTES.items() if any(stage.follows for stage in stages)])
+def test_what_is_left_out_of_a_key_reads_nothing_that_is_not_in_it(method):
+    stages = {stage.name: stage for stage in ROUTES[method]}
+    for stage in stages.values():
+        for followed in (stages[name] for name in stage.follows):
+            assert set(followed.inputs) <= set(stage.inputs)
+            assert {name.partition(".")[0] for name in followed.parameters} <= {stage.name, *stage.also_reads}
+            alone = Stage(followed.name, followed.inputs)
+            kept = ("by_block", "solvers", "parameters", "optional")
+            assert replace(followed, **{name: getattr(alone, name) for name in kept}) == alone
+
+
+def test_covariances_of_fewer_points_than_dimensions_are_told_of():
+    tuning = {"landmark_graph.neighborhood": 20, "landmark_graph.n_neighbors": 20}
+    model = sm.LaplacianEigenmaps(2, solver="le-z", landmark_graph="bhattacharyya", n_landmarks=40, tuning=tuning)
+    with pytest.warns(ScalemaniWarning, match=r"40 of 40 landmarks have singular covariances, of 20 points each in 64"):
+        model.fit(POINTS[:500])
+    assert model.certificates_["landmark_covariances"] == {"singular_covariances": 40}
 
 
 def test_points_are_clustered_by_it_too():

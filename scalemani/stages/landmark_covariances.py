@@ -1,0 +1,69 @@
+"""What is around each landmark: the covariances of its nearest points, by which landmarks are joined.
+
+They are a stage of their own: graphs of more or fewer neighbours, and other bandwidths, take them as they are. Source:
+[DPP] 3.3.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.work import StageWork
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.landmarks.geometry import ASSIGNED, TILES_TOGETHER, local_geometry
+from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarks
+from scalemani.records.points import StoredPoints
+from scalemani.records.reading import RowsOfArray
+
+COPIES_OF_COVARIANCES = 2  # and sums of products
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the landmarks, the points that are near to them, and the covariances of these."""
+    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmark_graph, sizes.params.n_landmarks
+    features, rows_together = dimensions.n_features, TILES_TOGETHER * ASSIGNED * TILE_ROWS
+    return [
+        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
+        Held("covariances", EACH_PROCESS, n_landmarks, entries(sizes), copies=COPIES_OF_COVARIANCES),
+        Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, asked.neighborhood),
+        Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
+        Held("differences of points from landmarks", EACH_PROCESS, rows_together, features),
+        Held("a tile of points, and its differences", EACH_TASK, ASSIGNED * TILE_ROWS, features, copies=2),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the covariances, or their diagonals."""
+    return [Written("covariances of the landmarks", STORED, sizes.params.n_landmarks, entries(sizes))]
+
+
+def entries(sizes: Sizes) -> int:
+    """Return how many numbers the covariance of a landmark has."""
+    features = sizes.dimensions.n_features
+    return features**2 if sizes.params.landmark_graph.covariances == "full" else features
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Measure the covariances in two passes over the points; certify how many were singular."""
+    task, asked = work.task, work.task.params.landmark_graph
+    work.executor.progress.start(task.stage, 1)
+    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
+    points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
+    diagonal = asked.covariances == "diagonal"
+    with ThreadPoolExecutor(work.in_one_process) as pool:
+        found = local_geometry(points, landmarks, asked.neighborhood, diagonal, Workspace(pool.map))
+    described = StoredLandmarkCovariances.VARIANCES if diagonal else StoredLandmarkCovariances.COVARIANCES
+    task.output.write_whole({described: found.covariances})
+    singular = int(np.count_nonzero(found.regularized))
+    if singular:
+        work.warn(
+            f"{singular} of {len(landmarks)} landmarks have singular covariances, of {asked.neighborhood} points each "
+            f"in {landmarks.shape[1]} dimensions: a thousandth of their mean variance was added to the diagonal; raise "
+            "landmark_graph.neighborhood, or take landmark_graph.covariances=diagonal"
+        )
+    work.executor.progress.advance()
+    return {"singular_covariances": singular}
