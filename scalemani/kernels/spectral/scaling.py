@@ -4,13 +4,14 @@ Source: Torgerson, Multidimensional scaling: I. Theory and method, 1952.
 """
 
 import numpy as np
-import scipy.linalg
+from scipy.linalg import eigh_tridiagonal, lapack
 from scipy.spatial.distance import cdist
 
 from scalemani.errors import RankError
 from scalemani.kernels.spectral.eigenproblem import sign_rule
 from scalemani.kernels.spectral.linear import Components
 
+REFLECTORS_TOGETHER = 64  # applied in one product: what LAPACK takes at most
 LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no dimension
 
 
@@ -37,8 +38,7 @@ def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Compone
     products -= means
     products -= means[:, np.newaxis]
     products += means.mean()
-    size = len(products)
-    values, vectors = scipy.linalg.eigh(products, subset_by_index=[size - n_components, size - 1])
+    values, vectors, least = extreme_eigenpairs(products, n_components)
     values, vectors = values[::-1], vectors[:, ::-1]
     positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[0], 0.0)))
     if n_components > positive:
@@ -46,8 +46,36 @@ def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Compone
             f"{n_components} components were asked of distances that span {positive} dimensions: ask for fewer, or "
             "take more landmarks"
         )
-    least = float(scipy.linalg.eigvalsh(products, subset_by_index=[0, 0])[0])
     return Components(values, sign_rule(vectors * np.sqrt(values))), least
+
+
+def extreme_eigenpairs(matrix: np.ndarray, n_largest: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the largest eigenvalues, ascending, with their vectors, and the least eigenvalue.
+
+    A driver of LAPACK finds one range of eigenvalues. Nearly all it does is the reduction to tridiagonal form, which
+    serves both ends here.
+
+    Parameters
+    ----------
+    matrix : (L, L) float64, symmetric; its lower triangle is read
+    n_largest : n, below L
+
+    Returns
+    -------
+    values : (n,) float64
+    vectors : (L, n) float64, orthonormal
+    least : float
+    """
+    size = len(matrix)
+    lwork = int(lapack.dsytrd_lwork(size, lower=1)[0])
+    reflectors, diagonal, beside, scales, _ = lapack.dsytrd(matrix, lower=1, lwork=lwork)
+    least = eigh_tridiagonal(diagonal, beside, eigvals_only=True, lapack_driver="sterf")[0]
+    wanted = (size - n_largest, size - 1)
+    # Bisection, the usual driver of a range, gives up on eigenvalues that coincide.
+    values, vectors = eigh_tridiagonal(diagonal, beside, select="i", select_range=wanted, lapack_driver="stemr")
+    # The reduction leaves the first axis as it is; its reflectors of the others lie as those of a QR factorisation do.
+    turned = lapack.dormqr("L", "N", reflectors[1:, :-1], scales, vectors[1:], REFLECTORS_TOGETHER * n_largest)[0]
+    return values, np.vstack([vectors[:1], turned]), float(least)
 
 
 def residual_variance(distances: np.ndarray, coordinates: np.ndarray) -> float:
