@@ -8,10 +8,10 @@ import numpy as np
 import typer
 from dask.utils import format_bytes
 
+from scalemani.cli.columns import aligned
 from scalemani.functions.landmark_comparison import LandmarkQuality
 from scalemani.kernels.measures import Measure
 
-WIDTH = 18
 COLUMNS = {
     "Nystrom error": "nystrom_error",
     "distance": "distance",
@@ -33,13 +33,14 @@ def show_qualities(found: Sequence[LandmarkQuality], as_json: bool) -> None:
         typer.echo(json.dumps(tables, indent=1))
         return
     typer.echo(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
-    typer.echo("".join(f"{name:>{WIDTH}}" for name in ("method", *COLUMNS, "time", "memory")))
+    rows = [["method", *COLUMNS, "time", "memory"]]
     for method in dict.fromkeys(one.method for one in found):
         of_method = [one for one in found if one.method == method]
         means = [over_seeds([getattr(one, name) for one in of_method]) for name in COLUMNS.values()]
         seconds, memory = min(one.seconds for one in of_method), max(one.memory for one in of_method)
-        cells = (method, *means, f"{seconds:.2f} s", format_bytes(memory))
-        typer.echo("".join(f"{cell:>{WIDTH}}" for cell in cells))
+        rows.append([method, *means, f"{seconds:.2f} s", format_bytes(memory)])
+    for line in aligned(rows):
+        typer.echo(line)
 
 
 def over_seeds(values: Sequence[Measure | float | None]) -> str:

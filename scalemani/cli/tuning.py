@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scalemani.cli.columns import aligned
 from scalemani.cli.options import EQUAL, Config, Options, taking_options
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.routes import PRECOMPUTED, ROUTES, takes_labels
@@ -168,11 +169,9 @@ def show_tuning(found: "Tuning") -> None:
         scores = ["" if cell.failure else f"{table[name][number]:.{SCORE_DIGITS}g}" for name in found.scoring]
         rank = "" if table["rank"][number] is None else str(table["rank"][number])
         rows.append([*values, *scores, rank, "" if cell.failure else f"{table['seconds'][number]:.1f}"])
-    widths = [max(len(line[column]) for line in [header, *rows]) for column in range(len(header))]
     failures = [None, *(cell.failure for cell in found.cells)]
-    for line, failed in zip([header, *rows], failures, strict=True):
-        failure = f"  failed: {failed}" if failed else ""
-        typer.echo("  ".join(text.rjust(width) for text, width in zip(line, widths, strict=True)) + failure)
+    for line, failed in zip(aligned([header, *rows]), failures, strict=True):
+        typer.echo(line + (f"  failed: {failed}" if failed else ""))
     seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.shared_seconds.items() if seconds)
     typer.echo(f"computed once for all: {seconds or 'nothing'}")
     if found.best_index_ is None:
