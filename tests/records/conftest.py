@@ -24,6 +24,7 @@ VALUES = {
     "clustering": {"n_clusters": 4},
     "layout": {"max_iterations": 12, "exaggerated_iterations": 4, "snapshots": 6},
 }
+DIAGONAL = {"covariances": "diagonal"}
 METHODS = (
     *("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "kernel-lda", "lda", "t-sne"),
     *("locally-linear-embedding", "isomap"),
@@ -35,8 +36,9 @@ def finished(roll, tmp_path_factory) -> dict[str, Run]:
     """Return runs of 2,500 float32 points in one store, by methods and solvers; together they have all stages."""
     folder, params = tmp_path_factory.mktemp("records") / "run", Parameters().with_values(VALUES)
     found, by_solver, points, labels = {}, {}, open_points(roll[:2500]), np.arange(2500) % 3
-    for solver in ("variational-nystrom", "le-z"):
-        asked = params.with_values({"embedding": {"solver": solver}})
+    for solver, around in (("variational-nystrom", {}), ("le-z", {"covariances": "full"}), ("nystrom", DIAGONAL)):
+        graph = {"kind": "bhattacharyya", **around} if around else {}
+        asked = params.with_values({"embedding": {"solver": solver}, "landmark_graph": graph})
         by_solver[solver] = run(points, folder, "laplacian-eigenmaps", asked, Executor(workers=2), BLOCK_ROWS)
     for method in METHODS:
         given = LabelledPoints(points, labels) if takes_labels(method) else points
