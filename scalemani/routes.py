@@ -26,10 +26,10 @@ class Stage:
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs; `parameters` names single ones
     of other stages, as on the command line. `follows` names inputs that are functions of its other inputs and of its
-    parameters: its key does not hold theirs. `reads_labels` says that the
-    labels of the points are in its key, `reads_start` that the start is where coordinates are given, `reads_landmarks`
-    that landmarks are which were given, `reads_weights` that weights are, `reads_duplicates` that which rows are one
-    point is. An `optional` stage is left out of runs that do not ask for it.
+    parameters: its key does not hold theirs.
+    `reads_labels` says that the labels of the points are in its key, `reads_start` that the start is where coordinates
+    are given, `reads_landmarks` that landmarks are which were given, `reads_weights` that weights are,
+    `reads_duplicates` that which rows are one point is. An `optional` stage is left out of runs that do not ask for it.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
     then in its own, where points were appended to that run. Raise `version` whenever the same inputs and parameters
     give another result: stored results of the older version are then computed anew.

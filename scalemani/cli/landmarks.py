@@ -48,7 +48,7 @@ def landmarks(options: Comparing) -> None:
     locally linear embedding against it; seconds and memory of the choice. Numbers are means over seeds, with standard
     errors; of the seconds the least is shown, of the memory the most.
     """
-    from scalemani.cli.landmark_table import show_qualities
+    from scalemani.cli.tables import show_qualities
     from scalemani.functions.landmark_comparison import COMPARED, compare_landmarks
     from scalemani.params import parse_assignments
     from scalemani.progress import progress_for

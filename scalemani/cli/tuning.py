@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scalemani.cli.columns import aligned
 from scalemani.cli.options import EQUAL, Config, Options, taking_options
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.routes import PRECOMPUTED, ROUTES, takes_labels
@@ -161,6 +160,8 @@ def common_params(candidates: Sequence["Candidate"]) -> Any:
 
 def show_tuning(found: "Tuning") -> None:
     """Print a line a cell, the best, and how to have it by hand."""
+    from scalemani.cli.tables import aligned
+
     table = found.results_
     header = [*found.names, *found.scoring, "rank", "seconds"]
     rows = []

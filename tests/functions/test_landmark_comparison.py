@@ -112,7 +112,7 @@ def test_settings_reach_landmarks_weights_and_points():
         ((10, ["dpp"]), {"layout": {"momentum": 0.5}}, "settings takes tables of points, landmarks"),
         ((10, ["dpp"]), {"landmarks": {"method": "gp"}}, "in `methods`"),
         ((10, ["dpp"]), {"landmarks": {"sigma": -1.0}}, "landmarks.sigma must be > 0"),
-        ((10, ["dpp"]), {"landmarks": {"sigma": 1e-9}}, "landmarks by dpp: sigma=1e-09 is too small"),
+        ((10, ["dpp"]), {"landmarks": {"sigma": 1e-9}}, "landmarks by dpp: landmarks.sigma=1e-09 is too small"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments, settings, message):

@@ -87,8 +87,9 @@ def repulsive_rows(
             )
         if diversity.sigma is not None:
             raise ConfigError(
-                f"landmarks.sigma={sigma:g} is too large for these points: the probabilities of determinantal sampling die out "
-                f"after {len(draw.rows)} of {n_landmarks} landmarks; landmarks.sigma={min(usual, sigma / 2):.3g} would do"
+                f"landmarks.sigma={sigma:g} is too large for these points: the probabilities of determinantal sampling "
+                f"die out after {len(draw.rows)} of {n_landmarks} landmarks; landmarks.sigma="
+                f"{min(usual, sigma / 2):.3g} would do"
             )
         sigma /= 2
     if diversity.sigma is not None and not draw.repelled:
@@ -126,8 +127,9 @@ def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversi
             break
         if diversity.sigma is not None:
             raise ConfigError(
-                f"landmarks.sigma={sigma:g} is too large for these points: their kernel has rank {len(spectrum.values)} in "
-                f"double precision, for {n_landmarks} landmarks; landmarks.sigma={min(usual, sigma / 2):.3g} would do"
+                f"landmarks.sigma={sigma:g} is too large for these points: their kernel has rank "
+                f"{len(spectrum.values)} in double precision, for {n_landmarks} landmarks; landmarks.sigma="
+                f"{min(usual, sigma / 2):.3g} would do"
             )
         sigma /= 2
     # Equal points have the kernel one at any sigma.
@@ -141,8 +143,8 @@ def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversi
 def _refuse_small(sigma: float, usual: float, n_landmarks: int) -> None:
     if n_landmarks > 1 and sigma < usual / FAR_TOO_SMALL:
         raise ConfigError(
-            f"landmarks.sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks come as "
-            f"with method 'random'; landmarks.sigma={usual:.3g} would do"
+            f"landmarks.sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks "
+            f"come as with method 'random'; landmarks.sigma={usual:.3g} would do"
         )
 
 

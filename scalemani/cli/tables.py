@@ -1,4 +1,4 @@
-"""What `landmarks` prints: a line a method."""
+"""Tables of text whose columns are as wide as what they hold, and that of `landmarks`: a line a method."""
 
 import json
 import math
@@ -8,7 +8,6 @@ import numpy as np
 import typer
 from dask.utils import format_bytes
 
-from scalemani.cli.columns import aligned
 from scalemani.functions.landmark_comparison import LandmarkQuality
 from scalemani.kernels.measures import Measure
 
@@ -21,6 +20,17 @@ COLUMNS = {
     "condition 95 %": "high_condition",
     "embedding": "embedding_error",
 }
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line a row, cells aligned at the right of their columns.
+
+    Parameters
+    ----------
+    rows : at least one; the header is one of them, and all have as many cells
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
 def show_qualities(found: Sequence[LandmarkQuality], as_json: bool) -> None:

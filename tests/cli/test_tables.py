@@ -1,4 +1,4 @@
-from scalemani.cli.columns import aligned
+from scalemani.cli.tables import aligned
 
 
 def test_columns_end_below_each_other_and_are_no_wider_than_what_they_hold():
