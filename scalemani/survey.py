@@ -106,6 +106,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     dimensions = dimensions_of(source, executor, block_rows)
     check_reading(dimensions, executor, source)
+    tell_of_changes(source, dimensions, block_rows, executor)
     executor.progress.start("reading", dimensions.n_blocks)
     look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
     if source.remote:
@@ -162,10 +163,21 @@ def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | No
     if block_rows is not None:
         blocks = replace(found, block_rows=checked_block_rows(block_rows, n_points))
     else:
-        least = min((memory for _, memory in executor.processes if memory), default=None)
+        least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
         blocks = replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
     check_limit("blocks", blocks.n_blocks, source.description)
     return blocks
+
+
+def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: int | None, executor: Executor) -> None:
+    """Tell of what is not as it was given, though no result depends on it."""
+    if block_rows is not None and block_rows > dimensions.block_rows:
+        executor.progress.note(
+            f"a block has {dimensions.block_rows} rows, which hold all {dimensions.n_points} points: {block_rows} were "
+            "asked for"
+        )
+    if getattr(source, "given_dtype", None) == np.bool_:
+        executor.progress.note(f"Booleans are kept as {dimensions.dtype} 0 and 1")
 
 
 def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
@@ -174,7 +186,7 @@ def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSour
     A source that can read some of its pieces only whole needs room for the largest of them too.
     """
     check_limit("dense row", dimensions.row_bytes, f"a row of {source.description}")
-    least = min((memory for _, memory in executor.processes if memory), default=None)
+    least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
     need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
     if least is not None and need > least:
         raise MemoryBudgetError(

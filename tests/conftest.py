@@ -40,18 +40,22 @@ def mnist() -> np.ndarray:
 
 
 class Listening(Silent):
-    """Keeps what a run warns of."""
+    """Keeps what a run warns of, and what it notes."""
 
     def __init__(self) -> None:
         self.warned: list[str] = []
+        self.noted: list[str] = []
 
     def warn(self, message: str, kind: type | None = None) -> None:
         self.warned.append(message)
 
+    def note(self, message: str) -> None:
+        self.noted.append(message)
+
 
 @pytest.fixture
 def listening() -> Listening:
-    """Progress of a run, which keeps in `warned` what it is told to warn of."""
+    """Progress of a run, which keeps in `warned` and `noted` what it is told to warn of and to note."""
     return Listening()
 
 

@@ -26,6 +26,8 @@ class ArrayPoints(Source):
     def __init__(self, points: Any) -> None:
         checked = check_points(points, min_rows=0)
         super().__init__(checked.shape, checked.dtype, f"{type(points).__name__} in memory")
+        if isinstance(points, np.ndarray):
+            self.given_dtype = points.dtype
         self.points = checked
 
     def rows(self, start: int, stop: int) -> np.ndarray:
