@@ -171,6 +171,12 @@ def refuse_url(location: str | PurePath, what: str) -> None:
         raise ConfigError(f"{what} is a folder or file of this machine, got a URL: give a path")
 
 
+def refuse_nul(location: str) -> None:
+    """Refuse what no path can hold, and no system call takes."""
+    if "\0" in location:
+        raise ConfigError(f"a path holds no NUL, got {location!r}: leave it out")
+
+
 def refuse_credentials(location: str) -> None:
     """Refuse a URL with a user or password in it, without repeating them."""
     scheme, separator, rest = location.partition("://")

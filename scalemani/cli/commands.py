@@ -301,7 +301,10 @@ def generate(
     source: Annotated[Path | None, typer.Option(help="file the points are made from, where there is one")] = None,
     debug: Debug = False,
 ) -> None:
-    """Write a data set as .npy, .parquet or .zarr, and its labels beside it, block by block."""
+    """Write a data set as .npy, .parquet or .zarr, and its labels beside it, block by block.
+
+    The labels of OUT.npy are OUT.labels.npy; a file that is there by either name is replaced.
+    """
     from scalemani.datasets import generator, write
     from scalemani.progress import progress_for
 

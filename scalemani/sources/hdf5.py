@@ -58,13 +58,17 @@ def open_h5(path: Path) -> Any:
 def h5ad_node(path: Path, member: str) -> Any:
     """Return the dataset or group `member` of an HDF5 file that stays open."""
     h5py, file = optional_module("h5py", "anndata"), open_h5(path)
-    refuse_other_files(file, member, path)
-    if member not in file:
+    try:
+        refuse_other_files(file, member, path)
+        if member in file:
+            return file[member]
         parent = file.get(member.rpartition("/")[0] or "/")
         names = list(parent if isinstance(parent, h5py.Group) else file)
+    except (KeyError, RuntimeError) as error:  # of HDF5 links that lead nowhere, or in a circle
         file.close()
-        raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
-    return file[member]
+        raise DataError(f"{path}::{member} is a link to nothing: put the values in its place") from error
+    file.close()
+    raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
 
 
 def refuse_other_files(file: Any, member: str, path: Path) -> None:

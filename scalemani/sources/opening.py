@@ -9,7 +9,7 @@ import zarr
 from dask.array import Array as DaskArray
 from scipy import sparse
 
-from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.errors import ConfigError, DataError, StoreError, refuse_nul
 from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
@@ -115,6 +115,7 @@ def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN)
 
 def open_location(location: str) -> PointsSource:
     """Return the source at a path or URL, with an optional member after `::`."""
+    refuse_nul(location)
     name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
     name, asked = (name, member) if name else (location, None)
     if "://" in name:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from scalemani.errors import ConfigError, refuse_credentials, refuse_url
+from scalemani.errors import ConfigError, refuse_credentials, refuse_nul, refuse_url
 from scalemani.store.buckets import SCHEME, BucketObjects
 from scalemani.store.objects import LocalObjects, Objects
 
@@ -12,6 +12,7 @@ def open_objects(root: str | Path) -> Objects:
     if not isinstance(root, str | Path) or not str(root).strip():
         raise ConfigError(f"a run is a folder or at s3://bucket/name, got {root!r}")
     location = str(root)
+    refuse_nul(location)
     if location.startswith(SCHEME):
         return BucketObjects(location)
     if "://" in location:

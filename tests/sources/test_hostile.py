@@ -10,11 +10,12 @@ import zarr
 from scipy import sparse
 
 import scalemani as sm
-from scalemani.errors import DataError
+from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run
 from scalemani.sources import map_points, open_points
 from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.store.places import open_objects
 from scalemani.workers.executor import Executor
 
 ROWS = np.random.default_rng(0).random((400, 3))
@@ -42,7 +43,7 @@ IN_MEMORY = """
 import sys
 import numpy as np
 from scipy import sparse
-from scalemani.errors import DataError
+from scalemani.errors import ConfigError, DataError
 from scalemani.sources import open_points
 for format in ("csr", "csc", "bsr", "coo"):
     matrix = sparse.random_array((400, 3), density=0.9, format=format)
@@ -147,3 +148,18 @@ def test_chunks_that_are_missing_in_new_points_are_told_of(tmp_path):
     array[:10] = ROWS[:10]
     with pytest.warns(sm.errors.ScalemaniWarning, match="1 of 2 chunks"):
         model.transform(tmp_path / "new.zarr")
+
+
+@pytest.mark.parametrize("target", ["/nowhere", "/X"], ids=["that leads nowhere", "in a circle"])
+def test_a_link_to_nothing_is_refused_with_its_place(tmp_path, target):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "points.h5ad", "w") as file:
+        file["X"] = h5py.SoftLink(target)
+    with pytest.raises(DataError, match=r"points\.h5ad::X is a link to nothing"):
+        open_points(tmp_path / "points.h5ad")
+
+
+def test_a_path_with_a_nul_is_refused_where_points_and_runs_are_opened():
+    for opened in (open_points, open_objects):
+        with pytest.raises(ConfigError, match=r"a path holds no NUL, got 'a\\x00b'"):
+            opened("a\0b")
