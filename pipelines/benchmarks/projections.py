@@ -21,8 +21,8 @@ from scalemani.cli.options import Options
 from scalemani.datasets import generator, write
 from scalemani.progress import Silent
 from scalemani.runs.opened import open_run
-from scalemani.runs.resources import PROCESS_BYTES
 from scalemani.runs.walk import plan_run
+from scalemani.workers.budget import PROCESS_BYTES
 
 MEGABYTE = 10**6
 OWN_FROM = 50 * MEGABYTE  # below it a ratio of what stages take themselves says nothing

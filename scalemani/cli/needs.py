@@ -8,7 +8,8 @@ import typer
 from scalemani.chunked.needs import ENCODED, MAPPED, PASSING, Held, Written, memory_need, span_bytes, steps_of
 from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.runs.plan import Plan, PlannedStage
-from scalemani.runs.resources import PROCESS_BYTES, overhead_bytes
+from scalemani.runs.resources import overhead_bytes
+from scalemani.workers.budget import PROCESS_BYTES
 
 Line = tuple[str, int, str]  # what is meant, its bytes, and for how long or how often
 

@@ -10,12 +10,13 @@ from scalemani.chunked.needs import DiskNeed
 from scalemani.chunked.task import Dimensions
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.memory.address_space import limit_command
 from scalemani.memory.mapped import TOUCHED_BYTES
-from scalemani.workers.budget import Budget, MemoryNeed
+from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 
-PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
 BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
+ADDRESS_ROOM_BYTES = 2**26  # by which the address space of two processes that do the same may differ
 
 
 class Fit(NamedTuple):
@@ -70,15 +71,32 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
         return
     need, several = fits[short[0]].need, len(processes) > 1
     least, largest = need.total(1), max(process.memory or 0 for process in processes)
+    excess = max(process.address_excess for process in processes)
     others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
     smaller = ", or start a new run with smaller blocks (--block-rows)" if block_rows > TILE_ROWS else ""
     raise MemoryBudgetError(
         f"stage {short[0]} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
         f"process, {format_bytes(need.shared - PROCESS_BYTES)} for what all tasks share, "
         f"{format_bytes(need.per_task)} for a block of {block_rows} rows){others}; the budget"
-        f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
-        f"{least_budget(least * (1 + several * len(processes)))}, which does for all stages"
-        f"{', or the memory of the workers of a cluster' if several else ''}{smaller}"
+        f"{' of a process' if several else ''} is {format_bytes(largest)}"
+        f"{address_remedy(least + excess) if excess else memory_remedy(least, len(processes))}{smaller}"
+    )
+
+
+def memory_remedy(least: int, n_processes: int) -> str:
+    """Return what to do where a process of a budget must have so many bytes."""
+    several = n_processes > 1
+    shares = 1 + n_processes if several else 1  # the driver has one as well
+    workers = ", or the memory of the workers of a cluster" if several else ""
+    return f": raise --memory to {least_budget(least * shares)}, which does for all stages{workers}"
+
+
+def address_remedy(least: int) -> str:
+    """Return what to do where a process must have so many bytes of address space."""
+    least += ADDRESS_ROOM_BYTES
+    return (
+        f", which is what the limit of its address space leaves: raise that to {format_bytes(least)} "
+        f"({limit_command(least)}), which does for all stages, or ask for fewer --workers"
     )
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+PROCESS_BYTES = 650 * 10**6  # the interpreter with numpy, scipy, numba, zarr and Dask loaded and the kernels compiled
+
 
 @dataclass(frozen=True)
 class MemoryNeed:
@@ -28,10 +30,15 @@ class MemoryNeed:
 
 
 class Budget(NamedTuple):
-    """The threads of a process and the bytes it may use; None or 0 bytes: no limit."""
+    """The threads of a process and the bytes it may use; None or 0 bytes: no limit.
+
+    `address_excess` are bytes of address space that the process takes beyond the budget, where it is the limit of
+    address space that leaves no more.
+    """
 
     threads: int
     memory: int | None
+    address_excess: int = 0
 
     def fit(self, need: MemoryNeed) -> int:
         """Return how many tasks run side by side."""

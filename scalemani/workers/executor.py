@@ -18,10 +18,11 @@ from distributed import Client
 from distributed.system import memory_limit
 
 from scalemani.errors import ConfigError
+from scalemani.memory.address_space import address_bytes_taken, address_limit
 from scalemani.memory.process import PROCESS
 from scalemani.progress import Progress, Silent
 from scalemani.workers.blas import BLAS
-from scalemani.workers.budget import Batch, Budget
+from scalemani.workers.budget import PROCESS_BYTES, Batch, Budget
 from scalemani.workers.connections import (
     capacities,
     check_address,
@@ -116,9 +117,10 @@ class Executor:
         """The threads and the bytes (None: no limit) of every process that runs tasks."""
         memory = memory_limit() if self.memory is None else self.memory
         if self.scheduler == "processes":
-            return [Budget(1, memory // (self.workers + 1))] * self.workers  # the driver has a share as well
+            share = memory // (self.workers + 1)  # the driver has one as well
+            return [within_address_space(Budget(1, share))] * self.workers
         if self._client is None:
-            return [Budget(self.workers, memory)]
+            return [within_address_space(Budget(self.workers, memory))]
         return capacities(self._client)
 
     @property
@@ -254,6 +256,16 @@ class Executor:
             finally:
                 for task in tasks:
                     task.cancel()
+
+
+def within_address_space(budget: Budget) -> Budget:
+    """Return the budget of a process like this one, or what its limit of address space leaves of it."""
+    limit = address_limit()
+    if limit is None:
+        return budget
+    excess = address_bytes_taken(budget.threads) - PROCESS_BYTES  # projections count what is resident of a process
+    room = max(limit - excess, 1)
+    return budget if budget.memory and budget.memory <= room else Budget(budget.threads, room, excess)
 
 
 def bytes_of(size: str | int) -> int:

@@ -1,6 +1,7 @@
 """What a run needs of its machine, and what of it changes nothing."""
 
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from scalemani.runs.opened import open_run
 
 SMALL = ("--set=neighbors.n_neighbors=8", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
 MOST_DESCRIPTORS = 128
+LITTLE_ADDRESS_SPACE = 1_050_000_000  # bytes: the libraries can be loaded, no stage fits
 LISTENING = """
 import sys
 opened = []
@@ -32,10 +34,15 @@ def points(tmp_path_factory):
     return path
 
 
+def ended(points, folder, *program, **options):
+    """Run `embed` in a process of its own and return how it ended."""
+    command = [sys.executable, *(program or ("-m", "scalemani")), "embed", str(points), str(folder), *SMALL]
+    return subprocess.run(command, capture_output=True, text=True, check=False, **options)
+
+
 def embed(points, folder, *program, **options):
     """Run `embed` in a process of its own and return the digests of all its stages."""
-    command = [sys.executable, *(program or ("-m", "scalemani")), "embed", str(points), str(folder), *SMALL]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    done = ended(points, folder, *program, **options)
     assert done.returncode == 0, done.stderr
     finished = open_run(folder)
     return {stage: finished.group(stage).content_digest for stage in finished.keys}
@@ -51,6 +58,27 @@ def test_a_run_needs_few_descriptors(points, reference, tmp_path):
         resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
 
     assert embed(points, tmp_path / "run", preexec_fn=limited) == reference
+
+
+def within_address_space(n_bytes):
+    """Return what limits the address space of a process that is started."""
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
+
+
+def test_libraries_are_not_loaded_into_too_little_address_space(points, tmp_path):
+    done = ended(points, tmp_path / "run", preexec_fn=within_address_space(5 * 10**8))
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: the address space of this process is limited to 500 MB")
+
+
+def test_too_little_address_space_is_refused_with_a_limit_that_does(points, reference, tmp_path):
+    done = ended(points, tmp_path / "run", preexec_fn=within_address_space(LITTLE_ADDRESS_SPACE))
+    assert done.returncode == 2, done.stderr
+    assert not (tmp_path / "run").exists()
+    least = re.search(r"which is what the limit of its address space leaves: .*\(ulimit -v (\d+)\)", done.stderr)
+    assert least is not None, done.stderr
+    enough = within_address_space(int(least[1]) * 1024)
+    assert embed(points, tmp_path / "run", preexec_fn=enough) == reference
 
 
 def test_a_run_opens_no_connection(points, reference, tmp_path):

@@ -22,11 +22,11 @@ from scalemani.memory.pages import MAPPED_BYTES, WATCHER, MappedPages, file_page
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.runs import plan
-from scalemani.runs.resources import PROCESS_BYTES, check_memory, fit
+from scalemani.runs.resources import check_memory, fit
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.survey import BLOCKS_IN_MEMORY, default_block_rows
-from scalemani.workers.budget import Budget, MemoryNeed
+from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.workers.executor import Executor
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from scalemani.params import Parameters
-from scalemani.runs.resources import PROCESS_BYTES, overhead_bytes
+from scalemani.runs.resources import overhead_bytes
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
+from scalemani.workers.budget import PROCESS_BYTES
 from scalemani.workers.executor import Executor
 
 # Stages also load kernels and libraries that those before did not need; the bytes of a process are planned for them.

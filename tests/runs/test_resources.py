@@ -51,6 +51,16 @@ def test_the_largest_need_is_named_of_several_and_the_others_are_counted():
         check_memory(fits, processes, 1024)
 
 
+def test_a_limit_of_address_space_is_what_a_refusal_names_where_it_leaves_too_little():
+    needs, excess = {"one": MemoryNeed(fixed=2 * 10**9)}, 5 * 10**8
+    processes = [Budget(2, 10**9, address_excess=excess)]
+    with pytest.raises(MemoryBudgetError, match="what the limit of its address space leaves") as refused:
+        check_memory({name: fit(need, processes, 4) for name, need in needs.items()}, processes, 1024)
+    named = int(re.search(r"ulimit -v (\d+)", str(refused.value))[1]) * 1024
+    enough = [Budget(2, named - excess, address_excess=excess)]
+    check_memory({name: fit(need, enough, 4) for name, need in needs.items()}, enough, 1024)
+
+
 def test_a_stage_that_is_complete_needs_no_memory(tmp_path, roll, scalemani):
     import numpy as np
 

@@ -14,9 +14,9 @@ import pytest
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, MemoryBudgetError, StoreError
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
-from scalemani.runs.resources import PROCESS_BYTES
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
+from scalemani.workers.budget import PROCESS_BYTES
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 VALUES = {
@@ -26,6 +26,7 @@ VALUES = {
     "partition": {"cell_points": 200, "sample_points": 2000},
     "embedding": {"solver": "lll+refine"},  # the one that runs all stages of the route
 }
+FINISHED_SECONDS = 6.0  # of the processor, three times what a run may take that has nothing to do
 SLACK = 64e6  # of the allocator, and of kernels compiled on the way
 BIT_EQUAL = {
     "work_points": ("input_rows", "points", "sketch"),
@@ -50,6 +51,7 @@ def same_results(one, other):
         for name in names:
             np.testing.assert_array_equal(one.group(stage).read(name), other.group(stage).read(name), err_msg=name)
     np.testing.assert_allclose(one.embedding[...], other.embedding[...], rtol=0, atol=1e-6)
+    np.testing.assert_allclose(one.eigenvalues, other.eigenvalues, rtol=1e-9)
 
 
 @pytest.mark.parametrize("layout", [(2048, 1), (3072, 2), (8192, 2)])
@@ -65,7 +67,9 @@ def test_processes_give_the_answer_of_threads(roll, reference, tmp_path):
 def test_a_finished_run_runs_nothing(roll, reference, tmp_path, monkeypatch):
     shutil.copytree(reference.store.root, tmp_path / "run")
     monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
+    started = time.process_time()
     again = embed(roll, tmp_path / "run")
+    assert time.process_time() - started < FINISHED_SECONDS
     assert not (tmp_path / "ledger").exists()
     np.testing.assert_array_equal(again.embedding[...], reference.embedding[...])
 
@@ -106,6 +110,10 @@ def test_a_damaged_chunk_is_computed_anew_and_nothing_else(roll, reference, tmp_
     np.testing.assert_array_equal(mended.embedding[...], reference.embedding[...])
 
 
+def n_lines(path):
+    return len(path.read_bytes().splitlines()) if path.exists() else 0
+
+
 def test_a_killed_run_goes_on_and_ends_the_same(roll, reference, tmp_path):
     np.save(tmp_path / "roll.npy", roll)
     command = [
@@ -114,12 +122,13 @@ def test_a_killed_run_goes_on_and_ends_the_same(roll, reference, tmp_path):
         *(f"--set={stage}.{name}={value}" for stage, group in VALUES.items() for name, value in group.items()),
     ]
     environment = {**os.environ, LEDGER_VARIABLE: str(tmp_path / "ledger")}
-    for delay in (2.0, 3.5, 5.0, 6.5):
+    ledger = tmp_path / "ledger"
+    for finished_blocks in (1, 9, 17, 25):
         with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as process:
-            try:
-                process.wait(delay)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
+            while process.poll() is None and n_lines(ledger) < finished_blocks:
+                time.sleep(0.01)
+            process.send_signal(signal.SIGKILL)
+            assert process.wait() == -signal.SIGKILL  # and did not end before
     subprocess.run(command, env=environment, check=True, capture_output=True)
     done = collections.Counter(line.rpartition(" ")[0] for line in (tmp_path / "ledger").read_text().splitlines())
     assert max(done.values()) == 1

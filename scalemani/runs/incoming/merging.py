@@ -67,7 +67,10 @@ def merge_duplicates(
 
 def check_grouping(n_rows: int, executor: Executor, description: str) -> None:
     """Refuse more rows than can be compared within the budget of a process, before any is read."""
-    least, need = min((memory for _, memory in executor.processes if memory), default=None), GROUPING_BYTES * n_rows
+    least, need = (
+        min((budget.memory for budget in executor.processes if budget.memory), default=None),
+        GROUPING_BYTES * n_rows,
+    )
     if least is not None and need > least:
         raise MemoryBudgetError(
             f"finding equal rows among the {n_rows} of {description} takes {format_bytes(need)}, "

@@ -1,0 +1,54 @@
+"""The limit of this process's address space (`ulimit -v`), which batch systems set, and what it leaves for a budget.
+
+Where it is reached, libraries abort, wait or fail each in its own way. So what a run takes is fitted to it beforehand.
+"""
+
+import os
+import resource
+from pathlib import Path
+
+from scalemani.errors import MemoryBudgetError
+from scalemani.memory.glibc import limit_arenas
+
+LEAST_BYTES = 10**9  # 0.7 GB are taken once all libraries are loaded, resident or not
+# A stack of 8 MB, a heap of glibc's, which takes 128 MB for a moment to place 64, and a buffer of OpenBLAS's.
+THREAD_BYTES = (8 + 128 + 32) * 2**20
+FURTHER_THREADS = 2  # beside those that run tasks: the one that samples memory, the main thread
+BLAS_THREADS = "OPENBLAS_NUM_THREADS"
+
+
+def address_limit() -> int | None:
+    """Return the bytes of address space that this process may take, None where there is no limit."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def address_bytes_taken(n_threads: int) -> int:
+    """Return the address space that this process has taken, and that so many more threads take as such."""
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    return mapped + (n_threads + FURTHER_THREADS) * THREAD_BYTES
+
+
+def fit_address_space() -> None:
+    """Fit a process of ours to its limit of address space, if it has one, before libraries are loaded.
+
+    Raises
+    ------
+    MemoryBudgetError
+        Where the libraries have no room.
+    """
+    limit = address_limit()
+    if limit is None:
+        return
+    if limit < LEAST_BYTES:
+        raise MemoryBudgetError(
+            f"the address space of this process is limited to {limit // 10**6} MB, and the libraries take "
+            f"{LEAST_BYTES // 10**6} MB: raise that limit ({limit_command(LEAST_BYTES)}); a run says what it needs"
+        )
+    os.environ.setdefault(BLAS_THREADS, "1")  # runs use one; as many as processors would take a stack and a buffer each
+    limit_arenas(limit)
+
+
+def limit_command(n_bytes: int) -> str:
+    """Return what a shell is told to limit address space, not below so many bytes."""
+    return f"ulimit -v {-(-n_bytes // 1024)}"
