@@ -1,9 +1,10 @@
 """Kills, power cuts and failures at the writes of a small run: an error of ours or a clean death, then an equal run.
 
-    python tests/crash_points.py FOLDER [--every N] [--first N] [--method METHOD] [--seed N]
+    python tests/crash_points.py FOLDER [--every N] [--first N] [--in-a-row N] [--method METHOD] [--seed N]
 
 Each attempt is a forked process in which one call of the system, counted over `CALLS`, does not return as it should;
 then the same run is started again. `--every 1` tries every call in every way: some thousand attempts, an hour or two.
+`--in-a-row` kills one run so many times instead, each time after a further part of its calls.
 """
 
 import argparse
@@ -122,12 +123,34 @@ def attempt(points: np.ndarray, folder: Path, method: str, faults: Faults, refer
     return f"left behind: {', '.join(left)}" if left else ""
 
 
+def killed_in_a_row(
+    points: np.ndarray, folder: Path, method: str, times: int, calls: int, reference: dict[str, str]
+) -> str:
+    """Kill a run, and those that go on with it; return what is amiss, nothing where all is well.
+
+    `calls` are those of a whole run. All kills come before its end, since each has more than its part of them left.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+
+    def going_wrong() -> int:
+        Faults("kill before", calls // (times + 1), 0).install()
+        embed(points, folder, method)
+        return DONE
+
+    for number in range(times):
+        if (status := forked(going_wrong)) != KILLED:
+            return f"the run that was to be killed after {number} others ended with {status}"
+    again = forked(lambda: DONE if embed(points, folder, method) == reference else DIFFERENT)
+    return "" if again == DONE else f"the run after {times} kills ended with {again}"
+
+
 def main() -> int:
     """Try the points that are asked for; return 1 where one of them went wrong."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--every", type=int, default=1, help="try every N-th pair of a call and a way")
     parser.add_argument("--first", type=int, default=0, help="pairs to pass over")
+    parser.add_argument("--in-a-row", type=int, default=0, metavar="N", help="kill one run N times")
     parser.add_argument("--method", default="laplacian-eigenmaps")
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
@@ -145,14 +168,19 @@ def main() -> int:
 
     if forked(count) != DONE:
         raise RuntimeError("a run without faults has failed")
-    pairs = list(itertools.product(range(1, int(counted.read_text()) + 1), WAYS))[asked.first :: asked.every]
+    calls = int(counted.read_text())
+    if asked.in_a_row:
+        found = killed_in_a_row(points, asked.folder / "run", asked.method, asked.in_a_row, calls, reference)
+        print(found or f"{asked.in_a_row} kills of one run, 0 amiss")
+        return 1 if found else 0
+    pairs = list(itertools.product(range(1, calls + 1), WAYS))[asked.first :: asked.every]
     amiss = 0
     for at, way in pairs:
         found = attempt(points, asked.folder / "run", asked.method, Faults(way, at, asked.seed), reference)
         if found:
             amiss += 1
             print(f"{way} at call {at}: {found}", flush=True)
-    print(f"{len(pairs)} attempts at {counted.read_text()} calls, {amiss} amiss")
+    print(f"{len(pairs)} attempts at {calls} calls, {amiss} amiss")
     return 1 if amiss else 0
 
 

@@ -2,6 +2,7 @@
 
 import functools
 import json
+import resource
 import signal
 import subprocess
 import sys
@@ -153,11 +154,18 @@ def test_help_is_quick_and_says_every_command():
     assert not imported & {"numpy", "dask", "zarr", "numba", "pydantic", "sklearn"}
 
 
+def processor_seconds_of_children():
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 @pytest.mark.parametrize("command", ["plan", "embed"])
 def test_a_wrong_parameter_is_told_of_before_anything_heavy_is_loaded(folder, tmp_path, command):
     arguments = [command, str(folder / "roll.npy"), str(tmp_path / "run"), "--set=affinities.perplexity=-3"]
     started = [sys.executable, "-X", "importtime", "-m", "scalemani", *arguments]
+    before = processor_seconds_of_children()
     done = subprocess.run(started, capture_output=True, text=True, check=False)
+    assert processor_seconds_of_children() - before < 6  # three times what people wait for without a thought
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1] == "error: affinities.perplexity must be > 1, got -3"
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}

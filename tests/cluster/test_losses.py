@@ -6,6 +6,8 @@ import functools
 import os
 import random
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -30,6 +32,10 @@ from tests.cluster.tasks_of_losses import (
     slow_square,
 )
 
+# A worker that says nothing for so long is given up; 60 s but for these tests.
+SHORT_LIVED = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8 s"}
+STANDSTILL_SECONDS = 15.0
+THAW_SECONDS = 3.0  # for what a worker had begun when it was stopped
 SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes are started one after the other
 
 
@@ -213,6 +219,77 @@ def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch
             mapped(executor, slow_square, range(200))
     assert time.monotonic() - started < 60
     assert lost.value.exit_status == 1
+
+
+def two_machines(start_cluster, environment):
+    """Start a cluster whose two workers have a nanny each; return it, and the second nanny."""
+    cluster = start_cluster(1, environment)
+    second = psutil.Process(cluster.add_workers(1).pid)
+    end = time.monotonic() + SECONDS_ON_A_BUSY_MACHINE
+    while len(cluster.worker_processes()) < 2 and time.monotonic() < end:
+        time.sleep(0.1)
+    return cluster, second
+
+
+def freeze(nanny):
+    """Stop a nanny and its worker, as if their machine stood still; return what lets them go on."""
+    stopped = [nanny, *nanny.children(recursive=True)]
+    for process in stopped:
+        process.suspend()
+
+    def thaw():
+        for process in stopped:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    return thaw
+
+
+def test_a_machine_that_stands_still_past_its_time_and_goes_on_changes_no_result(start_cluster, tmp_path, mapped):
+    cluster, nanny = two_machines(start_cluster, SHORT_LIVED)
+    executor, units = Executor(scheduler=cluster.address), range(40)
+    with executor.started():
+        assert mapped(executor, slow_square, range(4)) == [0, 1, 4, 9]
+        thaw = threading.Timer(STANDSTILL_SECONDS, freeze(nanny))
+        thaw.start()
+        squares = [number**2 for number in units]
+        assert mapped(executor, functools.partial(noted_square, str(tmp_path)), units) == squares
+        thaw.join()
+    assert {name.partition("-")[0] for name in os.listdir(tmp_path)} == set(map(str, units))
+
+
+def test_a_machine_of_an_earlier_run_that_goes_on_after_a_later_one_does_no_harm(roll, start_cluster, values, tmp_path):
+    points, ledger, root = roll[:3000], tmp_path / "ledger", tmp_path / "run"
+    reference = embed(points, tmp_path / "reference", values)
+    np.save(tmp_path / "points.npy", points)
+    cluster, nanny = two_machines(start_cluster, {**SHORT_LIVED, LEDGER_VARIABLE: str(ledger)})
+    with killed_at_the_end(started_driver(tmp_path / "points.npy", root, values, cluster.address)) as driver:
+        while driver.poll() is None and not (ledger.exists() and ledger.read_text().count("\n") >= 4):
+            time.sleep(0.01)
+        thaw = freeze(nanny)
+    assert driver.returncode == -signal.SIGKILL
+    finished = embed(points, root, values, scheduler=cluster.address)
+    thaw()
+    time.sleep(THAW_SECONDS)
+    for stage in reference.keys:
+        assert finished.group(stage).content_digest == reference.group(stage).content_digest, stage
+        assert not finished.group(stage).damaged_units(), stage
+
+
+def started_driver(points, root, values, address):
+    """Start the same run in a process of its own."""
+    chosen = [f"--set={stage}.{name}={value}" for stage, group in values.items() for name, value in group.items()]
+    command = [sys.executable, "-m", "scalemani", "embed", str(points), str(root), "--block-rows=1024", *chosen]
+    return subprocess.Popen([*command, "--scheduler", address], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
+@contextlib.contextmanager
+def killed_at_the_end(process):
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_a_store_that_workers_do_not_see_is_refused(roll, start_cluster, values, bucket):

@@ -1,6 +1,7 @@
 """New points from file to file: the same rows by any blocks and workers, resumed where it stopped, certified."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -54,6 +55,15 @@ def test_rows_are_those_of_all_points_at_once_whatever_places_them(runs, expecte
     np.testing.assert_allclose(np.load(tmp_path / "out.npy"), expected[method], rtol=0, atol=TOLERANCE[method])
     names = ["out.npy"] if found.labels is None else ["out.labels.npy", "out.npy"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_that_place_points_side_by_side_give_the_bits_of_one(runs, new, method):
+    placed, starts = NewPoints(read_placement(runs[method]), open_points(new)), range(0, 960, 60)
+    alone = [placed.read(start, start + 60) for start in starts]
+    with ThreadPoolExecutor(16) as pool:
+        together = list(pool.map(lambda start: placed.read(start, start + 60), starts))
+    np.testing.assert_array_equal(together, alone)
 
 
 def failing(points, after):

@@ -18,6 +18,13 @@ def test_runs_that_were_cut_short_end_the_same(tmp_path):
     assert " 0 amiss" in done.stdout
 
 
+def test_a_run_that_is_killed_ten_times_in_a_row_ends_the_same(tmp_path):
+    command = [sys.executable, str(SCRIPT), str(tmp_path), "--in-a-row", "10"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "10 kills of one run, 0 amiss" in done.stdout
+
+
 def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     """A power cut may take whatever was not synced: what has a name then has its content."""
     calls = []
