@@ -25,7 +25,6 @@ from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 LEAST_SHARE_OF_PARTS = (
     0.2  # of the nonzeros of W, left when those of a tile were summed; edges that go one way all stay
 )
-COPIES_OF_ROOM = 3  # by two tasks side by side, and while the parts are ordered
 COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
 COPIES_OF_FIRST = 2  # by part of the nodes, and together; rounded to float32 it is in the place of the former
 
@@ -37,7 +36,6 @@ def memory(sizes: Sizes) -> list[Held]:
     sums = share * sizes.nonzeros
     return [
         Held("aggregate of each point and its size", GROWING, n_points, 2, "int32"),
-        Held("room for the sums of a row", EACH_PROCESS, sizes.first_coarse_nodes, 2, "float64", COPIES_OF_ROOM),
         Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK, "parts"),
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
         Held("degrees", GROWING, n_points, 1, "float64"),
@@ -47,6 +45,9 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("aggregates and row pointers of summed rows", GROWING, n_points, 2, "float64"),
         Held("values of summed rows by block", GROWING, sums, 1, "float64", 1, "parts"),
         Held("columns of summed rows by block", GROWING, sums, 1, "int32", 1, "parts"),
+        Held("order of the summed rows", GROWING, n_points, 1, "int64", 1, "first graph"),
+        Held("degrees of the first coarse graph", GROWING, sizes.first_coarse_nodes, 2, "float64", 1, "first graph"),
+        Held("the same as they are summed", EACH_PROCESS, sizes.first_coarse_nodes, 1, "float64", 1, "first graph"),
         Held("values of the first coarse graph", GROWING, sums, 1, "float64", COPIES_OF_FIRST, "first graph"),
         Held("columns of the first coarse graph", GROWING, sums, 1, "int32", COPIES_OF_FIRST, "first graph"),
     ]
@@ -87,13 +88,13 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
         rows = graph.read_rows(block)
         aggregates = aggregated(aggregates, rows, inverse_roots, task.dimensions.rows(block)[0])
         work.executor.progress.advance()
-    part = functools.partial(part_of_block, task, workspace, aggregates.labels, aggregates.count)
+    part = functools.partial(part_of_block, task, workspace, aggregates.labels)
     # Nothing but the sums of all blocks together is held while they are ordered: those by block end here.
     summed = joined(work.executor.map_locally(part, blocks), workspace)
     return aggregates.labels, coarse_graph(summed, aggregates.count, workspace)
 
 
-def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, count: int, block: int) -> SummedRows:
+def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, block: int) -> SummedRows:
     """Return one block's part of the graph between aggregates.
 
     Parameters
@@ -101,8 +102,7 @@ def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, cou
     task : the stage's
     workspace : where the part is computed
     labels : (N,) int, the aggregate of each point
-    count : of the aggregates
     block : its number
     """
     rows = affinity_graph(task.inputs).read_rows(block)
-    return coarse_part(rows, labels, count, task.dimensions.rows(block)[0], workspace)
+    return coarse_part(rows, labels, task.dimensions.rows(block)[0], workspace)

@@ -69,7 +69,7 @@ def test_coarse_graphs_have_no_more_nodes_and_nonzeros_than_expected_of_the_w_th
     rows = found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data.astype(np.float32)
     inverse_roots = 1 / np.sqrt(found.sum(axis=1).A1)
     aggregates = aggregated(no_aggregates(6000), rows, inverse_roots, 0)
-    first = coarse_graph(coarse_part(rows, aggregates.labels, aggregates.count, 0), aggregates.count)
+    first = coarse_graph(coarse_part(rows, aggregates.labels, 0), aggregates.count)
     levels = list(coarser(first))
     expected = sizes_of(6000, n_features, 15, found.nnz)
     n_nonzeros = sum(len(level.rows[1]) for level in levels)

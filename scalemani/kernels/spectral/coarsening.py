@@ -22,6 +22,9 @@ from scalemani.kernels.machine.compile import compiled
 MOST_MEMBERS = 8
 DENSE_NODES = 1000  # solved densely: a fifth of a second
 LEAST_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this ends the coarsening
+SLOTS_OF_COLUMN = 2  # in the table of the columns of a node: half of it is free, so that few others are met
+MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads consecutive numbers [Knuth 1973]
+HIGH, NEXT = np.uint64(32), np.uint64(1)
 NODES_AT_ONCE = 8192  # of a coarse graph, whose parts are merged: some 15 MB
 
 
@@ -113,29 +116,35 @@ def _sum_rows(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
     order: np.ndarray,
     nodes: np.ndarray,
-    scratch: tuple[np.ndarray, np.ndarray],
+    table: tuple[np.ndarray, np.ndarray],
     out: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
 ) -> int:
-    """Sum the rows of equal `nodes`, met in `order`; `scratch` (sums, place - 1) is all zero before and after."""
+    """Sum the rows of equal `nodes`, met in `order`.
+
+    `table` (places, slots) finds the place of a column among the entries of a node that were written: column c is
+    looked for from a slot on that its number gives, up to a free one; places are all -1 before and after.
+    """
     indptr, indices, values = rows
-    sums, place = scratch
+    places, slots = table
     out_nodes, out_indptr, out_indices, out_values = out
-    count, begun, written = 0, 0, 0
+    mask, count, begun, written = np.uint64(places.shape[0] - 1), 0, 0, 0
     for position in range(order.shape[0]):
         row = order[position]
         for entry in range(indptr[row], indptr[row + 1]):
             column = indices[entry]
-            if place[column] == 0:
+            slot = ((np.uint64(column) * MULTIPLIER) >> HIGH) & mask
+            while places[slot] >= 0 and out_indices[begun + places[slot]] != column:
+                slot = (slot + NEXT) & mask
+            if places[slot] < 0:
+                places[slot] = written - begun
+                slots[written - begun] = slot
                 out_indices[written] = column
+                out_values[written] = 0.0
                 written += 1
-                place[column] = written
-            sums[column] += values[entry]
+            out_values[begun + places[slot]] += values[entry]
         if position + 1 == order.shape[0] or nodes[order[position + 1]] != nodes[row]:
-            for entry in range(begun, written):
-                column = out_indices[entry]
-                out_values[entry] = sums[column]
-                sums[column] = 0.0
-                place[column] = 0
+            for place in range(written - begun):
+                places[slots[place]] = -1
             begun = written
             out_nodes[count] = nodes[row]
             count += 1
@@ -143,16 +152,20 @@ def _sum_rows(
     return count
 
 
-def _summed(rows: Rows, nodes: np.ndarray, scratch: tuple[np.ndarray, np.ndarray]) -> SummedRows:
+def _summed(rows: Rows, nodes: np.ndarray) -> SummedRows:
     indptr, indices, _ = rows
     order = np.argsort(nodes, kind="stable")
+    firsts = np.flatnonzero(np.diff(nodes[order], prepend=-1))
+    most = int(np.add.reduceat(np.diff(indptr)[order], firsts).max()) if len(nodes) else 0
+    size = 1 << max(SLOTS_OF_COLUMN * most, 1).bit_length()
+    table = np.full(size, -1, np.int32), np.empty(size, np.uint64)
     out = SummedRows(
         np.empty(len(nodes), np.int32),
         np.zeros(len(nodes) + 1, np.int64),
         np.empty(len(indices), np.int32),
         np.empty(len(indices)),
     )
-    count = _sum_rows((indptr, indices, rows[2]), order, nodes, scratch, tuple(out))
+    count = _sum_rows((indptr, indices, rows[2]), order, nodes, table, tuple(out))
     written = out.indptr[count]
     return SummedRows(
         out.nodes[:count].copy(),
@@ -162,10 +175,6 @@ def _summed(rows: Rows, nodes: np.ndarray, scratch: tuple[np.ndarray, np.ndarray
     )
 
 
-def _scratch(n_nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.zeros(n_nodes), np.zeros(n_nodes, np.int64)
-
-
 def row_slice(rows: Rows, first: int, stop: int) -> Rows:
     """Return rows [first, stop) of rows in CSR form, without a copy of their entries."""
     indptr = rows[0][first : stop + 1]
@@ -173,45 +182,69 @@ def row_slice(rows: Rows, first: int, stop: int) -> Rows:
     return indptr - indptr[0], rows[1][entries], rows[2][entries]
 
 
-def coarse_part(
-    rows: Rows, labels: np.ndarray, n_aggregates: int, start: int, workspace: Workspace = IN_MEMORY
-) -> SummedRows:
+def coarse_part(rows: Rows, labels: np.ndarray, start: int, workspace: Workspace = IN_MEMORY) -> SummedRows:
     """Return one block's part of Q^T W Q: `labels` (N,) of all points, `rows` of W from `start` on.
 
     Parameters
     ----------
     rows : (indptr, indices, values) of W from row `start` on.
     labels : (N,) int32, the aggregate of every point.
-    n_aggregates : how many there are.
     start : number of the first row.
     workspace : makes large arrays.
     """
-    scratch, parts = _scratch(n_aggregates), []
+    parts = []
     n_rows = len(rows[0]) - 1
     for first in range(0, n_rows, TILE_ROWS):
         stop = min(first + TILE_ROWS, n_rows)
         indptr, indices, values = row_slice(rows, first, stop)
-        parts.append(_summed((indptr, labels[indices], values), labels[start + first : start + stop], scratch))
+        parts.append(_summed((indptr, labels[indices], values), labels[start + first : start + stop]))
     return joined(parts, workspace)
 
 
 def joined(parts: Iterable[SummedRows], workspace: Workspace = IN_MEMORY) -> SummedRows:
     """Return parts one after the other."""
-    parts = list(parts)
-    counts = np.concatenate([np.diff(part.indptr) for part in parts])
+    parts, row, entry = list(parts), 0, 0
+    indptr = workspace.empty((1 + sum(len(part.nodes) for part in parts),), np.int64)
+    for part in parts:
+        indptr[row : row + len(part.indptr)] = part.indptr + entry
+        row, entry = row + len(part.nodes), entry + len(part.indices)
     return SummedRows(
         workspace.concatenate([part.nodes for part in parts]),
-        workspace.as_large(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)),
+        indptr,
         workspace.concatenate([part.indices for part in parts]),
         workspace.concatenate([part.values for part in parts]),
     )
 
 
+@compiled
+def _place_by_panel(nodes: np.ndarray, next_place: np.ndarray, order: np.ndarray) -> None:
+    for row in range(nodes.shape[0]):
+        panel = nodes[row] // NODES_AT_ONCE
+        order[next_place[panel]] = row
+        next_place[panel] += 1
+
+
+def rows_by_panel(nodes: np.ndarray, n_nodes: int, workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
+    """Return the numbers (R,) of rows by the panel of nodes that theirs is in, ascending in each, and where it begins.
+
+    Parameters
+    ----------
+    nodes : (R,) int32, the node of each row.
+    n_nodes : how many there are; panels have NODES_AT_ONCE.
+    workspace : makes the numbers.
+    """
+    bounds = np.zeros(-(-n_nodes // NODES_AT_ONCE) + 1, np.int64)
+    for part in panels(len(nodes)):
+        bounds[1:] += np.bincount(nodes[part] // NODES_AT_ONCE, minlength=len(bounds) - 1)
+    np.cumsum(bounds, out=bounds)
+    order = workspace.empty((len(nodes),), np.int64)
+    _place_by_panel(nodes, bounds.copy(), order)
+    return order, bounds
+
+
 def coarse_graph(parts: SummedRows, n_aggregates: int, workspace: Workspace = IN_MEMORY) -> Rows:
     """Return the rows of W_c = Q^T W Q, float32, from the parts of all blocks in row order."""
-    order = np.argsort(parts.nodes, kind="stable")
-    edges = np.arange(0, n_aggregates + NODES_AT_ONCE, NODES_AT_ONCE)
-    bounds = np.searchsorted(parts.nodes[order], edges)
+    order, bounds = rows_by_panel(parts.nodes, n_aggregates, workspace)
 
     def merged(panel: slice) -> SummedRows:
         chosen = order[panel]
@@ -219,7 +252,7 @@ def coarse_graph(parts: SummedRows, n_aggregates: int, workspace: Workspace = IN
         indptr = np.concatenate([[0], np.cumsum(counts)])
         entries = np.repeat(parts.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
         rows = (indptr, parts.indices[entries], parts.values[entries])
-        return joined([_summed(rows, parts.nodes[chosen], _scratch(n_aggregates))], workspace)
+        return joined([_summed(rows, parts.nodes[chosen])], workspace)
 
     filled = [slice(first, stop) for first, stop in itertools.pairwise(bounds) if stop > first]
     _, indptr, indices, values = joined(workspace.over(merged, filled), workspace)
@@ -232,12 +265,14 @@ def coarser(rows: Rows, workspace: Workspace = IN_MEMORY) -> Iterator[Level]:
     The last has at most DENSE_NODES nodes, or shrinks no more (a star does not).
     """
     while True:
-        n_nodes, degrees = len(rows[0]) - 1, row_sums(rows[2], rows[0])
+        n_nodes, degrees = len(rows[0]) - 1, workspace.as_large(row_sums(rows[2], rows[0]))
         coarsest = Level(rows, degrees, np.empty(0, np.int32))
         if n_nodes <= DENSE_NODES:
             yield coarsest
             return
-        state = aggregated(no_aggregates(n_nodes, workspace), rows, 1 / np.sqrt(degrees), 0)
+        inverse_roots = workspace.empty((n_nodes,), np.float64)
+        np.divide(1, np.sqrt(degrees, out=inverse_roots), out=inverse_roots)
+        state = aggregated(no_aggregates(n_nodes, workspace), rows, inverse_roots, 0)
         if state.count > LEAST_SHRINKAGE * n_nodes:
             yield coarsest
             return
@@ -250,7 +285,7 @@ def next_graph(rows: Rows, aggregates: AggregateState, workspace: Workspace = IN
 
     def part(panel: slice) -> SummedRows:
         own = row_slice(rows, panel.start, panel.stop)
-        return coarse_part(own, aggregates.labels, aggregates.count, panel.start, workspace)
+        return coarse_part(own, aggregates.labels, panel.start, workspace)
 
     parts = joined(workspace.over(part, panels(len(rows[0]) - 1)), workspace)
     return coarse_graph(parts, aggregates.count, workspace)

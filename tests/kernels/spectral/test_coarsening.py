@@ -59,6 +59,31 @@ def test_a_block_is_added_without_a_copy_of_what_is_known_of_all_points(block_of
     assert np.shares_memory(first.sizes, following.sizes)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_a_node_are_summed_in_their_order_and_its_columns_come_as_they_are_met(dtype):
+    draws = np.random.default_rng(0)
+    for _ in range(30):
+        n_rows, n_nodes = draws.integers(1, 60), draws.integers(1, 20)
+        counts = draws.integers(0, 40, n_rows)
+        counts[draws.integers(0, n_rows)] = draws.integers(0, 2000)  # a hub
+        indptr = np.concatenate([[0], np.cumsum(counts)])
+        columns = draws.integers(0, draws.integers(1, 3000), indptr[-1]).astype(np.int32)
+        values = draws.random(indptr[-1]).astype(dtype)
+        labels = np.arange(3000, dtype=np.int32)
+        labels[:n_rows] = draws.integers(0, n_nodes, n_rows)
+        found, met = coarse_part((indptr, columns, values), labels, 0), {}
+        for row in range(n_rows):
+            sums = met.setdefault(int(labels[row]), {})
+            for entry in range(indptr[row], indptr[row + 1]):
+                column = int(labels[columns[entry]])
+                sums[column] = sums.get(column, 0.0) + float(values[entry])
+        assert found.nodes.tolist() == sorted(met)
+        for place, node in enumerate(found.nodes.tolist()):
+            entries = slice(found.indptr[place], found.indptr[place + 1])
+            assert found.indices[entries].tolist() == list(met[node])
+            assert found.values[entries].tolist() == list(met[node].values())
+
+
 @pytest.mark.parametrize("group_size", [7, 900])
 def test_coarse_graph_equals_the_sparse_product_and_keeps_degrees(block_of, graph, group_size):
     labels = (np.random.default_rng(0).permutation(3000) // group_size).astype(np.int32)
@@ -66,7 +91,7 @@ def test_coarse_graph_equals_the_sparse_product_and_keeps_degrees(block_of, grap
     found = []
     for size in (3000, 1024):
         blocks = [(s, min(s + size, 3000)) for s in range(0, 3000, size)]
-        parts = [coarse_part(block_of(graph.w, first, stop), labels, count, first) for first, stop in blocks]
+        parts = [coarse_part(block_of(graph.w, first, stop), labels, first) for first, stop in blocks]
         indptr, indices, values = coarse_graph(joined(parts), count)
         found.append(sp.csr_matrix((values, indices, indptr), shape=(count, count)))
     q = members(labels, count)
