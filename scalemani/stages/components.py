@@ -31,7 +31,7 @@ from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.weights import stored_weights
 from scalemani.routes import PRECOMPUTED
 
-COPIES_OF_LABELS = 4  # parents, the same with a block's edges, labels, and those of what bridges have joined
+COPIES_OF_LABELS = 4  # parents and labels, and the latter in eight bytes as they are counted
 COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
 COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
 REPORTED_SIZES = 10
@@ -147,7 +147,7 @@ def streamed_components(task: StageTask) -> Components:
     for block in range(task.dimensions.n_blocks):
         indices, _ = neighbors.read_graph_block(block, task.params.affinity_neighbors)
         values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
-        parents = join_neighbors(parents, indices, values, task.dimensions.rows(block)[0])
+        join_neighbors(parents, indices, values, task.dimensions.rows(block)[0])
     return components(parents)
 
 

@@ -26,8 +26,8 @@ def _join_rows(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, sta
                 unite(parents, start + row, indices[row, column])
 
 
-def join_neighbors(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> np.ndarray:
-    """Return the union-find state after the edges of rows [start, start + n) are added.
+def join_neighbors(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+    """Add the edges of rows [start, start + n) to a union-find state, in place: it has a row for every point.
 
     Parameters
     ----------
@@ -35,14 +35,8 @@ def join_neighbors(parents: np.ndarray, indices: np.ndarray, values: np.ndarray,
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float; entries that are not positive are no edges
     start : number of the first row
-
-    Returns
-    -------
-    (N,) in the dtype of `parents`
     """
-    parents = parents.copy()
     _join_rows(parents, indices, values, start)
-    return parents
 
 
 @compiled
@@ -61,6 +55,9 @@ def labels_of_roots(parents: np.ndarray) -> np.ndarray:
 
 
 def components(parents: np.ndarray) -> Components:
-    """Return the components of a finished union-find state (N,) int32 or int64, in order of their first rows."""
-    labels = labels_of_roots(parents.copy())
+    """Return the components of a finished union-find state (N,) int32 or int64, in order of their first rows.
+
+    The state stays one of the same sets; its paths are shortened.
+    """
+    labels = labels_of_roots(parents)
     return Components(labels, np.bincount(labels).astype(np.int64))

@@ -11,7 +11,7 @@ from scalemani.kernels.graph.components import components, join_neighbors
 def streamed(indices, values, size):
     parents = separate_items(len(indices))
     for start in range(0, len(indices), size):
-        parents = join_neighbors(parents, indices[start : start + size], values[start : start + size], start)
+        join_neighbors(parents, indices[start : start + size], values[start : start + size], start)
     return components(parents)
 
 
@@ -31,7 +31,9 @@ def test_equals_scipy_for_any_blocks(n, k, size, kept, seed):
     assert len(found.sizes) == count
 
 
-def test_a_step_leaves_its_argument_alone():
-    parents = separate_items(3)
+def test_edges_are_added_in_place_and_sets_stay_the_same_when_they_are_numbered():
+    parents = separate_items(4)
     join_neighbors(parents, np.array([[1]], np.int32), np.ones((1, 1)), 0)
-    np.testing.assert_array_equal(parents, [0, 1, 2])
+    assert components(parents).labels.tolist() == components(parents).labels.tolist() == [0, 0, 1, 2]
+    join_neighbors(parents, np.array([[3]], np.int32), np.ones((1, 1)), 1)
+    assert components(parents).labels.tolist() == [0, 0, 1, 0]
