@@ -43,8 +43,16 @@ def run_command() -> int:
     except OSError as error:
         return report(error, str(error), 2 if error.errno in NAMES_THAT_CANNOT_BE else 1)
     except Exception as error:
+        if is_of_loading(error):
+            text = f"a library cannot be loaded: {type(error).__name__}: {error}; mend its settings or install it anew"
+            return report(error, text, 2)
         text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command goes on"
         return report(error, text, 1)
+
+
+def is_of_loading(error: BaseException) -> bool:
+    """Return whether an error was raised while a module was loaded: by what is installed, or by its settings."""
+    return any(frame.name == "<module>" for frame in traceback.extract_tb(error.__traceback__))
 
 
 def report(error: BaseException, text: str, status: int) -> int:

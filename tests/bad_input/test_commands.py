@@ -1,5 +1,6 @@
 """New points and commands that cannot be used."""
 
+import os
 import subprocess
 import sys
 
@@ -89,3 +90,11 @@ def test_a_real_process_says_one_line_and_shows_a_traceback_only_when_asked(tmp_
     assert "Traceback" in detailed.stderr
     assert detailed.stderr.splitlines()[-1].startswith("error: Expected 2D array")
     assert detailed.returncode == 2
+
+
+def test_settings_that_a_library_refuses_are_told_of_as_such(points, tmp_path):
+    command = [sys.executable, "-m", "scalemani", "plan", str(points), str(tmp_path / "run")]
+    refused = {**os.environ, "NUMBA_NUM_THREADS": "0"}
+    done = subprocess.run(command, env=refused, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: a library cannot be loaded: ValueError: Number of threads specified must be")
