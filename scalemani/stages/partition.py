@@ -16,6 +16,7 @@ from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_r
 from scalemani.records.points import StoredPartition, StoredPoints
 
 SKETCHED_BYTES = 2**26  # of sampled points, read together to be sketched: each time, all points are read for them
+COUNTED_ROWS = 2**22  # points at a time whose cells are counted: 48 MB
 COPIES_OF_AXES = 4  # what the Gram matrix spans, the same orthonormal, with its signs, and as it is stored
 COPIES_OF_GRAM = 4  # the matrix, its eigenvectors, and what LAPACK works in
 COPIES_OF_SPARSE = 4  # in float64, transposed, and what takes part in a product
@@ -58,9 +59,9 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),
         Held("centroids in groups", EACH_PROCESS, cells, width + 2, "float32", step="cells"),
         Held(
-            "cell of every point, while they are counted",
+            "cells of points, while they are counted",
             EACH_PROCESS,
-            dimensions.n_points,
+            min(COUNTED_ROWS, dimensions.n_points),
             1,
             "int32",
             3,
@@ -90,8 +91,16 @@ def run(work: StageWork) -> dict[str, Any]:
     task.output.create(task.dimensions.n_points, [StoredPartition.CELLS.sized()])
     work.map_blocks(nearest_cell_block)
     stored = StoredPartition(task.output)
-    held = np.bincount(stored.cells.read(), minlength=len(stored.centroids.read()))
+    held = points_of_cells(stored, task.dimensions.n_points)
     return {"cells": len(held), "largest_cell": int(held.max()), "empty_cells": int(np.count_nonzero(held == 0))}
+
+
+def points_of_cells(stored: StoredPartition, n_points: int) -> np.ndarray:
+    """Return how many points each cell has, (C,) int64."""
+    cells, counts = stored.cells.zarr(), np.zeros(len(stored.centroids.read()), np.int64)
+    for rows in slices(n_points, COUNTED_ROWS):
+        counts += np.bincount(np.asarray(cells[rows]), minlength=len(counts))
+    return counts
 
 
 def rows_of_basis(n_sampled: int, n_features: int, most: int) -> np.ndarray:
