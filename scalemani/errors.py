@@ -165,6 +165,11 @@ def secret_parts(word: str) -> set[str]:
     return whole | {part for text in whole for part in text.split("/") if len(part) >= LEAST_PART}
 
 
+def printable(line: str) -> str:
+    """Return a line with spaces for letters that a terminal may take for orders, or that end the line."""
+    return "".join(letter if letter.isprintable() else " " for letter in line)
+
+
 def refuse_url(location: str | PurePath, what: str) -> None:
     """Refuse a URL, and what a path leaves of one, where only a place of this machine can be meant."""
     if re.match(URL, str(location)):

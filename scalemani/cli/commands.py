@@ -23,6 +23,7 @@ from scalemani.cli.options import (
     refuse_output_in_input,
     taking_options,
 )
+from scalemani.cli.output import say
 from scalemani.errors import ConfigError, nearest_name
 
 app = typer.Typer(
@@ -37,7 +38,7 @@ def show_version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        typer.echo(version("scalemani"))
+        say(version("scalemani"))
         raise typer.Exit
 
 
@@ -74,7 +75,7 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
         other = "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
         reason = f"embedding.solver {solver!r}" if by_solver else other
         reason = f"a run without {without[name]}" if name in without else reason
-        typer.echo(f"{name}: nothing to do, {reason} does not need it")
+        say(f"{name}: nothing to do, {reason} does not need it")
         return
     compute(options, name)
 
@@ -143,14 +144,14 @@ def info(
     if as_json:
         summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": opened.records()}
         sizes = {"dimensions": vars(opened.dimensions), "input_points": opened.n_input_points}
-        typer.echo(json.dumps({**summary, **sizes}, indent=1))
+        say(json.dumps({**summary, **sizes}, indent=1))
         return
-    typer.echo(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
-    typer.echo(f"seed {opened.params.seed}")
+    say(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
+    say(f"seed {opened.params.seed}")
     for name in opened.keys:
         values = opened.params.of_stage(name)
         if values:
-            typer.echo(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items()))
+            say(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items()))
     show_records(opened)
 
 
@@ -204,13 +205,11 @@ def transform(options: Placing) -> None:
     if options.quiet:
         return
     if opened.metric != EUCLIDEAN:
-        typer.echo(
-            f"new points are compared as those of the run are: {opened.metric}, {METRICS[opened.metric].geometry}"
-        )
+        say(f"new points are compared as those of the run are: {opened.metric}, {METRICS[opened.metric].geometry}")
     if placed.certificates:
-        typer.echo(f"placed: {certificate_text(placed.certificates)}")
+        say(f"placed: {certificate_text(placed.certificates)}")
     if placed.labels is not None:
-        typer.echo(f"clusters: {placed.labels}")
+        say(f"clusters: {placed.labels}")
 
 
 @app.command()
@@ -243,7 +242,7 @@ def report(
 
     if out is not None:
         refuse_output_in_input(out, run, *(labels or []))
-    typer.echo(write_report(open_run(run), out, labels or (), n_sampled=sampled))
+    say(write_report(open_run(run), out, labels or (), n_sampled=sampled))
 
 
 @app.command()
@@ -283,7 +282,7 @@ def export(
     rows = opened.input_rows
     if export_result(opened, out, what) != ANNDATA and rows is not None:
         write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, beside(out, "input_rows"))
-        typer.echo(f"{left_out(opened)}; the input rows of the others are in {beside(out, 'input_rows')}", err=True)
+        say(f"{left_out(opened)}; the input rows of the others are in {beside(out, 'input_rows')}", err=True)
 
 
 @app.command()

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import typer
 from dask.system import cpu_count
 from dask.utils import format_bytes
 from distributed.system import memory_limit
 from llvmlite import binding
 from threadpoolctl import threadpool_info
 
+from scalemani.cli.output import say
 from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, writable_folder
 from scalemani.kernels.machine.plain import PLAIN, PLAIN_VARIABLE
 
@@ -144,8 +144,8 @@ def show_examination(found: dict[str, Any]) -> None:
         lines[name] = f"{format_bytes(disk['free'])} free at {disk['path']} ({disk['filesystem']})"
     lines["compiled kernels"] = found["compiled kernels"]
     for name, text in lines.items():
-        typer.echo(f"{name:<18}{text}")
+        say(f"{name:<18}{text}")
     for line in found["slow"]:
-        typer.echo(f"slow: {line}")
+        say(f"slow: {line}")
     if not found["slow"]:
-        typer.echo("nothing here makes runs slow")
+        say("nothing here makes runs slow")

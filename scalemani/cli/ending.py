@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator
 from types import FrameType
 
-from scalemani.cli.standard_error import tell
+from scalemani.cli.output import tell
 
 GRACE_SECONDS = 3
 STANDARD_ERROR = 2

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from scalemani.cli.options import Debug, RunFolder
+from scalemani.cli.output import say
 
 AsJson = Annotated[bool, typer.Option("--json", help="machine-readable")]
 
@@ -21,7 +22,7 @@ def doctor(
 
     found = examine(folder)
     if as_json:
-        typer.echo(json.dumps(found, indent=1))
+        say(json.dumps(found, indent=1))
     else:
         show_examination(found)
 
@@ -38,7 +39,7 @@ def params(
 
     tables = parameter_tables(stage)
     if as_json:
-        typer.echo(json.dumps(tables, indent=1))
+        say(json.dumps(tables, indent=1))
     else:
         show_parameters(tables, with_text=stage is not None)
 
@@ -59,6 +60,6 @@ def runs(
     opened = open_run(run)
     results = remove_unused(opened) if prune else list_results(opened)
     if as_json:
-        typer.echo(json.dumps([dataclasses.asdict(result) for result in results], indent=1))
+        say(json.dumps([dataclasses.asdict(result) for result in results], indent=1))
     else:
         show_results(results, removed=prune)

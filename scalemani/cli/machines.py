@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from scalemani.cli.options import Debug, Tls
+from scalemani.cli.output import say
 from scalemani.errors import ConfigError
 
 
@@ -23,7 +24,7 @@ def tls(
     if (folder / MARKER).exists():
         raise ConfigError(f"{folder} is a run of scalemani, where no key belongs: choose another folder")
     for path in make_certificates(folder, days):
-        typer.echo(path)
+        say(path)
 
 
 def scheduler(

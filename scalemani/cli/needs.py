@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import numpy as np
-import typer
 
 from scalemani.chunked.needs import ENCODED, MAPPED, PASSING, Held, Written, memory_need, span_bytes, steps_of
+from scalemani.cli.output import say
 from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.runs.plan import Plan, PlannedStage
 from scalemani.runs.resources import overhead_bytes
@@ -17,17 +17,17 @@ Line = tuple[str, int, str]  # what is meant, its bytes, and for how long or how
 def show_needs(plan: Plan, name: str) -> None:
     """Print what a stage holds in memory and what it writes, and how both add up to what the plan shows."""
     planned = plan.planned(name)
-    typer.echo(f"memory of {name}")
+    say(f"memory of {name}")
     for record in planned.held:
         step = f", step: {record.step}" if record.step else ""
-        typer.echo(record_line(record, record.bytes, f"{record.span.value}{step}"))
+        say(record_line(record, record.bytes, f"{record.span.value}{step}"))
     for line in memory_sums(planned):
-        typer.echo(sum_line(*line))
-    typer.echo(f"\ndisk of {name}")
+        say(sum_line(*line))
+    say(f"\ndisk of {name}")
     for written in planned.written:
-        typer.echo(record_line(written, encoded_bytes(plan, written), written.stay.value))
+        say(record_line(written, encoded_bytes(plan, written), written.stay.value))
     for line in disk_sums(plan, planned):
-        typer.echo(sum_line(*line))
+        say(sum_line(*line))
 
 
 def memory_sums(planned: PlannedStage) -> Iterator[Line]:

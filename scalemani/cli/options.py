@@ -4,7 +4,6 @@ import dataclasses
 import functools
 import inspect
 import os
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
@@ -14,7 +13,6 @@ import typer
 
 from scalemani.cli.ending import WATCH
 from scalemani.errors import ConfigError
-from scalemani.limits import LIMITS, check_limit
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUTES, takes_labels
 
 Points = Annotated[
@@ -200,13 +198,11 @@ class Options:
     def parameters(self) -> Any:
         """Return the parameters of the configuration and of --set, in this order."""
         from scalemani.params import Parameters, parse_assignments
+        from scalemani.params.configuration import with_configuration
 
         params = Parameters()
         if self.config is not None:
-            try:
-                params = params.with_values(read_configuration(self.config))
-            except ConfigError as error:
-                raise ConfigError(f"configuration {self.config}: {error}") from error
+            params = with_configuration(params, self.config)
         params = params.with_values(parse_assignments(self.assignments or []))
         for name, value in self.implied.items():
             stage, _, parameter = name.partition(".")
@@ -320,25 +316,6 @@ def executor_of(options: Any, progress: Any, **others: Any) -> Any:
     WATCH.wait_compiled()  # nothing before takes long
     asked = options.scheduler, options.workers, options.memory
     return Executor.asked_for(*asked, progress, tls=options.tls, **others)
-
-
-def read_configuration(path: Path) -> dict[str, Any]:
-    """Return the tables of a TOML file."""
-    if path.exists() and not path.is_file() and not path.is_dir():
-        raise ConfigError("no regular file: a pipe may never be written to, and a device may never end")
-    try:
-        with path.open("rb") as file:
-            content = file.read(LIMITS["configuration"].most + 1)
-        check_limit("configuration", len(content), "what was given")
-        return tomllib.loads(content.decode("utf-8-sig").replace("\r\n", "\n"))
-    except OSError as error:
-        raise ConfigError(f"cannot be read: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"must be UTF-8 text: {error}") from error
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"not valid TOML: {error}") from error
-    except RecursionError:
-        raise ConfigError("nested too deeply; a table of parameters a stage is expected") from None
 
 
 def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:

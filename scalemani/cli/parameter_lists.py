@@ -3,8 +3,7 @@
 import inspect
 from typing import Any
 
-import typer
-
+from scalemani.cli.output import say
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.estimators.parameters import PARAMETERS
 from scalemani.params import Parameters
@@ -38,11 +37,11 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
 
 def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:
     """Print a line a parameter: what --set takes, its default, its name in Python; above them what they mean."""
-    typer.echo(f"{'--set':<44}{'default':<16}in Python")
+    say(f"{'--set':<44}{'default':<16}in Python")
     for table in tables.values():
         if with_text:
-            typer.echo(f"\n{table['about']}\n")
+            say(f"\n{table['about']}\n")
         for row in table["parameters"]:
             shown = "follows" if row["default"] is None else str(row["default"])
-            typer.echo(f"{row['name']:<44}{shown:<16}{row['python']}")
-    typer.echo("\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' shows it.")
+            say(f"{row['name']:<44}{shown:<16}{row['python']}")
+    say("\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' shows it.")

@@ -10,8 +10,8 @@ import typer
 
 from scalemani.cli.commands import app
 from scalemani.cli.ending import ending_in_time
-from scalemani.cli.standard_error import outlasting, tell
-from scalemani.errors import ScalemaniError, without_secrets
+from scalemani.cli.output import outlasting, say, tell
+from scalemani.errors import ScalemaniError, printable, without_secrets
 
 LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
 NAMES_THAT_CANNOT_BE = (errno.ENAMETOOLONG, errno.ELOOP)
@@ -58,9 +58,8 @@ def is_of_loading(error: BaseException) -> bool:
 def report(error: BaseException, text: str, status: int) -> int:
     """Print one line on standard error, after the traceback where it is asked for."""
     if "--debug" in sys.argv:
-        typer.echo(without_secrets("".join(traceback.format_exception(error)), sys.argv), err=True)
-    line = "".join(letter if letter.isprintable() else " " for letter in without_secrets(text, sys.argv))
-    line = " ".join(line.split())
+        say(without_secrets("".join(traceback.format_exception(error)), sys.argv), err=True)
+    line = " ".join(printable(without_secrets(text, sys.argv)).split())
     if len(line) > LONGEST_LINE:
         line = f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
     tell("error", line, before="error: ")

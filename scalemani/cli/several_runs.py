@@ -19,6 +19,7 @@ from scalemani.cli.options import (
     refuse_output_in_input,
     taking_options,
 )
+from scalemani.cli.output import say
 
 OtherRun = Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")]
 SharedIds = Annotated[
@@ -90,4 +91,4 @@ def append(options: Growing) -> None:
         grown = append_points(open_run(options.run), options.new_points, executor, options.freeze)
     show_records(grown.run)
     if grown.moved is not None:
-        typer.echo(f"appended {grown.appended} points; the others moved by {grown.moved:.4f} of their spread")
+        say(f"appended {grown.appended} points; the others moved by {grown.moved:.4f} of their spread")

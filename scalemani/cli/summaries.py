@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import typer
 from dask.utils import format_bytes
 
+from scalemani.cli.output import say
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
 from scalemani.runs.opened import Run
@@ -29,10 +29,10 @@ def left_out(run: Run) -> str:
 def show_records(run: Run) -> None:
     """Print a line a finished stage: seconds, peak memory, certificates; and what was left out."""
     if run.n_input_points > len(run.rows):
-        typer.echo(left_out(run))
+        say(left_out(run))
     for name, record in run.records().items():
         certificates = certificate_text(record["certificates"])
-        typer.echo(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
+        say(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
 
 
 def next_steps(run: Run) -> str:
@@ -53,12 +53,12 @@ def certificate_text(certificates: Mapping[str, Any]) -> str:
 def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
     """Print the share of points whose nearest other point in the embedding has their label, of (N,) labels of these."""
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
-        typer.echo("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
+        say("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
         return
     n_points = len(labels)
     rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
     share = float(np.mean(label_hits(run.stored_embedding.read(), labels, 1, rows)))
-    typer.echo(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
+    say(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
 
 
 def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
@@ -67,11 +67,11 @@ def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
         name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in found.items()
     }
     if as_json:
-        typer.echo(json.dumps(tables, indent=1))
+        say(json.dumps(tables, indent=1))
         return
     for name, table in tables.items():
         sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
-        typer.echo(f"{name.replace('_', ' '):<32}{table['value']:.4f}{sampled}")
+        say(f"{name.replace('_', ' '):<32}{table['value']:.4f}{sampled}")
 
 
 def show_results(results: Sequence[StoredResult], removed: bool) -> None:
@@ -79,23 +79,23 @@ def show_results(results: Sequence[StoredResult], removed: bool) -> None:
     for result in results:
         state = "removed" if removed else "used" if result.used else "unused" if result.complete else "unfinished"
         values = ", ".join(f"{key} {value}" for key, value in result.params.items() if value is not None)
-        typer.echo(f"{result.stage:<22}{result.key:<18}{format_bytes(result.n_bytes):>11}  {state:<11}{values}")
+        say(f"{result.stage:<22}{result.key:<18}{format_bytes(result.n_bytes):>11}  {state:<11}{values}")
     freed = sum(result.n_bytes for result in results if not result.used)
-    typer.echo(f"{format_bytes(freed)} {'removed' if removed else 'unused: --prune removes them'}")
+    say(f"{format_bytes(freed)} {'removed' if removed else 'unused: --prune removes them'}")
 
 
 def show_alignment(found: Alignment, as_json: bool) -> None:
     """Print the transform of one embedding onto another and what it leaves, for people or as JSON."""
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=1))
+        say(json.dumps(found.as_dict(), indent=1))
         return
-    typer.echo(f"shared rows {found.shared_rows}")
-    typer.echo(f"scale       {found.scale:.6g}")
+    say(f"shared rows {found.shared_rows}")
+    say(f"scale       {found.scale:.6g}")
     for row, values in enumerate(found.rotation):
         name = "" if row else "reflection" if found.reflected else "rotation"
-        typer.echo(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
-    typer.echo("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
-    typer.echo(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
+        say(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
+    say("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
+    say(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
 
 
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
@@ -103,13 +103,13 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     dimensions = plan.dimensions
     merged = plan.outline.survey.duplicates
     for note in (*plan.outline.notes, *([] if merged is None else [merged])):
-        typer.echo(str(note))
-    typer.echo(
+        say(str(note))
+    say(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
         f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"
         f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}"
     )
-    typer.echo(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'disk':>12}{'at once':>9}{'seconds':>10}")
+    say(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'disk':>12}{'at once':>9}{'seconds':>10}")
     total = 0.0
     for planned in plan.stages:
         name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
@@ -117,8 +117,8 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
         total += expected or 0.0
         shown = UNKNOWN if expected is None else f"{expected:.1f}"
         memory, disk = format_bytes(planned.memory), format_bytes(sum(planned.disk))
-        typer.echo(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{disk:>12}{planned.at_once:>9}{shown:>10}")
+        say(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{disk:>12}{planned.at_once:>9}{shown:>10}")
     if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
-        typer.echo(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
+        say(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
     else:
-        typer.echo(f"seconds: by the last run in this folder, in proportion to the points; {UNKNOWN} where none ran")
+        say(f"seconds: by the last run in this folder, in proportion to the points; {UNKNOWN} where none ran")

@@ -5,9 +5,9 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import typer
 from dask.utils import format_bytes
 
+from scalemani.cli.output import say
 from scalemani.functions.landmark_comparison import LandmarkQuality
 from scalemani.kernels.measures import Measure
 
@@ -40,9 +40,9 @@ def show_qualities(found: Sequence[LandmarkQuality], as_json: bool) -> None:
             {name: value._asdict() if isinstance(value, Measure) else value for name, value in one._asdict().items()}
             for one in found
         ]
-        typer.echo(json.dumps(tables, indent=1))
+        say(json.dumps(tables, indent=1))
         return
-    typer.echo(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
+    say(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
     rows = [["method", *COLUMNS, "time", "memory"]]
     for method in dict.fromkeys(one.method for one in found):
         of_method = [one for one in found if one.method == method]
@@ -50,7 +50,7 @@ def show_qualities(found: Sequence[LandmarkQuality], as_json: bool) -> None:
         seconds, memory = min(one.seconds for one in of_method), max(one.memory for one in of_method)
         rows.append([method, *means, f"{seconds:.2f} s", format_bytes(memory)])
     for line in aligned(rows):
-        typer.echo(line)
+        say(line)
 
 
 def over_seeds(values: Sequence[Measure | float | None]) -> str:

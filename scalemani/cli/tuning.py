@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scalemani.cli.options import EQUAL, Config, Options, taking_options
+from scalemani.cli.output import say
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.routes import PRECOMPUTED, ROUTES, takes_labels
 from scalemani.tuning import METHOD
@@ -76,7 +77,7 @@ class TuningOptions(Options):
 
     def lists(self) -> dict[str, list[Any]]:
         """Return the values of every parameter that is given, by name, the method among them."""
-        from scalemani.cli.options import read_configuration
+        from scalemani.params.configuration import read_configuration
         from scalemani.tuning.grid import flat_lists, parse_list, parse_lists
 
         given: dict[str, list[Any]] = {METHOD: list(self.methods)}
@@ -172,17 +173,17 @@ def show_tuning(found: "Tuning") -> None:
         rows.append([*values, *scores, rank, "" if cell.failure else f"{table['seconds'][number]:.1f}"])
     failures = [None, *(cell.failure for cell in found.cells)]
     for line, failed in zip(aligned([header, *rows]), failures, strict=True):
-        typer.echo(line + (f"  failed: {failed}" if failed else ""))
+        say(line + (f"  failed: {failed}" if failed else ""))
     seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.shared_seconds.items() if seconds)
-    typer.echo(f"computed once for all: {seconds or 'nothing'}")
+    say(f"computed once for all: {seconds or 'nothing'}")
     if found.best_index_ is None:
         return
     best = found.cells[found.best_index_]
     settings = {**best.values, **best.computed_as}
     settings.pop(METHOD, None)
     by_hand = "".join(f" --set {name}={value}" for name, value in settings.items())
-    typer.echo(f"best: {found.scoring[0]} {found.best_score_:.{SCORE_DIGITS}g} at --method {best.method}{by_hand}")
-    typer.echo(f"{found.store} opens as the best: 'scalemani plot', 'export' and 'transform' take it")
+    say(f"best: {found.scoring[0]} {found.best_score_:.{SCORE_DIGITS}g} at --method {best.method}{by_hand}")
+    say(f"{found.store} opens as the best: 'scalemani plot', 'export' and 'transform' take it")
 
 
 def write_tuning(found: "Tuning", folder: Path) -> None:
@@ -198,5 +199,5 @@ def write_tuning(found: "Tuning", folder: Path) -> None:
         )
         written.append(folder / PICTURE)
     except ConfigError as error:
-        typer.echo(f"no picture: {error}", err=True)
-    typer.echo(f"written: {', '.join(map(str, written))}")
+        say(f"no picture: {error}", err=True)
+    say(f"written: {', '.join(map(str, written))}")

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
-from scalemani.errors import ScalemaniWarning
+from scalemani.errors import ScalemaniWarning, printable
 from scalemani.progress.clock import RunClock, duration_text
 from scalemani.progress.lines import TOLD_COMPILING, plural
 
@@ -111,7 +111,7 @@ class ProgressBars:
 
     def note(self, message: str) -> None:
         """Print a line above the bars."""
-        self._bars.console.print(message, highlight=False, markup=False, soft_wrap=True)
+        self._bars.console.print(printable(message), highlight=False, markup=False, soft_wrap=True)
 
     def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
         """Print a line above the bars."""

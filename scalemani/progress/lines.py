@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, TextIO
 
-from scalemani.errors import ScalemaniWarning
+from scalemani.errors import ScalemaniWarning, printable
 from scalemani.progress.clock import RunClock, duration_text
 
 SECONDS_BETWEEN_LINES = 20.0
@@ -25,12 +25,12 @@ def plural(unit: str, count: int) -> str:
 
 def text_line(event: str, message: str, **numbers: Any) -> str:
     """Return an event as a line for people: local time and the message."""
-    return f"{time.strftime('%H:%M:%S')} {message}"
+    return f"{time.strftime('%H:%M:%S')} {printable(message)}"
 
 
 def plain_line(event: str, message: str, **numbers: Any) -> str:
     """Return the message of an event alone."""
-    return message
+    return printable(message)
 
 
 def json_line(event: str, message: str, **numbers: Any) -> str:

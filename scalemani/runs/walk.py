@@ -30,6 +30,7 @@ from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock
 from scalemani.store.objects import damaged_object
+from scalemani.store.places import remark_on
 from scalemani.store.run_store import RunStore
 from scalemani.survey import survey
 from scalemani.workers.executor import Executor
@@ -152,6 +153,8 @@ def locked_run(root: str | Path, executor: Executor, only: str | None = None) ->
     with store.locked(executor.wait, executor.progress.note) as lock:
         store.objects.sweep()
         executor.check_reach(store.root)
+        if remark := remark_on(store.root):
+            executor.progress.warn(remark)
         yield WritableRun(store, lock, executor, only)
 
 

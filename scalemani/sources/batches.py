@@ -11,7 +11,7 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.sources.arrow_columns import PointColumns
-from scalemani.sources.base import Source
+from scalemani.sources.base import Source, optional_module
 
 BATCH_BYTES = 2**20
 BATCH_ROWS = 16_384
@@ -80,6 +80,7 @@ class BatchedPoints(Source):
         return rows
 
     def _read_from(self, first_part: int) -> Iterator[np.ndarray]:
+        arrow = optional_module("pyarrow", "parquet")
         width = self.shape[1] if self.columns.lists else None
         for part in range(first_part, len(self.parts)):
             path, row = self.parts[part][0], self.starts[part]
@@ -87,5 +88,5 @@ class BatchedPoints(Source):
                 for batch in self.batches(part):
                     yield self.columns.rows(batch, str(path), row, width)
                     row += len(batch)
-            except OSError as error:
+            except (OSError, arrow.ArrowException) as error:
                 raise DataError(f"{path} is truncated or damaged: {error}; copy it again") from error

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError, UnsafeStoreError
+from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStoreError
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, optional_module
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
@@ -95,11 +95,16 @@ def refuse_other_files(file: Any, member: str, path: Path) -> None:
 
 def open_h5ad(path: Path, member: str | None) -> Source:
     """Open a matrix of an .h5ad file, dense or in compressed sparse rows: by default the one that stands for points."""
-    name = member or default_member(path)
-    node = h5ad_node(path, name)
-    dense = hasattr(node, "shape")
-    node.file.close()
-    return H5adPoints(path, name) if dense else H5adSparseRows(path, name)
+    try:
+        name = member or default_member(path)
+        node = h5ad_node(path, name)
+        dense = hasattr(node, "shape")
+        node.file.close()
+        return H5adPoints(path, name) if dense else H5adSparseRows(path, name)
+    except ScalemaniError:
+        raise
+    except Exception as error:  # the errors of HDF5 are of many kinds, and all mean the same here
+        raise DataError(f"{path} is truncated or damaged: {error}; copy or save it again") from error
 
 
 def default_member(path: Path) -> str:

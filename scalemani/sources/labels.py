@@ -9,7 +9,7 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources import columns
 from scalemani.sources.categories import categories_of, with_categories
-from scalemani.sources.numpy_files import chosen_member, read_npy_header
+from scalemani.sources.numpy_files import chosen_member, whole_array
 
 ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {columns.ALLOWED}"
 
@@ -127,15 +127,8 @@ def read_labels(location: str, noun: str) -> np.ndarray:
     if suffix in (".txt", ".csv"):
         return text_labels(path, noun)
     if suffix == ".npz":
-        chosen = chosen_member(path, member or None, dimensions=(1,))
-        with np.load(path, allow_pickle=False) as archive:
-            return archive[chosen]
-    with path.open("rb") as file:
-        read_npy_header(file, name)
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise DataError(f"{name} is truncated or damaged: {error}") from error
+        return whole_array(path, chosen_member(path, member or None, dimensions=(1,)))
+    return whole_array(path)
 
 
 def text_labels(path: Path, noun: str) -> np.ndarray:

@@ -1,14 +1,18 @@
 """Arrays in memory, .npy files and members of .npz archives."""
 
+import math
 import threading
+import tokenize
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError, UnsafeStoreError
+from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStoreError
 from scalemani.sources.base import Source
 from scalemani.validation import check_points
 
@@ -18,6 +22,8 @@ SKIPPED_BYTES = 2**22
 
 Header = tuple[tuple[int, ...], bool, np.dtype]
 DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError)
+# Headers of arrays are read as expressions of Python.
+DAMAGE_OF_HEADERS = (*DAMAGE, SyntaxError, TypeError, KeyError, AttributeError, tokenize.TokenError)
 
 
 class ArrayPoints(Source):
@@ -51,7 +57,7 @@ def read_npy_header(file: IO[bytes], name: str) -> Header:
         if version not in readers:
             raise DataError(f"{name} has .npy format version {version}; allowed: 1.0 and 2.0, which plain numbers get")
         shape, fortran_order, dtype = readers[version](file)
-    except DAMAGE as error:
+    except DAMAGE_OF_HEADERS as error:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{name} is no .npy file, or is truncated or damaged: {error}") from error
@@ -63,6 +69,44 @@ def read_npy_header(file: IO[bytes], name: str) -> Header:
     return shape, fortran_order, dtype
 
 
+@contextmanager
+def as_damage(name: Path | str) -> Iterator[None]:
+    """Turn whatever NumPy raises while a file is read into a DataError that says which one is damaged."""
+    try:
+        yield
+    except ScalemaniError:
+        raise
+    except DAMAGE_OF_HEADERS as error:
+        raise DataError(f"{name} is truncated or damaged: {error}; copy or save it again") from error
+
+
+def whole_array(path: Path, member: str | None = None) -> np.ndarray:
+    """Return an .npy file, or a member of an .npz archive, that memory holds.
+
+    Raises
+    ------
+    DataError
+        When it is damaged, or ends before what its header promises.
+    UnsafeStoreError
+        When it holds Python objects.
+    """
+    with as_damage(path if member is None else f"{path}::{member}"):
+        if member is not None:
+            with np.load(path, allow_pickle=False) as archive:
+                found: np.ndarray = archive[member]
+            return found
+        with path.open("rb") as file:
+            shape, _, dtype = read_npy_header(file, str(path))
+            check_promised(path, path.stat().st_size, file.tell() + math.prod(shape) * dtype.itemsize)
+        return np.load(path, allow_pickle=False)
+
+
+def check_promised(name: Path | str, size: int, promised: int) -> None:
+    """Refuse a file of fewer bytes than its header promises."""
+    if size < promised:
+        raise DataError(f"{name} is truncated: {size} bytes, its header promises {promised}; copy or save it again")
+
+
 class NpyPoints(Source):
     """An .npy file, read by plain reads: unlike a memory map, what was read does not stay resident."""
 
@@ -72,9 +116,8 @@ class NpyPoints(Source):
             self.offset = file.tell()
         super().__init__(shape, self.file_dtype, str(path))
         self.path = path
-        needed = self.offset + self.shape[0] * self.shape[1] * self.file_dtype.itemsize
-        if (size := path.stat().st_size) < needed:
-            raise DataError(f"{path} is truncated: {size} bytes, its header promises {needed}; copy or save it again")
+        promised = self.offset + self.shape[0] * self.shape[1] * self.file_dtype.itemsize
+        check_promised(path, path.stat().st_size, promised)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) in the byte order of the file."""
@@ -154,10 +197,9 @@ class NpzPoints(Source):
         name = f"{path}::{member}"
         with zipfile.ZipFile(path) as archive, archive.open(f"{member}.npy") as file:
             shape, self.fortran_order, self.file_dtype = read_npy_header(file, name)
-            n_values = int(np.prod(shape, dtype=object))
+            n_values = math.prod(shape)
             promised = file.tell() + n_values * self.file_dtype.itemsize
-            if (size := archive.getinfo(f"{member}.npy").file_size) < promised:
-                raise DataError(f"{name} is truncated: {size} bytes, its header promises {promised}; save it again")
+            check_promised(name, archive.getinfo(f"{member}.npy").file_size, promised)
         super().__init__(shape, self.file_dtype, name)
         if self.fortran_order and n_values * self.file_dtype.itemsize > LARGEST_WHOLE_MEMBER:
             raise DataError(

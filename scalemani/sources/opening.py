@@ -26,6 +26,7 @@ from scalemani.sources.sliced import SlicedPoints, is_sliced
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import ZarrPoints, open_zarr
 from scalemani.sources.tables import ParquetPoints, columns_of
+from scalemani.store.places import remark_on
 from scalemani.validation import check_points
 
 ALLOWED = (
@@ -119,7 +120,9 @@ def open_location(location: str) -> PointsSource:
     name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
     name, asked = (name, member) if name else (location, None)
     if "://" in name:
-        return open_zarr(name, asked)
+        source = open_zarr(name, asked)
+        source.remark = "; ".join(filter(None, (source.remark, remark_on(name))))
+        return source
     path = Path(name)
     if not path.exists():
         raise StoreError(f"no file or directory {name}; points are {ALLOWED}")

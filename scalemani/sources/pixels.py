@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources.base import PointsSource, Source, optional_module
-from scalemani.sources.numpy_files import chosen_member, read_npy_header
+from scalemani.sources.numpy_files import chosen_member, whole_array
 from scalemani.validation import N_REPORTED_ROWS, check_dtype, refuse_masked
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
@@ -111,15 +111,8 @@ def read_array(location: str) -> np.ndarray:
     if suffix in PICTURES:
         return read_picture(path)
     if suffix == ".npz":
-        chosen = chosen_member(path, member or None, dimensions=(2, 3, 4))
-        with np.load(path, allow_pickle=False) as archive:
-            return archive[chosen]
-    with path.open("rb") as file:
-        read_npy_header(file, str(path))
-    try:
-        return np.load(path, allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise DataError(f"{path} is truncated or damaged: {error}; copy or save it again") from error
+        return whole_array(path, chosen_member(path, member or None, dimensions=(2, 3, 4)))
+    return whole_array(path)
 
 
 def read_picture(path: Path) -> np.ndarray:
@@ -130,5 +123,5 @@ def read_picture(path: Path) -> np.ndarray:
             grey = picture.mode in ("1", "L", "LA") or picture.mode.startswith(("I", "F"))
             mode = {"1": "L", "LA": "L"}.get(picture.mode, picture.mode) if grey else "RGB"
             return np.asarray(picture.convert(mode))
-    except OSError as error:
+    except Exception as error:  # what reads pictures has errors of many kinds, and all mean the same here
         raise DataError(f"{path} is no picture, or is truncated or damaged: {error}") from error

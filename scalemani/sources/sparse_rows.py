@@ -9,6 +9,7 @@ from scipy import sparse
 
 from scalemani.errors import DataError
 from scalemani.sources.base import Source, as_store_errors
+from scalemani.sources.numpy_files import as_damage
 from scalemani.store.decoding import bounded
 from scalemani.validation import check_exact
 
@@ -72,17 +73,12 @@ class SparseRows(Source):
 
 def sparse_file(path: Path) -> SparseRows:
     """Open what `scipy.sparse.save_npz` wrote, or the parts of compressed rows; the nonzeros are held in memory."""
-    try:
+    with as_damage(path):
         with np.load(path, allow_pickle=False) as parts:
             if "format" not in parts:  # then the row pointers tell whether these are rows
                 data, indices, indptr = (parts[name] for name in SPARSE_PARTS)
                 return SparseRows(data, indices, indptr, tuple(parts["shape"].tolist()), str(path))
-        matrix = sparse.load_npz(path)
-    except DataError:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError, OSError, EOFError) as error:
-        raise DataError(f"{path} is no complete scipy sparse matrix: {error}; save it again") from error
-    return sparse_matrix(matrix, str(path))
+        return sparse_matrix(sparse.load_npz(path), str(path))
 
 
 def sparse_matrix(matrix: Any, description: str) -> SparseRows:

@@ -104,8 +104,8 @@ def parquet_files(folder: Path) -> list[Path]:
 
 def open_parquet(path: Path) -> Any:
     """Open a Parquet file, or say that it is damaged."""
-    parquet = optional_module("pyarrow.parquet", "parquet")
+    arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
     try:
         return parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False)
-    except (OSError, ValueError) as error:  # pyarrow's own errors derive from these
+    except (OSError, arrow.ArrowException) as error:
         raise DataError(f"{path} is no Parquet file, or is truncated or damaged: {error}") from error

@@ -1,9 +1,11 @@
 """From where a run is said to be to the objects there."""
 
+import ipaddress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from scalemani.errors import ConfigError, refuse_credentials, refuse_nul, refuse_url
-from scalemani.store.buckets import SCHEME, BucketObjects
+from scalemani.store.buckets import SCHEME, BucketObjects, client
 from scalemani.store.objects import LocalObjects, Objects
 
 
@@ -20,3 +22,22 @@ def open_objects(root: str | Path) -> Objects:
         raise ConfigError(f"a run is a folder or at s3://bucket/name, got {location!r}")
     refuse_url(location, "a run that is not at s3://bucket/name")
     return LocalObjects(location)
+
+
+def remark_on(location: str | Path) -> str:
+    """Return words on a server that a place is reached through without TLS, beyond this machine; else nothing."""
+    url = urlsplit(client().meta.endpoint_url if str(location).startswith(SCHEME) else str(location))
+    if url.scheme != "http" or not url.hostname or is_loopback(url.hostname):
+        return ""
+    return (
+        f"{url.hostname} is asked over plain HTTP: whoever is on the way can read and change what travels; give an "
+        "address at https:// unless all of the way is yours"
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether a host is this machine seen from itself."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,11 +1,11 @@
 """The commands of Dask that start a scheduler and workers, with settings that are safe and that suit the driver."""
 
-import ipaddress
 import json
 import sys
 from collections.abc import Mapping
 
 from scalemani.errors import ConfigError
+from scalemani.store.places import is_loopback
 from scalemani.workers.connections import ROUTES, SETTINGS, check_address
 from scalemani.workers.tls import certificate_paths
 
@@ -64,14 +64,6 @@ def require_encryption(host: str, tls: str | None) -> None:
             f"{host} can be reached from other machines, and whoever reaches a scheduler can run code: make "
             "certificates with 'scalemani tls FOLDER' and give them with --tls FOLDER, or use 127.0.0.1"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine seen from itself."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def certificate_options(tls: str | None) -> list[str]:

@@ -121,7 +121,11 @@ def test_a_password_is_not_echoed(scalemani, points, tmp_path):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"[affinities]\nperplxity = 30\n", ["affinities.perplxity", "did you mean 'perplexity'?"]),
+        (b"[affinities]\nperplxity = 30\n", ["affinities.perplxity", "did you mean 'perplexity'?", "(line 2)"]),
+        (b"[neighbors]\n\n[affinities]\nperplexity = -3\n", ["affinities.perplexity must be", "(line 4)"]),
+        (b"seed = 1\n\n[affinitys]\n", ["unknown stage 'affinitys'", "(line 3)"]),
+        (b"seed = 1\naffinities.perplxity = 3\n", ["unknown parameter", "(line 2)"]),
+        (b"seed = 1\naffinities = {perplxity = 3}\n", ["unknown parameter", "(line 2)"]),
         (b"[affinities]\nperplexity = 30\nperplexity = 40\n", ["not valid TOML", "line 3"]),
         (b"[affinities]\nperplexity = 3\n[affinities]\n", ["not valid TOML"]),
         (b"[neighbors]\nn_neighbors = 08\n", ["not valid TOML", "line 2"]),

@@ -44,13 +44,23 @@ def embed(points, folder, *program, **options):
     """Run `embed` in a process of its own and return the digests of all its stages."""
     done = ended(points, folder, *program, **options)
     assert done.returncode == 0, done.stderr
-    finished = open_run(folder)
-    return {stage: finished.group(stage).content_digest for stage in finished.keys}
+    return digests(open_run(folder))
 
 
 @pytest.fixture(scope="module")
-def reference(points, tmp_path_factory):
-    return embed(points, tmp_path_factory.mktemp("reference") / "run")
+def finished(points, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reference") / "run"
+    embed(points, folder)
+    return open_run(folder)
+
+
+@pytest.fixture(scope="module")
+def reference(finished):
+    return digests(finished)
+
+
+def digests(run):
+    return {stage: run.group(stage).content_digest for stage in run.keys}
 
 
 def test_a_run_needs_few_descriptors(points, reference, tmp_path):
@@ -83,6 +93,19 @@ def test_too_little_address_space_is_refused_with_a_limit_that_does(points, refe
 
 def test_a_run_opens_no_connection(points, reference, tmp_path):
     assert embed(points, tmp_path / "run", "-c", LISTENING) == reference
+
+
+def test_another_type_of_processor_changes_no_key_and_nothing_beyond_the_certificates(points, finished, tmp_path):
+    """Its name changes which kernels of OpenBLAS are taken, where that is what SciPy stands on."""
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott"}
+    embed(points, tmp_path / "run", env=environment)
+    other = open_run(tmp_path / "run")
+    assert other.keys == finished.keys
+    bounds = [run.certificates["embedding"] for run in (other, finished)]
+    error = sum(found["eigenvalue_error_bound"] for found in bounds)
+    np.testing.assert_allclose(other.eigenvalues, finished.eigenvalues, rtol=0, atol=error)
+    expected, angle = finished.embedding[...], sum(found["angle_bound"] for found in bounds)
+    assert np.linalg.norm(other.embedding[...] - expected) <= angle * np.linalg.norm(expected)
 
 
 def test_the_environment_changes_no_bit(points, reference, tmp_path):

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.cli.options import read_configuration
 from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.params import Parameters, parse_assignments
+from scalemani.params.configuration import read_configuration
 from scalemani.routes import ROUTES, route
 from scalemani.workers.executor import Executor
 

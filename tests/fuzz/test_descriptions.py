@@ -17,6 +17,7 @@ from scalemani.runs.walk import INPUTS, plan_run, run
 from scalemani.sources import open_points
 from scalemani.store.objects import digest, sealed, unsealed
 from scalemani.workers.executor import Executor
+from tests.fuzz.damage import changed, places
 
 VALUES = {"neighbors": {"n_neighbors": 6}, "affinities": {"perplexity": 2}, "landmarks": {"n_landmarks": 20}}
 EXAMPLES = settings(max_examples=120, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -39,29 +40,6 @@ def folder(points, tmp_path_factory):
     run(open_points(points), folder, "laplacian-eigenmaps", Parameters().with_values(VALUES), Executor())
     used(folder, points, planned=True)
     return folder
-
-
-def places(value, path=()):
-    """Return the paths to all that a JSON value holds."""
-    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *(place for name, part in inside for place in places(part, (*path, name)))]
-
-
-def changed(value, path, other, how):
-    """Return a JSON value in which one place holds something else, is gone, or is there under another name."""
-    if not path:
-        return other if isinstance(other, dict) else {"": other}
-    copy = json.loads(json.dumps(value))
-    holder = copy
-    for name in path[:-1]:
-        holder = holder[name]
-    if how == "other" or isinstance(holder, list):
-        holder[path[-1]] = other
-    else:
-        part = holder.pop(path[-1])
-        if how == "renamed":
-            holder[str(other)] = part
-    return copy
 
 
 def used(folder, points, planned):

@@ -1,4 +1,4 @@
-"""What a command says on standard error, which may go away with a terminal, a pipe or a disk and ends no command."""
+"""What a command prints: lines of printable letters, on a standard error that may go away without ending the command."""
 
 import contextlib
 import io
@@ -9,7 +9,13 @@ from typing import TextIO, cast
 
 import typer
 
+from scalemani.errors import printable
 from scalemani.progress.lines import json_line
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print lines on standard output or error, whatever letters the names and stores hold that they tell of."""
+    typer.echo("\n".join(printable(line) for line in str(text).split("\n")), err=err)
 
 
 class Outlasting(io.TextIOBase):
@@ -62,4 +68,4 @@ def tell(event: str, message: str, before: str = "") -> None:
     """Print one line on standard error, in the form in which progress is told; text begins with `before`."""
     arguments = sys.argv[1:]
     as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
-    typer.echo(json_line(event, message) if as_json else f"{before}{message}", err=True)
+    say(json_line(event, message) if as_json else f"{before}{message}", err=True)

@@ -1,0 +1,59 @@
+"""Where a run or its points are, and what is said of the way there."""
+
+import pytest
+
+from scalemani.runs.walk import locked_run
+from scalemani.sources import open_points
+from scalemani.store import buckets, places
+from scalemani.store.places import is_loopback, remark_on
+from scalemani.workers.executor import Executor
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_this_machine_seen_from_itself(host):
+    assert is_loopback(host)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.1", "minio", "", "127.0.0.1.example.org", "localhost.example.org"])
+def test_other_machines(host):
+    assert not is_loopback(host)
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("http://example.org/points.zarr", "example.org is asked over plain HTTP"),
+        ("http://10.0.0.1:9000/points.zarr", "10.0.0.1 is asked over plain HTTP"),
+        ("http://[::1]:9000/points.zarr", ""),
+        ("http://127.0.0.1:9000/points.zarr", ""),
+        ("https://example.org/points.zarr", ""),
+        ("/a/folder", ""),
+        ("http:/a/folder", ""),
+    ],
+)
+def test_plain_http_beyond_this_machine_is_told_of(location, told):
+    assert remark_on(location).startswith(told)
+    assert bool(remark_on(location)) == bool(told)
+
+
+@pytest.mark.parametrize("address", ["http://minio:9000", "https://minio:9000", None])
+def test_the_address_of_an_object_store_is_looked_at(monkeypatch, address):
+    pytest.importorskip("botocore")
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    if address:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", address)
+    buckets.client.cache_clear()
+    told = remark_on("s3://bucket/run")
+    buckets.client.cache_clear()
+    assert bool(told) == (address == "http://minio:9000")
+
+
+def test_runs_and_points_behind_plain_http_say_so(bucket, monkeypatch, listening):
+    monkeypatch.setattr(places, "is_loopback", lambda host: False)  # the server of the tests is on this machine
+    with locked_run(f"{bucket}/run", Executor(workers=1, progress=listening)):
+        assert "over plain HTTP" in listening.warned[0]
+    store = pytest.importorskip("s3fs") and f"{bucket}/p.zarr"
+    import zarr
+
+    zarr.create_array(store, shape=(40, 3), dtype="f4")[:] = 1
+    assert "over plain HTTP" in open_points(store).remark
