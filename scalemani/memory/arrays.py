@@ -9,6 +9,7 @@ from scalemani.kernels.arrays.workspace import Empty
 from scalemani.memory.mapped import MappedRows, Table
 from scalemani.memory.process import PROCESS, Key
 from scalemani.store.groups import StageGroup
+from scalemani.store.objects import damaged_object
 
 
 def read_once(group: StageGroup, name: str) -> np.ndarray:
@@ -84,6 +85,9 @@ def gather_into(gathered: Table, group: StageGroup, name: str, rows: np.ndarray,
     ordered = bool(np.all(rows[1:] >= rows[:-1]))
     order = np.arange(0) if ordered else np.argsort(rows, kind="stable")
     ascending = rows if ordered else rows[order]
+    n_rows = group.array(name).shape[0]
+    if len(ascending) and ascending[-1] >= n_rows:
+        raise damaged_object(f"{group.root}/{group.path}/{name}", f"row {ascending[-1]} of {n_rows} is asked for")
     blocks = np.unique(ascending // group.block_rows)
     cuts = np.searchsorted(ascending, np.append(blocks, blocks[-1:] + 1) * group.block_rows)
     for position, block in enumerate(blocks):

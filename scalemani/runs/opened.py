@@ -97,7 +97,7 @@ class Run:
             # What is open in a plan that an older version has stored is decided by its method.
             self.params = Parameters().with_values(plan["params"]).resolved(self.method, self.dimensions.n_points)
             self._origins = [Origin(**entry) for entry in plan["within"]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error
 
     def group(self, stage: str) -> StageGroup:

@@ -103,7 +103,7 @@ def open_ipc(path: Path, mapped: bool = True) -> Iterator[Any]:
             file.seek(0)
             with ipc.open_file(file) if entered else ipc.open_stream(file) as reader:
                 yield reader
-    except (OSError, arrow.ArrowException) as error:
+    except (OSError, UnicodeDecodeError, arrow.ArrowException) as error:
         raise DataError(f"{path} is no Arrow IPC file, or is truncated or damaged: {error}; copy it again") from error
 
 

@@ -173,9 +173,13 @@ def check_declared_codecs(folder: Path, description: str) -> None:
 
 def check_codecs(metadata: dict[str, Any], description: str) -> None:
     """Refuse an array that could only be read by running code it asks for: pickled objects, unknown codecs."""
-    listed: list[Any] = [*(metadata.get("codecs") or ()), *(metadata.get("filters") or ()), metadata.get("compressor")]
+    listed: list[Any] = [metadata.get("codecs"), metadata.get("filters"), metadata.get("compressor")]
     while listed:
         codec = listed.pop()
+        if isinstance(codec, list | tuple):
+            listed.extend(codec)
+        if isinstance(codec, str):
+            codec = {"name": codec}
         if not isinstance(codec, dict):
             continue
         name = str(codec.get("name") or codec.get("id")).removeprefix("numcodecs.")
@@ -184,6 +188,6 @@ def check_codecs(metadata: dict[str, Any], description: str) -> None:
         configuration = codec.get("configuration") or {}
         if not isinstance(configuration, dict):
             raise UnsafeStoreError(f"{description}: the configuration of its codec {name!r} is no table")
-        listed.extend(configuration.get("codecs", ()))
+        listed.append(configuration.get("codecs"))
     if metadata.get("dtype") == "|O":
         raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")

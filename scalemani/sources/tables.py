@@ -106,6 +106,8 @@ def open_parquet(path: Path) -> Any:
     """Open a Parquet file, or say that it is damaged."""
     arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
     try:
-        return parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False)
-    except (OSError, arrow.ArrowException) as error:
+        opened = parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False)
+        opened.schema_arrow.names  # noqa: B018 - letters that are none come to light here
+    except (OSError, UnicodeDecodeError, arrow.ArrowException) as error:
         raise DataError(f"{path} is no Parquet file, or is truncated or damaged: {error}") from error
+    return opened

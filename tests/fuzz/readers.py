@@ -29,6 +29,7 @@ ROWS = np.random.default_rng(0).random((400, 3))
 SPARSE = sparse.random_array((400, 50), density=0.1, format="csr", rng=np.random.default_rng(1))
 VALUES = {"neighbors": {"n_neighbors": 6}, "affinities": {"perplexity": 2}, "landmarks": {"n_landmarks": 20}}
 MEMORY = 10**9
+MOST_ROWS = 10**6
 RUN = "run"
 DESCRIPTIONS = ("plan.json", "complete.json", "scalemani.json", "dimensions.json", INPUTS, "zarr.json")
 
@@ -120,7 +121,11 @@ def use(kind: str, folder: Path) -> None:
     if kind in LABELS:
         open_labels(folder / LABELS[kind][0], 400)
     elif kind in POINTS:
-        plan_run(open_points(folder / POINTS[kind][0]), folder / RUN, "laplacian-eigenmaps", params, executor)
+        points = open_points(folder / POINTS[kind][0])
+        if points.shape[0] <= MOST_ROWS:
+            plan_run(points, folder / RUN, "laplacian-eigenmaps", params, executor)
+        else:  # of fill values alone, which is not forbidden: all of them take as long as they take
+            points.read(points.shape[0] - 1000, points.shape[0])
     else:
         opened = open_run(folder / RUN)
         opened.certificates  # noqa: B018

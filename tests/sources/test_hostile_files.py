@@ -51,6 +51,7 @@ def shard_of(*codecs):
     [
         ("pickle", [PICKLE]),
         ("pickle", [BYTES, ZSTD, PICKLE]),
+        ("pickle", ["bytes", "numcodecs.pickle"]),
         ("pickle", [shard_of(PICKLE)]),
         ("pickle", [shard_of(shard_of(BYTES, PICKLE))]),
         ("vlen-utf8", [{"name": "vlen-utf8"}, PICKLE]),
