@@ -1,4 +1,4 @@
-"""What a command prints: lines of printable letters, on a standard error that may go away without ending the command."""
+"""What a command prints: lines of printable letters, on a standard error that may go away and ends no command."""
 
 import contextlib
 import io
