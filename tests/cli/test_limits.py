@@ -27,6 +27,17 @@ sys.exit(status)
 """
 
 
+SEVERAL_COMMANDS = """
+import gc, sys
+from scalemani.cli.process import run_command
+points, run, out, *small = sys.argv[1:]
+for words in (["embed", points, run, *small], ["transform", run, points, out], ["export", run, out], ["info", run]):
+    sys.argv = ["scalemani", *words]
+    assert run_command() == 0
+    gc.collect()
+"""
+
+
 @pytest.fixture(scope="module")
 def points(tmp_path_factory):
     path = tmp_path_factory.mktemp("limits") / "points.npy"
@@ -106,6 +117,14 @@ def test_another_type_of_processor_changes_no_key_and_nothing_beyond_the_certifi
     np.testing.assert_allclose(other.eigenvalues, finished.eigenvalues, rtol=0, atol=error)
     expected, angle = finished.embedding[...], sum(found["angle_bound"] for found in bounds)
     assert np.linalg.norm(other.embedding[...] - expected) <= angle * np.linalg.norm(expected)
+
+
+def test_no_file_or_socket_is_left_to_the_garbage_collector(points, tmp_path):
+    program = [sys.executable, "-W", "always::ResourceWarning", "-c", SEVERAL_COMMANDS]
+    command = [*program, str(points), str(tmp_path / "run"), str(tmp_path / "out.npy"), *SMALL]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "ResourceWarning" not in done.stderr
 
 
 def test_the_environment_changes_no_bit(points, reference, tmp_path):
