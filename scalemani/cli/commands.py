@@ -60,7 +60,7 @@ def embed(options: Options) -> None:
 @taking_options
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    from scalemani.routes import CLASSES, DUPLICATES, ROUTES, WEIGHTS, route
+    from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, route
 
     params = options.parameters()
     names = [known.name for known in ROUTES[options.method]]
@@ -69,6 +69,8 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     if name not in [known.name for known in params.route(options.method, options.weights is not None)]:
         target_weight = "symmetric_affinities.target_weight"
         without = {WEIGHTS.name: "--weights", DUPLICATES.name: "--deduplicate", CLASSES.name: target_weight}
+        if params.landmark_graph.kind != "bhattacharyya":
+            without[LANDMARK_COVARIANCES.name] = "landmark_graph.kind=bhattacharyya"
         solver = params.embedding.solver
         needed = route(options.method, solver, params.points.metric)
         by_solver = name not in [known.name for known in needed]

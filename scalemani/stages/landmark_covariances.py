@@ -60,10 +60,11 @@ def run(work: StageWork) -> dict[str, Any]:
     task.output.write_whole({described: found.covariances})
     singular = int(np.count_nonzero(found.regularized))
     if singular:
+        remedy = "leave out features that are constant" if diagonal else "take landmark_graph.covariances=diagonal"
         work.warn(
             f"{singular} of {len(landmarks)} landmarks have singular covariances, of {asked.neighborhood} points each "
             f"in {landmarks.shape[1]} dimensions: a thousandth of their mean variance was added to the diagonal; raise "
-            "landmark_graph.neighborhood, or take landmark_graph.covariances=diagonal"
+            f"landmark_graph.neighborhood, or {remedy}"
         )
     work.executor.progress.advance()
     return {"singular_covariances": singular}

@@ -130,6 +130,14 @@ def test_covariances_of_fewer_points_than_dimensions_are_told_of():
     assert model.certificates_["landmark_covariances"] == {"singular_covariances": 40}
 
 
+def test_the_stage_of_covariances_has_nothing_to_do_for_graphs_by_distances(scalemani, tmp_path):
+    np.save(tmp_path / "points.npy", POINTS)
+    asked = ("stage", "landmark_covariances", tmp_path / "points.npy", tmp_path / "run")
+    status, output, _ = scalemani(*asked, "--set=embedding.solver=nystrom")
+    assert status == 0
+    assert "nothing to do, a run without landmark_graph.kind=bhattacharyya does not need it" in output
+
+
 def test_points_are_clustered_by_it_too():
     model = sm.SpectralClustering(10, solver="le-z", n_landmarks=300, landmarks="kmeans").fit(POINTS)
     assert sm.measures.clustering_error(model.labels_, load_digits().target[:1300]) < 0.35
