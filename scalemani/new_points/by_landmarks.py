@@ -16,6 +16,8 @@ from scalemani.records.embeddings import StoredDiffusionCoordinates
 from scalemani.records.landmark_scores import LANDMARK_SCORES
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkGraph, StoredLandmarks
 from scalemani.runs.opened import Run
+from scalemani.store.objects import damaged_object
+from scalemani.store.run_store import PLAN
 
 ROWS_AT_ONCE = 4096
 
@@ -79,6 +81,9 @@ def read_landmark_placement(run: Run) -> LandmarkPlacement:
     else:
         prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
         combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
+    if combining.n_neighbors > len(prepared.landmarks):
+        found = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
+        raise damaged_object(f"{run.store.root}/{PLAN}", found)
     return LandmarkPlacement(
         prepared,
         coordinates,

@@ -74,11 +74,18 @@ def test_gradients_are_derivatives(method, n_dims):
 
 @pytest.mark.parametrize("method", OBJECTIVES)
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10**6), n_points=st.integers(4, 30), angle=st.floats(0, 6), shift=st.floats(-100, 100))
-def test_objectives_see_shapes_only(method, seed, n_points, angle, shift):
+@given(
+    seed=st.integers(0, 10**6),
+    n_points=st.integers(4, 30),
+    angle=st.floats(0, 6),
+    shift=st.floats(-100, 100),
+    mirrored=st.booleans(),
+)
+def test_objectives_see_shapes_only(method, seed, n_points, angle, shift, mirrored):
     draws = np.random.default_rng(seed)
     positions, weights = draws.normal(size=(n_points, 2)), affinities(n_points, seed)
     turn = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    turn[1] *= -1 if mirrored else 1
     value, gradient = sm.objective(positions, weights, method, repulsion="exact")
     moved, turned = sm.objective(positions @ turn.T + shift, weights, method, repulsion="exact")
     assert moved == pytest.approx(value, rel=1e-9, abs=1e-9)

@@ -18,7 +18,9 @@ from sklearn.exceptions import NotFittedError
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning
+from scalemani.new_points import NewPoints, read_placement
 from scalemani.runs.opened import open_run
+from scalemani.sources import open_points
 from scalemani.workers.executor import LEDGER_VARIABLE
 
 SETTINGS = {"n_landmarks": 200, "perplexity": 5, "random_state": 3}
@@ -178,6 +180,12 @@ def test_a_model_is_copied_and_cloned_like_any_other(model, points):
     np.testing.assert_array_equal(copied.transform(points[:50]), model.transform(points[:50]))
     assert clone(model).get_params() == model.get_params()
     assert list(model.get_feature_names_out()) == ["laplacianeigenmaps0", "laplacianeigenmaps1"]
+
+
+def test_a_run_that_is_opened_anew_places_points_as_its_model_does_to_the_bit(points, tmp_path):
+    model = sm.LaplacianEigenmaps(**SETTINGS, store=tmp_path / "run").fit(points[:1000])
+    placed = NewPoints(read_placement(open_run(tmp_path / "run")), open_points(points[1000:1500]))
+    np.testing.assert_array_equal(placed.read(0, 500), model.transform(points[1000:1500]))
 
 
 def test_data_frames_come_and_go(model, points):

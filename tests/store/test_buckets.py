@@ -1,11 +1,13 @@
 """Objects in a bucket: as in a folder, through errors and outages of the server, and with one writer at a time."""
 
 import json
+import os
 import pickle
 import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +32,7 @@ BLOCK_ROWS = 1024
 VALUES = np.arange(3000, dtype=np.float64)
 DEMO = ArrayDescription("demo", "values", "rows", ("point",), "float64", "1", "demo")
 PROXY = Path(__file__).parents[2] / "pipelines" / "benchmarks" / "faulty_proxy.py"
+SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 HOLDER = """
 import sys, time
 from scalemani.store.run_store import RunStore
@@ -218,6 +221,25 @@ def test_a_server_that_stays_away_is_an_error_in_time_that_says_so(bucket, monke
         objects.put("x", b"", {}, give_up_seconds=1.0)
     assert time.monotonic() - started < 3
     assert failed.value.exit_status == 1
+
+
+def test_wrong_credentials_are_refused_without_repeating_them(bucket, s3_server, monkeypatch):
+    def check_after(requests):
+        given, headers = str(requests).encode(), {"Content-Type": "text/plain"}
+        urllib.request.urlopen(urllib.request.Request(f"{s3_server}/moto-api/reset-auth", given, headers)).close()
+
+    objects, secrets = BucketObjects(f"{bucket}/run"), [os.environ[name] for name in SECRET_NAMES]
+    objects.set("x", b"1")
+    check_after(0)
+    try:
+        for ask in (lambda: objects.get("x"), lambda: objects.set("x", b"2"), objects.names, objects.prepare):
+            with pytest.raises(StoreError, match=r"the server said \w+; check the bucket, and the cred") as refused:
+                ask()
+            assert refused.value.exit_status == 2
+            assert not any(secret in str(refused.value) for secret in secrets)
+    finally:
+        check_after("inf")
+    assert objects.get("x") == b"1"
 
 
 def test_what_is_missing_is_named(monkeypatch):
