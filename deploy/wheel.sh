@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds the wheel and the source distribution into FOLDER, and embeds with what installs from them:
+# Builds the wheel and the source distribution into FOLDER, with the list of all packages that the wheel stands on
+# (CycloneDX) beside it, and embeds with what installs from them:
 #   bash deploy/wheel.sh FOLDER [EXTRA ...]
 # the wheel alone, the wheel with each EXTRA (figures, parquet ...), and the source distribution, each in an environment of
 # its own that ends with the script. SCALEMANI_PYTHON: which Python (default python3, 3.11 or later).
@@ -37,6 +38,7 @@ embed_with() {
 wheel=("$built"/scalemani-*.whl)
 source=("$built"/scalemani-*.tar.gz)
 embed_with wheel "${wheel[-1]}"
+"$room/wheel/bin/python" deploy/sbom.py "${wheel[-1]%.whl}.cdx.json"
 for extra in "$@"; do
     embed_with "$extra" "${wheel[-1]}[$extra]"
 done
