@@ -61,7 +61,7 @@ def examine(folder: Path) -> dict[str, Any]:
         "python": f"{platform.python_version()} on {platform.platform()}",
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "extras": {extra: all(map(installed, needed)) for extra, needed in EXTRAS.items()},
-        "processors": {"usable": cpu_count(), "all": os.cpu_count(), "load": os.getloadavg()[0]},
+        "processors": {"usable": cpu_count(), "all": os.cpu_count(), "load": psutil.getloadavg()[0]},
         "blas": [
             f"{pool['internal_api']} {pool['version']}" for pool in threadpool_info() if pool["user_api"] == "blas"
         ],

@@ -14,7 +14,8 @@ from scalemani.cli.output import tell
 GRACE_SECONDS = 3
 STANDARD_ERROR = 2
 STATUS_OF_SIGNALS = 128  # a shell tells of signal n by status 128 + n
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # the last when a terminal goes
+# The last when a terminal goes, on systems that have it.
+STOP_SIGNALS = tuple(one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP"))
 WAIT_COMPILED = 0  # a byte in the pipe that is the number of no signal
 
 
@@ -63,7 +64,8 @@ def ending_in_time() -> Iterator[None]:
     for number in STOP_SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, stop)
-    faulthandler.register(signal.SIGUSR1, file=STANDARD_ERROR, all_threads=True)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=STANDARD_ERROR, all_threads=True)
     with WATCH.watching():
         yield
 

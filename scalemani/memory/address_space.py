@@ -4,11 +4,16 @@ Where it is reached, libraries abort, wait or fail each in its own way. So what 
 """
 
 import os
-import resource
-from pathlib import Path
+
+import psutil
 
 from scalemani.errors import MemoryBudgetError
 from scalemani.memory.glibc import limit_arenas
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None  # type: ignore[assignment]
 
 LEAST_BYTES = 10**9  # 0.7 GB are taken once all libraries are loaded, resident or not
 # A stack of 8 MB, a heap of glibc's, which takes 128 MB for a moment to place 64, and a buffer of OpenBLAS's.
@@ -19,14 +24,15 @@ BLAS_THREADS = "OPENBLAS_NUM_THREADS"
 
 def address_limit() -> int | None:
     """Return the bytes of address space that this process may take, None where there is no limit."""
+    if resource is None:
+        return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if limit == resource.RLIM_INFINITY else limit
 
 
 def address_bytes_taken(n_threads: int) -> int:
     """Return the address space that this process has taken, and that so many more threads take as such."""
-    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    return mapped + (n_threads + FURTHER_THREADS) * THREAD_BYTES
+    return int(psutil.Process().memory_info().vms) + (n_threads + FURTHER_THREADS) * THREAD_BYTES
 
 
 def fit_address_space() -> None:

@@ -10,6 +10,7 @@ import os
 import tempfile
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -66,12 +67,22 @@ def mapped_file(folder: Path, n_bytes: int) -> mmap.mmap:
     """Return a map of a new file of zeros; the process releases its pages when it holds too many."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
-            os.posix_fallocate(file.fileno(), 0, n_bytes)
+            take_space(file, n_bytes)
             made = mmap.mmap(file.fileno(), n_bytes)
     except OSError as error:
         raise as_store_error(error, folder, n_bytes) from error
     PROCESS.pages.add(made)
     return made
+
+
+def take_space(file: BinaryIO, n_bytes: int) -> None:
+    """Make an empty file one of so many zeros, with their room on the disk: writing to a map of it cannot fail."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return
+    for start in range(0, n_bytes, BYTES_AT_ONCE):
+        file.write(bytes(min(BYTES_AT_ONCE, n_bytes - start)))
+    file.flush()
 
 
 class MappedRows:

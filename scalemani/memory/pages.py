@@ -5,6 +5,8 @@ import threading
 import time
 import weakref
 
+import psutil
+
 MAPPED_BYTES = 16 * 2**20  # of mapped pages that a process holds before all are released
 SECONDS_BETWEEN_LOOKS = 0.0005  # a core that reads here and there maps some 30 MB in the meantime
 WATCHER = "mapped pages"  # the name of the thread
@@ -54,6 +56,12 @@ class MappedPages:
 
 
 def file_pages_bytes() -> int:
-    """Return the bytes of files that this process holds in memory: mapped arrays, and the code of libraries."""
-    with open("/proc/self/statm", "rb", buffering=0) as statm:
-        return int(statm.read().split()[2]) * mmap.PAGESIZE
+    """Return the bytes of files that this process holds in memory: mapped arrays, and the code of libraries.
+
+    Only Linux tells them from other memory; elsewhere they are all that the process holds.
+    """
+    try:
+        with open("/proc/self/statm", "rb", buffering=0) as statm:
+            return int(statm.read().split()[2]) * mmap.PAGESIZE
+    except OSError:
+        return int(psutil.Process().memory_info().rss)

@@ -1,6 +1,7 @@
 """The peak of resident memory of this process and its children, sampled while a stage runs."""
 
 import contextlib
+import mmap
 import os
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,6 @@ from types import TracebackType
 import psutil
 
 SECONDS_BETWEEN_SAMPLES = 0.05
-PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 CHILDREN_ARE_LISTED = Path("/proc/thread-self/children").exists()  # not by every kernel
 
 
@@ -22,9 +22,11 @@ def resident_bytes() -> int:
 def resident_bytes_of(process: int) -> int:
     """Return the resident memory of a process by its number; nothing where it has ended."""
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * PAGE_BYTES
-    except OSError:
-        return 0
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * mmap.PAGESIZE
+    except OSError:  # it has ended, or this is not Linux
+        with contextlib.suppress(psutil.Error):
+            return int(psutil.Process(process).memory_info().rss)
+    return 0
 
 
 def family_of(process: int) -> Iterator[int]:

@@ -1,9 +1,9 @@
 """One writer a run: what all locks share, and the lock of the kernel on a folder."""
 
 import contextlib
-import fcntl
 import json
 import os
+import platform
 import socket
 import stat
 import threading
@@ -17,6 +17,9 @@ import psutil
 from scalemani.errors import StoreError, StoreLockedError
 
 LOCK = "lock"
+# Flags of os.open, on systems that have them: not to wait for a pipe, all bytes as they are; not to follow a link.
+AS_IT_IS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 TRIED_EVERY_SECONDS = 1.0
 
 
@@ -49,9 +52,15 @@ def owner() -> dict[str, Any]:
 
 
 def machine() -> str:
-    """Return what tells apart the places in which process numbers mean something: boots and containers."""
-    boot = Path("/proc/sys/kernel/random/boot_id")
-    return f"{socket.gethostname()} {boot.read_text().strip()} {os.readlink('/proc/self/ns/pid')}"
+    """Return what tells apart the places in which process numbers mean something: boots and containers.
+
+    Linux tells both; elsewhere the time of the boot stands in.
+    """
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return f"{socket.gethostname()} {psutil.boot_time():.0f}"
 
 
 def ended(holder: dict[str, Any]) -> bool:
@@ -103,19 +112,39 @@ def acquire(
             time.sleep(TRIED_EVERY_SECONDS)
 
 
+def lock_file(descriptor: int) -> None:
+    """Lock an open file until it is closed, however its process ends.
+
+    Raises
+    ------
+    BlockingIOError
+        Where another process holds the lock.
+    StoreError
+        On systems without such locks.
+    """
+    try:
+        import fcntl
+    except ImportError as error:
+        raise StoreError(
+            f"runs hold their folder by locks of files (flock), which {platform.system()} does not have: "
+            "use Linux or macOS; on Windows, the Windows Subsystem for Linux"
+        ) from error
+    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
 @contextlib.contextmanager
 def lock_folder(root: Path) -> Iterator[RunLock]:
     """Hold a run in a folder; the lock is the kernel's (flock): it goes with the process, however that ends."""
     refusal = f"{root / LOCK} is not a file that this run can lock"
     try:
-        descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
+        descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | AS_IT_IS | NO_LINK, 0o600)
     except OSError as error:
         raise StoreError(f"{refusal}: {error.strerror}; remove it, or use another folder") from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise StoreError(f"{refusal}: it is a pipe or a device; remove it, or use another folder")
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock_file(descriptor)
         except BlockingIOError:
             raise already_locked(root, os.read(descriptor, 4096).decode(errors="replace")) from None
         os.ftruncate(descriptor, 0)

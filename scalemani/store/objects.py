@@ -20,7 +20,7 @@ from typing import Any
 
 from scalemani.errors import CorruptChunkError, DiskSpaceError, StoreError, UnsafeStoreError
 from scalemani.limits import LIMITS
-from scalemani.store.locks import RunLock, lock_folder
+from scalemani.store.locks import AS_IT_IS, RunLock, lock_folder
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PARTIAL = ".partial"
@@ -72,7 +72,7 @@ def read_file(path: Path, most: int = DESCRIPTION_BYTES) -> bytes:
 
     A pipe, which may never be written to, and a device, which may never end, are refused.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | AS_IT_IS)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):

@@ -1,7 +1,6 @@
 """Ways to a Dask cluster: local processes that are kept alive, and the address of one that is there."""
 
 import contextlib
-import fcntl
 import logging
 import multiprocessing
 import os
@@ -20,6 +19,7 @@ from distributed.deploy import Cluster
 from distributed.security import Security
 
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
+from scalemani.store.locks import lock_file
 from scalemani.store.run_store import RunStore
 from scalemani.workers.budget import Budget
 from scalemani.workers.dask_calls import run_on_workers
@@ -119,7 +119,7 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
 def owned(scratch: Path) -> Iterator[None]:
     """Hold a lock in a scratch folder, which goes with this process however that ends."""
     with (scratch / f"{DRIVER}.new").open("xb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        lock_file(file.fileno())
         os.replace(file.name, scratch / DRIVER)  # seen by others once it is locked
         yield
 
@@ -131,7 +131,7 @@ def sweep_scratch() -> None:
             if left.parent.is_symlink() or left.parent.stat().st_uid != os.getuid():
                 continue
             with left.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                lock_file(file.fileno())
                 shutil.rmtree(left.parent, ignore_errors=True)
 
 

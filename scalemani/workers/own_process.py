@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from typing import Any
 
 import cloudpickle
@@ -125,6 +126,16 @@ def serve() -> None:
 
 def end_with_parent(parent: int) -> None:
     """Have this process killed when its parent ends, so that no two work on a unit for long."""
-    ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    try:
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    except AttributeError:  # of Linux alone
+        threading.Thread(target=follow, args=(parent,), daemon=True).start()
     if os.getppid() != parent:
         os._exit(1)
+
+
+def follow(parent: int) -> None:
+    """End this process once its parent is another one."""
+    while os.getppid() == parent:
+        time.sleep(POLL_SECONDS)
+    os._exit(1)

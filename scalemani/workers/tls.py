@@ -11,6 +11,7 @@ from typing import Any
 
 from scalemani.errors import ConfigError, StoreError, refuse_url
 from scalemani.sources.base import optional_module
+from scalemani.store.locks import NO_LINK
 
 CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
 CLOCK_SKEW = datetime.timedelta(hours=1)
@@ -42,7 +43,7 @@ def make_certificates(folder: Path, days: int = 365) -> list[Path]:
         raise StoreError(f"{folder} holds {', '.join(there)} already, nothing is overwritten: choose another folder")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name, content in contents.items():
-        descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
     return [folder / name for name in contents]

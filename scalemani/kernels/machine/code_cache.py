@@ -194,7 +194,7 @@ def _is_trusted(folder: Path) -> bool:
         status = os.lstat(folder)
     except OSError:
         return False
-    mine = status.st_uid in (0, os.geteuid())
+    mine = not hasattr(os, "geteuid") or status.st_uid in (0, os.geteuid())
     return stat.S_ISDIR(status.st_mode) and mine and not status.st_mode & WRITABLE_BY_OTHERS
 
 
