@@ -245,14 +245,23 @@ class Executor:
     def _map_threads(self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int) -> list[Any]:
         if len(units) == 1:  # a thread would be started and waited for
             return [self._counted(function, units[0])]
+        failed = threading.Event()
+
+        def unless_failed(unit: Any) -> Any:
+            if failed.is_set():  # a main thread that waits for a processor cancels too late
+                return None
+            try:
+                return self._counted(function, unit)
+            except BaseException:
+                failed.set()
+                raise
+
         # Threads of its own: those that a library keeps for all calls are not there in a process that was forked.
         with ThreadPoolExecutor(max(at_once, 1)) as pool:
-            tasks = [pool.submit(self._counted, function, unit) for unit in units]
+            tasks = [pool.submit(unless_failed, unit) for unit in units]
             try:
                 done, _ = wait(tasks, return_when=FIRST_EXCEPTION)
-                for task in done:
-                    task.result()  # raises what ended the wait
-                return [task.result() for task in tasks]
+                return [task.result() for task in tasks if task in done]  # raises what ended the wait
             finally:
                 for task in tasks:
                     task.cancel()
