@@ -31,13 +31,15 @@ CLOSE_SECONDS = 5
 POLL_SECONDS = 1.0
 REACH_SECONDS = 60.0
 ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
+WORKERS_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # what Dask's settings call it
+BESIDE_IT = ("PYTHONHASHSEED", "__DASK_PARENT_PID")  # what Dask sets on top of it
 # The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 1000,
     "distributed.scheduler.worker-ttl": "60 s",
     "distributed.deploy.lost-worker-timeout": "1 hour",
     "distributed.worker.daemon": True,
-    "distributed.nanny.pre-spawn-environ.PYTHONSAFEPATH": "1",  # files of the working folder are no modules
+    f"{WORKERS_ENVIRONMENT}.PYTHONSAFEPATH": "1",  # files of the working folder are no modules
 }
 # Metrics and health; not Dask's proxy to other hosts, nor pages that show code and data.
 ROUTES = {
@@ -97,6 +99,7 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
         quiet(),
         without_main(),
         dask.config.set({**SETTINGS, **ROUTES, SCRATCH: folder}),
+        same_environment(),
     ):
         cluster = LocalCluster(
             n_workers=0,
@@ -150,6 +153,21 @@ def without_main() -> Iterator[None]:
         yield
     finally:
         main.__spec__ = before
+
+
+@contextlib.contextmanager
+def same_environment() -> Iterator[None]:
+    """Give this process the environment back that it had: Dask sets that of new workers in the one that starts them."""
+    names = {*BESIDE_IT, *dask.config.get(WORKERS_ENVIRONMENT)}
+    before = {name: os.environ.get(name) for name in names}
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
 
 def populate(cluster: LocalCluster, client: Client, count: int) -> None:

@@ -33,6 +33,7 @@ HELD = {
     ("coarse_graphs", 2): {
         "kernels.spectral.coarsening": {
             "TILE_ROWS": 1024, "MOST_MEMBERS": 8, "DENSE_NODES": 1000, "LEAST_SHRINKAGE": 0.9, "NODES_AT_ONCE": 8192,
+            "SLOTS_OF_COLUMN": 2,
         },
     },
     ("coarse_embedding", 3): {

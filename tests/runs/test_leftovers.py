@@ -49,8 +49,9 @@ def test_a_run_leaves_nothing_behind(roll, tmp_path, monkeypatch, scheduler, met
     scratch.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     monkeypatch.setenv("TMPDIR", str(scratch))
-    process = psutil.Process()
+    process, environment = psutil.Process(), dict(os.environ)
     embed(roll[:SMALL_POINTS], tmp_path / "first", method, scheduler=scheduler, workers=2)
+    assert dict(os.environ) == environment
     children = set(process.children(recursive=True))
     gc.collect()
     descriptors = process.num_fds()
