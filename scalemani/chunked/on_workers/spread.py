@@ -21,7 +21,10 @@ from scalemani.store.groups import block_unit
 from scalemani.workers.executor import write_ledger
 from scalemani.workers.folds import runs_of
 
-SPREAD_ROWS = 2**17  # of a graph in panels on workers: with two panels or fewer there is little to share
+# Of a graph in panels on workers. Steps over panels cost a cluster of few workers many times what the driver takes by
+# itself: at a million points and two workers two minutes for six seconds. More points than these are too many for the
+# memory of one machine: W, coarse graphs and vectors take up to 1.6 kB a point.
+SPREAD_ROWS = 2**24
 OVER = "over_"  # in the names of steps in the ledger of parts
 MOST_IN_PANEL = 2**23  # nonzeros of a coarse graph, whose rows fill up: 128 a row, 300 MB with their numbers
 

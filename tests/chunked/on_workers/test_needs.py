@@ -23,7 +23,7 @@ def of_points(count):
 @pytest.mark.parametrize("stage", ["coarse_embedding", "embedding"])
 def test_what_each_process_holds_does_not_grow_and_fits_the_driver(stage, k):
     params = PARAMS.with_values({"neighbors": {"n_neighbors": k}, "affinities": {"perplexity": k / 3}})
-    held = [STAGES[stage].memory(dataclasses.replace(of_points(count), params=params)) for count in (10**6, 10**9)]
+    held = [STAGES[stage].memory(dataclasses.replace(of_points(count), params=params)) for count in (10**8, 10**9)]
     small, large = (span_bytes(listed, steps_of(listed)[-1])[EACH_PROCESS] for listed in held)
     assert small == large < MOST_ON_THE_DRIVER
     need = memory_need(held[1])
@@ -51,5 +51,5 @@ def test_of_the_points_the_driver_of_a_cluster_holds_the_embedding_alone():
     ],
 )
 def test_other_refinements_are_listed_as_those_in_memory(change):
-    sizes = dataclasses.replace(of_points(10**6), **change)
+    sizes = dataclasses.replace(of_points(10**8), **change)
     assert "values of W" in {record.name for record in STAGES["embedding"].memory(sizes)}
