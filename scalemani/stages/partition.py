@@ -123,10 +123,8 @@ def trained_models(work: StageWork) -> Arrays:
     chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
     sample = points.gather(rows) if len(rows) <= step else None
     basis = fit_sketch(points.gather(rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
-    if sample is None:
-        sketches = np.concatenate([sketch_points(points.gather(rows[part]), basis) for part in slices(len(rows), step)])
-    else:
-        sketches = sketch_points(sample, basis)
+    parts = (points.gather(rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
+    sketches = np.concatenate([sketch_points(part, basis) for part in parts])
     draws = generator(task.params.seed, "partition/cells")
     n_cells = Sizes(dimensions, task.params).n_cells
     centroids = train_cells(sketches, n_cells, draws, over=work.executor.over)

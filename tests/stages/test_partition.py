@@ -1,11 +1,15 @@
-"""The stage `partition`: what its certificates say of the cells."""
+"""The stage `partition`: its models, and what its certificates say of the cells."""
 
 import numpy as np
 
+from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
 from scalemani.stages import partition
 from scalemani.stages.partition import points_of_cells
 from scalemani.store.groups import StageGroup
+from scalemani.workers.executor import Executor
 
 
 def test_points_of_each_cell_are_counted_a_part_at_a_time(tmp_path, monkeypatch):
@@ -18,3 +22,13 @@ def test_points_of_each_cell_are_counted_a_part_at_a_time(tmp_path, monkeypatch)
     group.write_whole({StoredPartition.CENTROIDS: np.zeros((50, 3), np.float32)})
     found = points_of_cells(StoredPartition(group), len(cells))
     np.testing.assert_array_equal(found, np.bincount(cells, minlength=50))
+
+
+def test_models_are_those_of_the_whole_sample_where_it_is_read_in_parts(tmp_path, monkeypatch):
+    points = np.random.default_rng(1).normal(size=(5000, 6)).astype(np.float32)
+    digests = []
+    for name, together in (("whole", partition.SKETCHED_BYTES), ("parts", 1)):
+        monkeypatch.setattr(partition, "SKETCHED_BYTES", together)
+        found = run(open_points(points), tmp_path / name, "knn-graph", Parameters(), Executor(workers=2), 1024)
+        digests.append(found.group("partition").content_digest)
+    assert digests[0] == digests[1]
