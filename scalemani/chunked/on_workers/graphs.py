@@ -16,7 +16,7 @@ from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product, smoothed, smoothed_residual
 from scalemani.kernels.spectral.coarsening import row_slice
-from scalemani.kernels.spectral.multilevel import DAMPING, LEAST_DIAGONAL, loops_of
+from scalemani.kernels.spectral.multilevel import jacobi_shares, loops_of
 from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities, affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 from scalemani.records.points import StoredWorkPoints
@@ -129,7 +129,7 @@ def unit_part(length: float, degrees: np.ndarray) -> np.ndarray:
 
 def without_loops(degrees: np.ndarray) -> np.ndarray:
     """Return the shares of a Jacobi step where the diagonal of W is zero."""
-    return np.full(degrees.shape, DAMPING / max(1.0, LEAST_DIAGONAL))
+    return jacobi_shares(np.zeros(degrees.shape))
 
 
 def product_panel(graph: PanelGraph, vectors: DistantRows, out: Tall, panel: slice) -> None:
@@ -194,7 +194,7 @@ def smoothing_panel(source: GraphRows, degrees: DistantRows, out: Tall, panel: s
     panel : which rows of it.
     """
     with written_panel(out, panel) as target:
-        target[:] = DAMPING / np.maximum(1 - loops_of(source.rows(panel), panel.start) / degrees[panel], LEAST_DIAGONAL)
+        target[:] = jacobi_shares(loops_of(source.rows(panel), panel.start) / degrees[panel])
 
 
 class SpreadGraph:

@@ -211,7 +211,7 @@ class LevelGraph:
     def __init__(self, level: Level, workspace: Workspace = IN_MEMORY) -> None:
         self.workspace, self._level = workspace, level
         self._inverse_roots = workspace.as_large(1 / np.sqrt(level.degrees))
-        self.smoothing = DAMPING / np.maximum(1 - loops_of(level.rows) / level.degrees, LEAST_DIAGONAL)
+        self.smoothing = jacobi_shares(loops_of(level.rows) / level.degrees)
 
     @property
     def n_nodes(self) -> int:
@@ -267,6 +267,11 @@ def loops_of(rows: Rows, start: int = 0) -> np.ndarray:
         on_diagonal = indices[entries] == of_rows + start
         loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
     return loops
+
+
+def jacobi_shares(loops: np.ndarray) -> np.ndarray:
+    """Return the share (n,) of a residual that a damped Jacobi step adds, from the diagonal (n,) of S."""
+    return np.asarray(DAMPING / np.maximum(1 - loops, LEAST_DIAGONAL))
 
 
 class Multilevel:

@@ -34,7 +34,7 @@ from scalemani.kernels.spectral.accuracy import (
     subspace_accuracy,
 )
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.multilevel import DAMPING, LEAST_DIAGONAL, Multilevel, Transfer
+from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, jacobi_shares
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
     RefinementState,
@@ -201,7 +201,7 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     coarse = Multilevel(levels, workspace)
     labels = stored.labels.read(workspace.empty)
     transfer = Transfer(labels, graph.degrees, levels[0].degrees, workspace)
-    smoothing = workspace.as_large(DAMPING / np.maximum(1 - graph.loops(), LEAST_DIAGONAL))
+    smoothing = workspace.as_large(jacobi_shares(graph.loops()))
 
     def correct(residuals: np.ndarray) -> Tall:
         return coarse.correct_below(transfer, 0, smoothing, residuals)
