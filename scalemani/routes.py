@@ -32,7 +32,8 @@ class Stage:
     `reads_duplicates` that which rows are one point is. An `optional` stage is left out of runs that do not ask for it.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
     then in its own, where points were appended to that run. Raise `version` whenever the same inputs and parameters
-    give another result: stored results of the older version are then computed anew.
+    give another result: stored results of the older version are then computed anew. Raise `continued_version` where
+    that is so of what goes on from an earlier run alone.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Stage:
     reads_duplicates: bool = False
     optional: bool = False
     continues: tuple[str, ...] = ()
+    continued_version: int = 1
     version: int = 1
 
 
@@ -58,7 +60,12 @@ POINTS = Stage("points", ())
 PARTITION = Stage("partition", ("points",), seeded=True, version=2, continues=("partition",))
 WORK_POINTS = Stage("work_points", ("points", "partition"))
 NEIGHBORS = Stage(
-    "neighbors", ("partition", "work_points"), seeded=True, version=7, continues=("neighbors", "work_points")
+    "neighbors",
+    ("partition", "work_points"),
+    seeded=True,
+    version=7,
+    continues=("neighbors", "work_points"),
+    continued_version=2,
 )
 WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
 CLASSES = Stage("classes", ("work_points",), reads_labels=True)

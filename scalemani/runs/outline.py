@@ -98,8 +98,9 @@ def outline_run(
             inputs.append(survey.weights.digest)
         if stage.reads_duplicates and survey.duplicates is not None:
             inputs.append(survey.duplicates.digest)
-        if earlier is not None:
+        if earlier is not None and stage.continues:
             inputs += [earlier.keys[name] for name in stage.continues if name in earlier.keys]
+            inputs.append(f"continued version {stage.continued_version}")
         seed = params.seed if stage.seeded else None
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]

@@ -38,3 +38,29 @@ def sample_rows(seed: int, stage: str, n_rows: int, n_sampled: int) -> np.ndarra
         return np.arange(n_rows)
     words = row_words(seed, stage, 0, n_rows)
     return np.sort(np.argpartition(words, n_sampled - 1)[:n_sampled])
+
+
+def continue_sample(
+    seed: int, stage: str, n_known: int, n_before: int, n_rows: int, n_sampled: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what a sample keeps, and what enters it, once rows follow those that it was drawn from.
+
+    Where the sample was uniform, so is what comes of it. A sample of all rows says how many of those that follow are in
+    it, and which; what is drawn of the rows before is as random as any of these, and fills the other places.
+
+    Parameters
+    ----------
+    seed, stage : of the stream.
+    n_known : rows in the sample so far: `n_sampled` of them, or all rows where there were no more.
+    n_before : rows that it was drawn from.
+    n_rows : rows there are, the first `n_before` of them those before.
+    n_sampled : rows that are wanted.
+
+    Returns
+    -------
+    kept : (a,) int64, positions in the sample so far, ascending.
+    entering : (b,) int64, rows from `n_before` on, ascending; a + b are as many as `sample_rows` returns.
+    """
+    drawn = sample_rows(seed, stage, n_rows, n_sampled)
+    entering = drawn[np.searchsorted(drawn, n_before) :]
+    return sample_rows(seed, f"{stage}/kept of {n_before}", n_known, len(drawn) - len(entering)), entering

@@ -24,12 +24,13 @@ class Appended(NamedTuple):
     """Where the points of an earlier run have come, and those beside them.
 
     `known` are the work rows (n,) of the earlier work rows and `new` (m,) those of the appended points, both ascending:
-    points of one cell are in input order. `sketches` (m, s) are those of the appended points, `offsets` (C + 1,) where
-    the cells begin among them.
+    points of one cell are in input order. `input_rows` (m,) are the input rows of the appended points, `sketches`
+    (m, s) theirs, `offsets` (C + 1,) where the cells begin among them.
     """
 
     known: np.ndarray
     new: np.ndarray
+    input_rows: np.ndarray
     sketches: np.ndarray
     offsets: np.ndarray
 
@@ -55,7 +56,9 @@ def appended_points(task: StageTask) -> Appended:
     before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]).input_rows.read()
     new = np.flatnonzero(order >= earlier.n_points)
     sketches = np.ascontiguousarray(task.read_table(work_points.sketch)[new])
-    return Appended(inverse_order(order)[before], new, sketches, np.searchsorted(new, work_points.cell_offsets.read()))
+    sketches.flags.writeable = False  # as those of all points are, so that kernels are compiled once for both
+    offsets = np.searchsorted(new, work_points.cell_offsets.read())
+    return Appended(inverse_order(order)[before], new, order[new], sketches, offsets)
 
 
 def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: Neighbors) -> np.ndarray:

@@ -1,9 +1,8 @@
-"""Neighbours by looking at every point: of a block, and of the sampled queries by which the recall is measured.
+"""Neighbours by looking at every point: of a block, and of any other queries.
 
 The recall of the exact search itself is measured by plain distances, which share no code with it.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -11,14 +10,13 @@ import scipy.sparse as sp
 
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
-from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES, wide_neighbors
 from scalemani.kernels.rows.compressed import Points
-from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors, round_step
+from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared
 from scalemani.stages.neighbors.lists import no_known, round_arrays
@@ -41,6 +39,13 @@ def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     return SketchedRows(work_points.points.gather(rows), task.read_table(work_points.sketch)[rows], scale)
 
 
+def sketched_block(task: StageTask, block: int) -> SketchedRows:
+    """Return the points of a block, with their sketches."""
+    work_points, rows = StoredWorkPoints(task.inputs["work_points"]), slice(*task.dimensions.rows(block))
+    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    return SketchedRows(work_points.points.read_block(block), task.read_table(work_points.sketch)[rows], scale)
+
+
 def nearest_of_block(
     task: StageTask, queries: SketchedRows, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
 ) -> Neighbors:
@@ -49,54 +54,34 @@ def nearest_of_block(
     Parameters
     ----------
     task : the stage's
-    queries : n points with their sketches
-    rows : (n,) int64, their work rows
-    known : (n, k) neighbours, none of them in the block
-    limits : (n,) distances beyond which no neighbour is wanted, inf for none
+    queries, known, limits : as of `nearest_of_rows`
+    rows : (n,) int64, the work rows of the queries
     block : its number
     """
-    work_points = StoredWorkPoints(task.inputs["work_points"])
-    start, stop = task.dimensions.rows(block)
-    points = work_points.points.read_block(block)
+    start, _ = task.dimensions.rows(block)
+    return nearest_of_rows(queries, rows, sketched_block(task, block), start, known, limits)
+
+
+def nearest_of_rows(
+    queries: SketchedRows, labels: np.ndarray, others: SketchedRows, start: int, known: Neighbors, limits: np.ndarray
+) -> Neighbors:
+    """Return the nearest of what is known and some points, by the kernel that is quickest for rows of their kind.
+
+    Parameters
+    ----------
+    queries : n points with their sketches
+    labels : (n,) int64, the numbers of the queries among the points; -1 for one that is none of them
+    others : the points, with consecutive numbers
+    start : the first of these
+    known : (n, k) neighbours, none of them among the points
+    limits : (n,) distances beyond which no neighbour is wanted, inf for none
+    """
+    points = others.points
     if sp.issparse(points):
-        return sparse_neighbors(queries.points, rows, points, start, known, limits)
-    if task.dimensions.row_bytes > WIDE_ROW_BYTES:
-        return wide_neighbors(queries.points, rows, points, start, known, limits)
-    sketches = task.read_table(work_points.sketch)[start:stop]
-    candidates = SketchedRows(points, sketches, queries.scale)
-    return exact_neighbors(queries, rows, candidates, start, known, limits)
-
-
-def measured_recall(work: StageWork, number: int) -> Measure:
-    """Return the share of the true neighbours of a random sample of points that a round has found."""
-    task, output = work.task, StoredNeighbors(work.task.output)
-    rows = sample_rows(
-        task.params.seed, "neighbors/queries", task.dimensions.n_points, task.params.neighbors.sampled_queries
-    )
-    found = output.distances(round_step(number)).gather(rows)
-    if not task.output.committed(QUERIES):
-        limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
-        queries = {StoredNeighbors.QUERY_ROWS: rows, StoredNeighbors.QUERY_LIMITS: limits}
-        task.output.write_whole(queries, QUERIES)
-    if not task.output.committed(TRUTH):
-        merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
-        truth = work.fold_blocks(nearest_to_queries, merge, "recall")
-        task.output.write_whole({StoredNeighbors.TRUE_DISTANCES: truth.distances}, TRUTH)
-    return mean_of(found_shares(found, output.true_distances.read()), task.dimensions.n_points)
-
-
-def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
-    """Return the nearest of a block of points to the sampled queries."""
-    output = StoredNeighbors(task.output)
-    rows = output.query_rows.read_once()
-    queries = task.once(sampled_queries)
-    empty = no_neighbors(len(rows), task.params.n_neighbors)
-    return nearest_of_block(task, queries, rows, empty, output.query_limits.read_once(), block)
-
-
-def sampled_queries(task: StageTask) -> SketchedRows:
-    """Return the sampled queries. They lie in all blocks: gathered for every block, each would be read each time."""
-    return sketched_rows(task, StoredNeighbors(task.output).query_rows.read_once())
+        return sparse_neighbors(queries.points, labels, points, start, known, limits)
+    if points.shape[1] * points.itemsize > WIDE_ROW_BYTES:
+        return wide_neighbors(queries.points, labels, points, start, known, limits)
+    return exact_neighbors(queries, labels, others, start, known, limits)
 
 
 class StoredLists(NamedTuple):

@@ -52,6 +52,11 @@ def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, n
     return indices, distances, fresh
 
 
+def holds_points(task: StageTask) -> bool:
+    """Return whether a process that searches holds all points in memory."""
+    return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes
+
+
 def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
     """Return the arrays of consecutive rows: the nearest of what is known and the candidates, by exact distance.
 
@@ -62,8 +67,7 @@ def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, k
     candidates : (n, c) int32, work rows, -1 for none
     known : (n, k) neighbours, none of them a candidate
     """
-    stored, n_points = StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points
-    fits = task.in_memory and task.cache_bytes >= n_points * task.dimensions.row_bytes
-    points = stored.read_once() if fits else stored.map_once()
+    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    points = stored.read_once() if holds_points(task) else stored.map_once()
     found, fresh = refine_by_tiles(points, start, candidates, known, task.dimensions.row_bytes)
     return round_arrays(found, fresh)

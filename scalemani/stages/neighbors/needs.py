@@ -112,6 +112,13 @@ def continued_held(sizes: Sizes) -> list[Held]:
     return [
         Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
         Held("sketches of the appended points", EACH_PROCESS, sizes.n_appended, sizes.sketch_width, "float32"),
+        Held(
+            "appended points of a block",
+            EACH_TASK,
+            min(sizes.n_appended, sizes.dimensions.block_rows),
+            *sizes.dimensions.kept_row,
+            step="recall",
+        ),
     ]
 
 
@@ -123,6 +130,7 @@ def descent_held(sizes: Sizes) -> list[Held]:
         Held("points", EACH_PROCESS, n_points, *dimensions.kept_row),
         Held("points in float32", EACH_PROCESS, n_points, *in_float32),
         Held("lists of pynndescent", EACH_PROCESS, n_points, sizes.params.n_neighbors * BYTES_BY_DESCENT, "uint8"),
+        *continued_held(sizes),
     ]
 
 

@@ -12,8 +12,8 @@ import numpy as np
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.measures import Measure
 from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors, recall_unit, round_step
-from scalemani.stages.neighbors.exact import measured_recall
 from scalemani.stages.neighbors.lists import arrays
+from scalemani.stages.neighbors.recall import measured_recall
 from scalemani.store.groups import StageGroup, block_unit
 
 FindBlock = Callable[[StageTask, int], Arrays]

@@ -1,10 +1,12 @@
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from scalemani.kernels.arrays.draws import generator, philox_key, row_words, sample_rows
+from scalemani.kernels.arrays.draws import continue_sample, generator, philox_key, row_words, sample_rows
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -46,3 +48,33 @@ def test_every_row_is_sampled_equally_often():
     for seed in range(1500):
         counts[sample_rows(seed, "sample", 12, 4)] += 1
     assert chisquare(counts).pvalue > 1e-3
+
+
+def sample_that_went_on(seed, bounds, n_sampled):
+    """Draw a sample of the first rows, and go on with it as rows follow, up to each of the other bounds."""
+    sample = sample_rows(seed, "first", bounds[0], n_sampled)
+    for n_before, n_rows in itertools.pairwise(bounds):
+        kept, entering = continue_sample(seed, "following", len(sample), n_before, n_rows, n_sampled)
+        assert np.all(np.diff(kept) > 0)
+        assert np.all(entering >= n_before)
+        sample = np.sort(np.concatenate([sample[kept], entering]))
+    return sample
+
+
+@pytest.mark.parametrize(("bounds", "n_sampled"), [((10, 12), 4), ((4, 7, 12), 6), ((9, 10, 11, 12), 5)])
+def test_a_sample_that_goes_on_with_rows_that_follow_has_every_row_and_pair_equally_often(bounds, n_sampled):
+    rows, pairs = np.zeros(12), np.zeros((12, 12))
+    for seed in range(1500):
+        sample = sample_that_went_on(seed, bounds, n_sampled)
+        assert len(np.unique(sample)) == n_sampled
+        rows[sample] += 1
+        pairs[np.ix_(sample, sample)] += 1
+    assert chisquare(rows).pvalue > 1e-3
+    # The statistic of pairs is no chi-square, as they share rows; its mean says whether some pairs are rarer.
+    found = pairs[np.triu_indices(12, 1)]
+    expected = 1500 * n_sampled * (n_sampled - 1) / (12 * 11)
+    assert np.abs(found - expected).max() < 4.5 * np.sqrt(expected)
+
+
+def test_a_sample_of_all_rows_goes_on_as_one_of_all():
+    np.testing.assert_array_equal(sample_that_went_on(0, (5, 8), 20), np.arange(8))

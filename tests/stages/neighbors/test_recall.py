@@ -1,0 +1,93 @@
+"""The recall of a graph that points were appended to: the truth of a sample, for what the appended points cost."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from scalemani.params import Parameters
+from scalemani.progress import Silent
+from scalemani.records.graph import StoredNeighbors
+from scalemani.records.points import StoredWorkPoints
+from scalemani.runs.opened import open_run
+from scalemani.runs.several.appending import append_points
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.stages.neighbors import recall
+from scalemani.workers.executor import Executor
+
+BOUNDS, K, SAMPLED = (1500, 1560, 1650), 8, 400
+
+
+def executor(workers):
+    return Executor(workers=workers, progress=Silent())
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(0).normal(size=(BOUNDS[-1], 6)).astype(np.float32)
+
+
+@pytest.fixture(scope="module")
+def goes(points, tmp_path_factory):
+    """The run after each of two goes, and how many pairs of a query and a point each compared for the recall."""
+    folder = tmp_path_factory.mktemp("goes") / "run"
+    asked = {"n_neighbors": K, "method": "partition", "n_probes": 3, "sampled_queries": SAMPLED, "recall": 0.9}
+    values = {"neighbors": asked, "partition": {"cell_points": 50}}
+    run(open_points(points[: BOUNDS[0]]), folder, "knn-graph", Parameters().with_values(values), executor(1), 1024)
+    patch, pairs, compare = pytest.MonkeyPatch(), [], recall.nearest_of_rows
+
+    def comparing(queries, labels, others, *rest):
+        pairs[-1] += len(labels) * len(others.sketches)
+        return compare(queries, labels, others, *rest)
+
+    patch.setattr(recall, "nearest_of_rows", comparing)
+    found = []
+    for start, stop in itertools.pairwise(BOUNDS):
+        pairs.append(0)
+        found.append(append_points(open_run(folder), points[start:stop], executor(len(pairs))).run)
+    patch.undo()
+    return found, pairs
+
+
+def queries_of(grown):
+    """Return the input rows of the queries of a run, and the distances of their true neighbours that it stores."""
+    stored = StoredNeighbors(grown.group("neighbors"))
+    order = StoredWorkPoints(grown.group("work_points")).input_rows.read()
+    return order[stored.query_rows.read()], stored.true_distances.read()
+
+
+@pytest.mark.parametrize("go", [0, 1])
+def test_queries_have_their_true_neighbours_among_all_points_after_each_go(goes, points, go):
+    queries, distances = queries_of(goes[0][go])
+    so_far = points[: BOUNDS[go + 1]].astype(np.float64)
+    expected = np.sort(cdist(so_far[queries], so_far), axis=1)[:, 1 : K + 1]
+    np.testing.assert_allclose(distances, expected, rtol=1e-6)
+    assert len(np.unique(queries)) == SAMPLED
+
+
+@pytest.mark.parametrize("go", [0, 1])
+def test_queries_are_the_earlier_ones_but_for_a_share_of_the_appended_points(goes, go):
+    queries, _ = queries_of(goes[0][go])
+    n_before, n_points = BOUNDS[go : go + 2]
+    n_new, expected = np.count_nonzero(queries >= n_before), SAMPLED * (1 - n_before / n_points)
+    assert 0 < n_new < expected + 4 * np.sqrt(expected)
+    if go:
+        earlier, _ = queries_of(goes[0][0])
+        assert set(queries[queries < n_before].tolist()) <= set(earlier.tolist())
+
+
+@pytest.mark.parametrize("go", [0, 1])
+def test_a_go_compares_its_own_queries_with_all_points_and_the_others_with_its_points(goes, go):
+    n_before, n_points = BOUNDS[go : go + 2]
+    n_new = np.count_nonzero(queries_of(goes[0][go])[0] >= n_before)
+    assert goes[1][go] == n_new * n_points + (SAMPLED - n_new) * (n_points - n_before)
+    assert goes[1][go] < 2.5 * SAMPLED * (n_points - n_before)
+
+
+def test_the_recall_that_is_certified_is_that_of_the_graph(goes, points):
+    certificates, graph = goes[0][1].certificates["neighbors"], np.asarray(goes[0][1].graph.distances[...])
+    reached = np.sort(cdist(points.astype(np.float64), points), axis=1)[:, K] * (1 + 1e-6)
+    assert abs(certificates["recall"] - (graph <= reached[:, np.newaxis]).mean()) < 4 * certificates["recall_error"]
+    assert certificates["sampled_queries"] == SAMPLED
