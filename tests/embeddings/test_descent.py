@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from scalemani.embeddings.descent import State, step
+from scalemani.embeddings.descent import MOST_HALVINGS, SUFFICIENT_DECREASE, Backtracking, State, step
 from scalemani.embeddings.phases import Phase, descend, direction_of, line_search_of
 from scalemani.embeddings.problem import Evaluation, Problem, affinity_scale
 from scalemani.embeddings.repulsion import make_repulsion
@@ -58,6 +58,54 @@ def test_line_searches_never_go_up(ring, direction, method):
     assert np.isfinite(values).all()
     assert (np.diff(values) <= 0).all()
     assert values[-1] < values[0]
+
+
+@pytest.mark.parametrize("direction", SEARCHED)
+def test_steps_that_are_searched_fall_as_armijo_asks_and_shortened_ones_could_not_be_twice_as_long(ring, direction):
+    rows, start = ring
+    problem, sums = problem_of(rows, "sne", strength=10.0), make_repulsion("exact", "gaussian", 1e-3)
+    found = list(descend(problem, [Phase(direction, 12, kappa=8)], "exact", State(5 * start)))
+    n_shortened, before = (
+        0,
+        State(5 * start, evaluations=1),
+    )  # the first value is computed once, others are those searched
+    for after in found:
+        value, gradient = problem.evaluate(before.positions, sums)
+        move = after.positions - before.positions
+        slope, trials = (gradient * move).sum(), after.evaluations - before.evaluations
+        if slope == 0:  # no way down after all halvings: nothing has moved
+            assert (trials, after.value, move.any()) == (MOST_HALVINGS + 1, before.value, False)
+        else:
+            assert slope < 0
+            assert after.value <= value + SUFFICIENT_DECREASE * slope + 1e-12 * abs(value)
+        if slope < 0 and trials > 1:
+            n_shortened += 1
+            assert problem.value(before.positions + 2 * move, sums) > value + 2 * SUFFICIENT_DECREASE * slope
+        before = after
+    assert n_shortened > 0 or direction not in ("gradient-descent", "fixed-point")  # which know no curvature
+
+
+@pytest.mark.parametrize("length", [1e3, 1e100, 1e290])
+def test_a_searched_step_that_leads_far_out_is_shortened(ring, length):
+    rows, start = ring
+    problem, sums = problem_of(rows, "t-sne"), make_repulsion("exact", "student", 1e-3)
+    value, gradient = problem.evaluate(start, sums)
+    after = Backtracking().accept(problem, sums, State(start, value=value), gradient, -length * gradient)
+    assert np.isfinite(after.positions).all()
+    assert after.value < value
+
+
+@pytest.mark.parametrize("direction", [np.inf, -np.inf, np.nan])
+def test_a_searched_step_to_infinity_is_not_taken_after_twenty_halvings(ring, direction):
+    rows, start = ring
+    problem, sums = problem_of(rows, "t-sne"), make_repulsion("exact", "student", 1e-3)
+    value, gradient = problem.evaluate(start, sums)
+    chosen = -gradient
+    chosen[7, 1] = direction
+    after = Backtracking().accept(problem, sums, State(start, value=value), gradient, chosen)
+    np.testing.assert_array_equal(after.positions, start)
+    assert after.step == 0.0
+    assert after.evaluations == MOST_HALVINGS + 1 == 21
 
 
 @pytest.mark.parametrize("direction", [*SEARCHED, "momentum"])

@@ -113,6 +113,22 @@ def test_a_search_takes_the_steps_of_algorithm_1(solver):
     assert np.abs(found.iterations - expected).max() <= 1
 
 
+@pytest.mark.parametrize("perplexity", [2.0, PERPLEXITY, 25.0])
+def test_all_root_finders_agree_and_newton_takes_ten_steps_at_most_for_most_rows(perplexity):
+    squared = rows_of(400, seed=2)
+    found = {
+        solver: entropic_affinities(squared, perplexity, solver=solver, order="bounds", tol=1e-12) for solver in SOLVERS
+    }
+    alphas = {solver: np.log(one.beta) for solver, one in found.items()}
+    slopes = [excess(row, alpha)[1] for row, alpha in zip(squared, alphas["bisection"], strict=True)]
+    known = np.maximum(1e-10, 2e-12 / np.abs(slopes))  # where the entropy hardly changes, beta is known less well
+    assert np.median(known) == 1e-10
+    for solver, alpha in alphas.items():
+        assert (np.abs(alpha - alphas["bisection"]) <= known).all(), solver
+    assert np.median(found["newton"].iterations) <= 10
+    assert found["bisection"].iterations.max() <= 60
+
+
 def test_newton_squares_the_error_and_halley_and_euler_cube_it_each_its_own_way():
     squared = rows_of(40)
     roots = np.log(entropic_affinities(squared, PERPLEXITY, tol=1e-14).beta)

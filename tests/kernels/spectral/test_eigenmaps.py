@@ -51,6 +51,15 @@ def test_nystrom_gives_landmarks_their_own_embedding_back():
     np.testing.assert_allclose(nystrom_eigenmaps(w, w, 3).embedding, exact.embedding, atol=1e-8)
 
 
+def test_nystrom_with_every_point_a_landmark_recovers_the_affinities():
+    y = points(60)
+    w = sp.csr_matrix(np.exp(-(cdist(y, y) ** 2)))  # positive definite: every eigenvector has an extension
+    found = nystrom_eigenmaps(w, w, 59)
+    degrees = w.toarray().sum(axis=1)
+    spectrum = 1 / degrees.sum() + found.embedding * (1 - found.eigenvalues) @ found.embedding.T
+    np.testing.assert_allclose(degrees[:, np.newaxis] * spectrum * degrees, w.toarray(), atol=1e-8)
+
+
 def test_landmarks_stand_in_for_the_whole():
     y = points(600)
     landmarks = y[:250]

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scalemani.errors import ConvergenceError, NumericalError, RankError
+from scalemani.kernels.measures import subspace_angle
 from scalemani.kernels.spectral import eigenproblem
 from scalemani.kernels.spectral.eigenproblem import sign_rule, solve_reduced
 
@@ -62,12 +65,64 @@ def test_ring_has_its_closed_form_spectrum(n):
 
 def test_path_and_complete_graph_have_their_closed_form_spectra():
     n = 30
-    path = sp.csr_matrix(sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]))
     np.testing.assert_allclose(
-        solve_reduced(*laplacian(path), 5).eigenvalues, 1 - np.cos(np.pi * np.arange(1, 6) / (n - 1)), atol=1e-10
+        solve_reduced(*laplacian(path(n)), 5).eigenvalues, 1 - np.cos(np.pi * np.arange(1, 6) / (n - 1)), atol=1e-10
     )
     complete = sp.csr_matrix(np.ones((n, n)) - np.eye(n))
     np.testing.assert_allclose(solve_reduced(*laplacian(complete), 5).eigenvalues, n / (n - 1), atol=1e-10)
+
+
+def path(n):
+    return sp.csr_matrix(sp.diags_array([np.ones(n - 1), np.ones(n - 1)], offsets=[1, -1]))
+
+
+def grid(n_rows, n_columns):
+    """Edges along the border weigh half of those inside: L is then the mean of those of the two paths."""
+    one, other = path(n_rows), path(n_columns)
+    return sp.csr_matrix(sp.kron(one, laplacian(other)[1]) + sp.kron(laplacian(one)[1], other))
+
+
+@pytest.mark.parametrize("sizes", [(3, 8), (12, 12), (33, 40)])
+def test_a_grid_has_its_closed_form_spectrum(sizes):
+    of_paths = [1 - np.cos(np.pi * np.arange(n) / (n - 1)) for n in sizes]
+    expected = np.sort(np.add.outer(*of_paths).ravel() / 2)[1:7]
+    a, b = laplacian(grid(*sizes))
+    solution = solve_reduced(a, b, 6)
+    np.testing.assert_allclose(solution.eigenvalues, expected, atol=1e-10)
+    check(a, b, solution, 6)
+
+
+@pytest.mark.parametrize("n", [9, 40, 1501])
+def test_vectors_of_equal_eigenvalues_span_their_whole_space(n):
+    turns = 2 * np.pi * np.outer(np.arange(n), [1, 2]) / n
+    solution = solve_reduced(*laplacian(ring(n)), 4)
+    for number in (0, 1):
+        waves = np.column_stack([np.cos(turns[:, number]), np.sin(turns[:, number])])
+        assert subspace_angle(solution.vectors[:, 2 * number : 2 * number + 2], waves) <= 1e-6
+
+
+def test_the_vectors_of_a_complete_graph_are_all_that_are_orthogonal_to_the_constant_one():
+    a, b = laplacian(sp.csr_matrix(np.ones((12, 12)) - np.eye(12)))
+    vectors = solve_reduced(a, b, 11).vectors
+    assert subspace_angle(vectors, np.eye(12)[:, 1:] - np.eye(12)[:, :1]) <= 1e-6
+
+
+@settings(derandomize=True, deadline=None, max_examples=40)
+@given(seed=st.integers(0, 10**6), n=st.integers(3, 30), exponent=st.integers(-100, 100), two_sided=st.booleans())
+def test_all_eigenvalues_of_a_graph_are_between_zero_and_two_and_the_constant_vector_is_dropped(
+    seed, n, exponent, two_sided
+):
+    w = np.abs(ring(n).toarray() * np.random.default_rng(seed).gamma(1.0, size=(n, n))) + 1e-3 * ring(n).toarray()
+    if two_sided:  # edges between even and odd rows alone: 2 is then an eigenvalue
+        w = np.where(np.add.outer(np.arange(n), np.arange(n)) % 2 == 1, w + 0.1, 0.0)
+    a, b = laplacian(sp.csr_matrix((w + w.T) * 10.0**exponent))
+    solution = solve_reduced(a, b, n - 1)
+    assert solution.eigenvalues.min() >= -1e-8
+    assert solution.eigenvalues.max() <= 2 + 1e-8
+    assert not two_sided or solution.eigenvalues.max() >= 2 - 1e-8
+    degrees = b.diagonal()
+    shares = degrees @ solution.vectors / np.sqrt(degrees.sum())
+    np.testing.assert_allclose(shares, 0, atol=1e-8)
 
 
 @pytest.mark.parametrize("density", [0.0, 1.0])
