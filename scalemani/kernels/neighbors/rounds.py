@@ -15,12 +15,14 @@ class Round(NamedTuple):
     """A round of the search: over cells, from the `first`-th nearest of each point to the `last`-th, that one left out.
 
     A round without cells (`first == last`) looks among the neighbours of neighbours. `candidates` is how many times as
-    many as in the first rounds are settled by exact distances.
+    many as in the first rounds are settled by exact distances. `of_changed` says that points alone look there whose
+    lists the round before has changed.
     """
 
     first: int
     last: int
     candidates: int = 1
+    of_changed: bool = False
 
     @property
     def over_cells(self) -> bool:

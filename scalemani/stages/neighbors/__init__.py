@@ -6,12 +6,14 @@ that was cut short goes on where it stopped.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
+from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.rounds import Round, next_round
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition
@@ -44,16 +46,11 @@ def run(work: StageWork) -> dict[str, Any]:
         run_round(work, 0, first)
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     rounds = [first_round(task) if method == "partition" else Round(0, 1)]
     needed = first_needed(work)
     recalls = [run_measured_round(work, 0, needed, continued_block if continued else first)]
-    most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
     while len(rounds) <= asked.max_rounds:
-        sought = min(1.0, asked.recall + STANDARD_ERRORS * recalls[-1].error)
-        # Appended points have been through cells alone: their neighbours' neighbours are looked at in any case.
-        reached = [-1.0] if continued and len(rounds) == 1 else [recall.value for recall in recalls]
-        following = next_round(rounds, reached, sought, n_cells, most)
+        following = following_round(work, rounds, recalls, continued)
         if following is None:
             break
         number = len(rounds)
@@ -76,6 +73,30 @@ def run(work: StageWork) -> dict[str, Any]:
         "rounds": len(recalls) - 1,
         "sampled_queries": recall.n_sampled,
     }
+
+
+def following_round(
+    work: StageWork, rounds: Sequence[Round], recalls: Sequence[Measure], continued: bool
+) -> Round | None:
+    """Return the round after `rounds`, whose `recalls` were measured, or None where none would help.
+
+    Parameters
+    ----------
+    work : the search
+    rounds, recalls : so far
+    continued : whether the first round went on from an earlier graph
+    """
+    task = work.task
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
+    sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
+    if not continued:
+        return next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)
+    # Appended points have been through cells alone, which the recall of all points does not show. What the round among
+    # changed lists brings says nothing of one among all.
+    if len(rounds) == 1:
+        return Round(rounds[0].last, rounds[0].last, of_changed=True)
+    return next_round(rounds, [recall.value for recall in recalls[1:]], sought, n_cells, most)
 
 
 def exact_certificates(work: StageWork) -> dict[str, Any]:

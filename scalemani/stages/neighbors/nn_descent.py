@@ -6,13 +6,15 @@ from scalemani.chunked.tiled_search import propose_by_tiles
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.kernels.neighbors.rounds import Round
+from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
 from scalemani.memory.mapped import Table
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates, n_listed
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
+
+OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
@@ -30,9 +32,20 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
     most_visited = task.params.neighbors.most_visited
     own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
+    if asked.of_changed:
+        visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
     count = asked.candidates * n_candidates(task.params, number)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
-    return nearest_of_candidates(task, start, candidates, Neighbors(indices, distances))
+    found = dict(nearest_of_candidates(task, start, candidates, Neighbors(indices, distances)))
+    if asked.of_changed:
+        found[StoredNeighbors.FRESH] |= still_fresh(own, found[StoredNeighbors.INDICES])
+    return found
+
+
+def still_fresh(before: NeighborLists, indices: np.ndarray) -> np.ndarray:
+    """Return where (n, k) lists hold what was fresh in them before: points that did not look have yet to meet it."""
+    others = without_known(indices, np.where(before.fresh, before.indices, OF_NO_LIST))
+    return (indices >= 0) & (others < 0)
 
 
 def short_sketches(task: StageTask) -> tuple[Table, float]:

@@ -1,4 +1,4 @@
-"""The recall of a graph that points were appended to: the truth of a sample, for what the appended points cost."""
+"""A graph that points were appended to: the truth of its sample and its second round cost what these points do."""
 
 import itertools
 
@@ -14,14 +14,14 @@ from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.stages.neighbors import recall
+from scalemani.stages.neighbors import nn_descent, recall
 from scalemani.workers.executor import Executor
 
 BOUNDS, K, SAMPLED = (1500, 1560, 1650), 8, 400
 
 
 def executor(workers):
-    return Executor(workers=workers, progress=Silent())
+    return Executor(workers=workers, keep=True, progress=Silent())
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def points():
 
 @pytest.fixture(scope="module")
 def goes(points, tmp_path_factory):
-    """The run after each of two goes, and how many pairs of a query and a point each compared for the recall."""
+    """The run after each of two goes, the pairs that it compared for the recall, and the points that looked further."""
     folder = tmp_path_factory.mktemp("goes") / "run"
     asked = {"n_neighbors": K, "method": "partition", "n_probes": 3, "sampled_queries": SAMPLED, "recall": 0.9}
     values = {"neighbors": asked, "partition": {"cell_points": 50}}
@@ -42,13 +42,21 @@ def goes(points, tmp_path_factory):
         pairs[-1] += len(labels) * len(others.sketches)
         return compare(queries, labels, others, *rest)
 
+    propose, looking = nn_descent.propose_by_tiles, []
+
+    def proposing(sketches, start, own, visited, *rest):
+        looking[-1] += np.count_nonzero((visited >= 0).any(axis=1))
+        return propose(sketches, start, own, visited, *rest)
+
     patch.setattr(recall, "nearest_of_rows", comparing)
+    patch.setattr(nn_descent, "propose_by_tiles", proposing)
     found = []
     for start, stop in itertools.pairwise(BOUNDS):
         pairs.append(0)
+        looking.append(0)
         found.append(append_points(open_run(folder), points[start:stop], executor(len(pairs))).run)
     patch.undo()
-    return found, pairs
+    return found, pairs, looking
 
 
 def queries_of(grown):
@@ -91,3 +99,17 @@ def test_the_recall_that_is_certified_is_that_of_the_graph(goes, points):
     reached = np.sort(cdist(points.astype(np.float64), points), axis=1)[:, K] * (1 + 1e-6)
     assert abs(certificates["recall"] - (graph <= reached[:, np.newaxis]).mean()) < 4 * certificates["recall_error"]
     assert certificates["sampled_queries"] == SAMPLED
+
+
+def test_lists_that_the_first_round_has_left_stay_and_what_is_fresh_stays_fresh(goes):
+    group = goes[0][1].group("neighbors")
+    (before, flags), (after, kept) = (
+        [group.read(f"round_{number}/{name}") for name in ("indices", "fresh")] for number in (0, 1)
+    )
+    changed = flags.any(axis=1)
+    assert BOUNDS[2] - BOUNDS[1] <= np.count_nonzero(changed) == goes[2][1] < BOUNDS[2] / 2
+    np.testing.assert_array_equal(after[~changed], before[~changed])
+    assert (after[changed] != before[changed]).any()
+    for row in range(BOUNDS[2]):
+        known = np.isin(after[row], before[row][flags[row] == 0])
+        np.testing.assert_array_equal(kept[row].astype(bool), ~known)
