@@ -1,10 +1,11 @@
-"""The matrix of an AnnData that stands for its points, as scanpy chooses it: its principal components, or X."""
+"""The table that stands for points: of an AnnData as scanpy chooses it, its principal components or X."""
 
 from pathlib import Path
 from typing import Any
 
 from scalemani.errors import DataError
 from scalemani.sources.sparse_rows import SparseRows, sparse_parts
+from scalemani.sources.vectors import take_vectors
 
 COMPONENTS = "X_pca"  # on which scanpy finds neighbours too
 WHOLE = "X"
@@ -12,24 +13,24 @@ ANNOTATED_SUFFIXES = (".h5ad", ".zarr")
 
 
 def take_representation(points: Any, use_rep: str | None = None) -> Any:
-    """Return the matrix of an AnnData that is asked for; anything else as it is.
+    """Return the matrix of an AnnData that is asked for, or the table of a column of vectors; anything else as it is.
 
     NumPy takes an AnnData for nested sequences and does not come back.
 
     Parameters
     ----------
-    points : an AnnData, the path or URL of one, or anything else
+    points : an AnnData, the path or URL of one, a column of a data frame, or anything else
     use_rep : "X", or a name in `obsm`. None: "X_pca" where there is one, else "X"
 
     Raises
     ------
     DataError
-        For a name that is not there, saying what is.
+        For a name that is not there, saying what is, and for vectors of different lengths.
     """
     if isinstance(points, str | Path):
         return stored_representation(points, use_rep)
     if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
-        return points
+        return take_vectors(points)
     name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)
     found = points.X if name == WHOLE else points.obsm.get(name)
     if found is None:

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -25,6 +25,7 @@ from scalemani.store.retrying import may_pass, retried
 LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
 NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array, of formats 2 and 3
 SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
@@ -48,6 +49,17 @@ class RegularFiles(LocalStore):
         return await super().get(key, prototype, byte_range)
 
 
+class Chunks(NamedTuple):
+    """How an array is cut: rows of the largest piece that is read whole, of an object (None: they differ), and objects.
+
+    An object is a shard, or a chunk where there are no shards.
+    """
+
+    most_rows: int
+    stored_rows: int | None
+    n_stored: int
+
+
 class ZarrPoints(Source):
     """A zarr array, local or behind a URL."""
 
@@ -56,11 +68,10 @@ class ZarrPoints(Source):
         super().__init__(array.shape, array.dtype, description)
         self.array = bounded(array, description)
         self.remote = isinstance(array.store, FsspecStore)
-        grid = regular_grid(array)
-        if grid is not None:
-            self.preferred_rows = int((array.shards or grid)[0])
-            self.held_bytes = int(grid[0]) * self.shape[1] * self.dtype.itemsize
-            self.remark = missing_chunks(array, description)
+        chunks = chunks_of(array)
+        self.preferred_rows = chunks.stored_rows
+        self.held_bytes = chunks.most_rows * self.shape[1] * self.dtype.itemsize
+        self.remark = missing_chunks(array, chunks.n_stored, description)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state
@@ -72,15 +83,19 @@ class ZarrPoints(Source):
             return retried(lambda: np.asarray(self.array[start:stop]), may_pass if self.remote else never)
 
 
-def regular_grid(array: zarr.Array) -> tuple[int, ...] | None:
-    """Return the shape of the chunks of an array; None where they differ, as of a rectilinear grid."""
+def chunks_of(array: zarr.Array) -> Chunks:
+    """Return how an array is cut, into chunks of one shape or of several."""
     try:
-        return tuple(array.chunks)
+        read, stored = array.chunks, array.shards or array.chunks
     except NotImplementedError:
-        return None
+        uneven: Any = array  # what zarr says of these from 3.2 on
+        n_stored = math.prod(map(len, uneven.write_chunk_sizes))
+        return Chunks(max(uneven.read_chunk_sizes[0], default=0), None, n_stored)
+    n_stored = math.prod(-(-length // piece) for length, piece in zip(array.shape, stored, strict=True))
+    return Chunks(int(read[0]), int(stored[0]), n_stored)
 
 
-def missing_chunks(array: zarr.Array, description: str) -> str:
+def missing_chunks(array: zarr.Array, wanted: int, description: str) -> str:
     """Return words on chunks that are not there, which zarr reads as the fill value; nothing where all are, or no list.
 
     Chunks that hold nothing but the fill value may be left out by zarr's rules: what is missing may be as it was meant.
@@ -95,8 +110,6 @@ def missing_chunks(array: zarr.Array, description: str) -> str:
         there = sync(count())
     except Exception:  # servers that list nothing say so in many ways, and none of them keeps rows from being read
         return ""
-    stored = zip(array.shape, array.shards or array.chunks, strict=True)
-    wanted = math.prod(-(-length // chunk) for length, chunk in stored)
     if there >= wanted:
         return ""
     return (
@@ -118,11 +131,12 @@ def open_zarr(location: str, member: str | None) -> Source:
         check_declared_codecs(Path(location, member or ""), description)
     place = location if "://" in location else RegularFiles(location, read_only=True)
     try:
-        node = retried(
-            lambda: zarr.open(place, path=member, mode="r"),
-            may_pass if "://" in location else never,
-            OPENING_SECONDS,
-        )
+        with zarr.config.set(UNEVEN):
+            node = retried(
+                lambda: zarr.open(place, path=member, mode="r"),
+                may_pass if "://" in location else never,
+                OPENING_SECONDS,
+            )
     except ImportError as error:
         what = "s3fs: pip install 'scalemani[s3]'" if location.startswith("s3://") else f"another package: {error}"
         raise ConfigError(f"{description} needs {what}") from error

@@ -1,6 +1,7 @@
 """One small matrix in every form in which users hold points: the same points, and larger ones in bounded memory."""
 
 import json
+import pickle
 from types import SimpleNamespace
 
 import dask.array as da
@@ -10,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zarr
+from scipy import sparse
 
 import scalemani as sm
-from scalemani.errors import MemoryBudgetError
+from scalemani.errors import DataError, MemoryBudgetError
 from scalemani.sources import is_in_memory, is_stored, open_points, points_in_memory
 from scalemani.survey import survey
 from scalemani.workers.executor import Executor
@@ -27,6 +29,23 @@ class OnlyAnArray:
 
     def __array__(self, dtype=None, copy=None):
         return POINTS
+
+
+class Column:
+    """A column of a data frame whose elements are vectors, as pandas has it."""
+
+    ndim, dtype, iloc = 1, np.dtype(object), None
+
+    def __init__(self, vectors):
+        self.vectors = vectors
+
+    def __len__(self):
+        return len(self.vectors)
+
+    def __array__(self, dtype=None, copy=None):
+        column = np.empty(len(self.vectors), object)
+        column[:] = self.vectors
+        return column
 
 
 class Sliced:
@@ -92,6 +111,9 @@ def arrays(folder):
         "a memory map": mapped,
         "only __array__": OnlyAnArray(),
         "slices": Sliced(),
+        "a column of vectors": Column(list(POINTS)),
+        "objects that are vectors": np.asarray(Column(list(POINTS))),
+        "a list of vectors": list(POINTS),
     }.items()
 
 
@@ -114,6 +136,14 @@ def stores(folder):
         rows = POINTS.astype("f2") if name == "half" else POINTS
         yield f"zarr {name}", zarr.create_array(folder / f"{name}.zarr", data=rows, **options)
         yield f"zarr {name} by its path", folder / f"{name}.zarr"
+    if "rectilinear_chunks" in zarr.config.get("array"):  # from zarr 3.2 on
+        with zarr.config.set({"array.rectilinear_chunks": True}):
+            cuts = {"uneven": {"chunks": ((1, 1700, 1299), (4, 2))}}
+            cuts["shards"] = {"chunks": (1, 2), "shards": ((1, 1700, 1299), (6,))}
+            made = {name: zarr.create_array(folder / f"{name}.zarr", data=POINTS, **cut) for name, cut in cuts.items()}
+        for name, array in made.items():
+            yield f"zarr rectilinear {name}", array
+            yield f"zarr rectilinear {name} by its path", folder / f"{name}.zarr"
     group = zarr.open_group(folder / "cells.zarr", mode="w")
     group.attrs["encoding-type"] = "anndata"
     group.create_array("X", data=POINTS[:, :2])
@@ -184,6 +214,45 @@ def test_all_forms_of_one_matrix_are_the_same_points(inputs):
     } == set()
 
 
+def write_rows(group, matrix):
+    """Write what AnnData does of a matrix of SciPy by compressed rows."""
+    for name in ("data", "indices", "indptr"):
+        write = group.create_dataset if isinstance(group, h5py.Group) else group.create_array
+        write(name, data=getattr(matrix, name))
+    group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(matrix.shape)})
+
+
+def sparse_forms(folder):
+    rows = sparse.random_array((N, 40), density=0.05, format="csr", dtype=np.float32, rng=np.random.default_rng(1))
+    yield "csr", rows
+    for kind in ("csc", "coo", "bsr", "lil", "dok"):
+        yield kind, rows.asformat(kind)
+    for kind in ("csr", "csc", "coo", "bsr"):
+        sparse.save_npz(folder / f"{kind}.npz", rows.asformat(kind))
+        yield f"{kind} in a file", folder / f"{kind}.npz"
+    np.savez(folder / "parts.npz", data=rows.data, indices=rows.indices, indptr=rows.indptr, shape=rows.shape)
+    yield "parts in an archive", folder / "parts.npz"
+    with h5py.File(folder / "cells.h5ad", "w") as file:
+        write_rows(file.create_group("X"), rows)
+        write_rows(file.create_group("layers/counts"), rows)
+    write_rows(zarr.open_group(folder / "cells.zarr", mode="w").create_group("X"), rows)
+    yield "X of an AnnData file", folder / "cells.h5ad"
+    yield "a layer of an AnnData file", f"{folder}/cells.h5ad::layers/counts"
+    yield "X of an AnnData store", f"{folder}/cells.zarr::X"
+    yield "an AnnData", SimpleNamespace(obs_names=IDS, X=rows, obsm={})
+
+
+def test_all_forms_of_one_sparse_matrix_are_the_same_points(tmp_path):
+    forms = dict(sparse_forms(tmp_path))
+    expected = survey(open_points(forms["csr"]), Executor(), 1024)
+    assert expected.dimensions.nonzeros == forms["csr"].nnz
+    assert {
+        name
+        for name, given in forms.items()
+        if survey(open_points(given), Executor(), 1024).content != expected.content
+    } == set()
+
+
 def test_all_forms_are_read_in_any_order(inputs):
     for name, given in inputs.items():
         source = open_points(given)
@@ -194,7 +263,10 @@ def test_all_forms_are_read_in_any_order(inputs):
 
 def test_functions_and_estimators_take_all_forms(inputs):
     expected = sm.knn_graph(POINTS, 3).indices
-    for name in ("slices", "a data set of HDF5", "a table of Arrow", "a column of fixed", "a data set of Hugging Face"):
+    for name in (
+        *("slices", "a data set of HDF5", "a table of Arrow", "a column of fixed", "a data set of Hugging Face"),
+        "a column of vectors",
+    ):
         given = inputs[name]
         np.testing.assert_array_equal(points_in_memory(given) if name != "slices" else POINTS, POINTS)
         np.testing.assert_array_equal(sm.knn_graph(given, 3).indices[...], expected)
@@ -233,7 +305,7 @@ def test_frames_of_other_libraries_are_the_same_points():
     forms = {}
     if pandas := optional("pandas"):
         frame = pandas.DataFrame(POINTS, columns=list(columns(POINTS)))
-        forms["pandas"] = frame
+        forms |= {"pandas": frame, "vectors": pandas.Series(list(POINTS))}
         if frames := optional("dask.dataframe"):
             forms["dask"] = frames.from_pandas(frame, npartitions=5)
     if polars := optional("polars"):
@@ -246,11 +318,39 @@ def test_frames_of_other_libraries_are_the_same_points():
     } == set()
 
 
+@pytest.mark.parametrize(
+    ("vectors", "words"),
+    [
+        ([np.zeros(3), [0.0, 1.0, 2.0], np.zeros(2)], "3 numbers in row 0, 2 in row 2"),
+        ([np.zeros((2, 2)), np.zeros((2, 3))], "form no table"),
+        ([np.ma.masked_array([1.0, 2.0], [True, False])], "1 masked values"),
+        ([[1.0, 2.0], 3.0], "numeric dtype, got object"),
+        ([["a", "b"], ["c", "d"]], "numeric dtype, got <U1"),
+    ],
+)
+def test_vectors_that_form_no_table_are_refused_with_the_row(vectors, words):
+    for given in (Column(vectors), np.asarray(Column(vectors))):
+        with pytest.raises(DataError, match=words):
+            open_points(given)
+
+
 def optional(name):
     try:
         return __import__(name, fromlist=["x"])
     except ImportError:
         return None
+
+
+def test_the_largest_of_uneven_chunks_is_what_is_held_and_missing_ones_are_counted(tmp_path):
+    if "rectilinear_chunks" not in zarr.config.get("array"):
+        pytest.skip("this zarr has no rectilinear chunks: it is older than 3.2")
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        zarr.create_array(tmp_path / "a.zarr", data=POINTS, chunks=((1, 1700, 1299), (4, 2)))
+    source = open_points(tmp_path / "a.zarr")
+    assert (source.held_bytes, source.preferred_rows, source.remark) == (1700 * D * 4, None, "")
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(source)).read(5, 1900), POINTS[5:1900])
+    next(path for path in (tmp_path / "a.zarr" / "c").rglob("*") if path.is_file()).unlink()
+    assert "1 of 6 chunks" in open_points(tmp_path / "a.zarr").remark
 
 
 @pytest.mark.parametrize("made", ["zarr", "dask", "hdf5", "arrow"])
