@@ -18,12 +18,27 @@ SIGMAS = (0.0, 0.7, 1.2, 2.0, 3.0)  # of the blurs that stand in for each other,
 USUAL_SIDE = 1200
 ENOUGH = 12.0  # points that a blur averages over: their noise is a third of a step that the eye sees
 FEW = 2.5  # points below which a blur would hide that they are few: each is a disc
+UNCROWDED_RADIUS = 1.5  # beyond it as many more points are few as discs are larger: they are seen one by one for longer
 FAINTEST, FULLEST = 0.3, 0.85  # opacity of a lone point among ten million, among ten thousand
 THINNEST = 0.25  # opacity of the thinnest smooth region, where the densest has one
 CONTRAST = 40.0  # how much denser than the thinnest the densest region is before half of the steps are used
 PALEST_FULL = 0.7  # where the density ramp starts for points of full opacity
 TOP_PERCENT = 99.5
 FAINT_WEIGHT = 0.01  # of the colour of points without a label beside that of a point with one
+# What the live map shades by too, under the names that its script knows.
+SHADING = {
+    "enough": ENOUGH,
+    "few": FEW,
+    "uncrowded": UNCROWDED_RADIUS,
+    "thinnest": THINNEST,
+    "contrast": CONTRAST,
+    "percent": TOP_PERCENT,
+    "covered": COVERED_SHARE,
+    "smallest": SMALLEST_RADIUS,
+    "largest": LARGEST_RADIUS,
+    "faintest": FAINTEST,
+    "fullest": FULLEST,
+}
 
 
 @dataclass
@@ -123,8 +138,9 @@ def shade(canvas: Canvas, density_only: bool) -> np.ndarray:
     n_shown = canvas.n_points - canvas.n_outside
     layers = canvas.counts[..., None] if density_only else np.concatenate([canvas.counts[..., None], canvas.sums], 2)
     layers = layers.astype(np.float32)
-    smooth, share = smoothed(layers)
-    discs = stamped(layers, disc(point_radius(n_shown, canvas.counts.size)))
+    radius = point_radius(n_shown, canvas.counts.size)
+    smooth, share = smoothed(layers, FEW * max(1.0, radius / UNCROWDED_RADIUS) ** 2)
+    discs = stamped(layers, disc(radius))
     lone = lone_opacity(n_shown)
     smooth_level, disc_level = steps_of_density(smooth[..., 0]), steps_of_counts(discs[..., 0])
     opacity = share * (THINNEST + (1 - THINNEST) * smooth_level) + (1 - share) * np.where(
@@ -141,10 +157,15 @@ def shade(canvas: Canvas, density_only: bool) -> np.ndarray:
     return 1 - opacity[..., None] * (1 - np.clip(colours, 0, 1))
 
 
-def smoothed(layers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def smoothed(layers: np.ndarray, few: float) -> tuple[np.ndarray, np.ndarray]:
     """Return layers (h, w, c), counts first, averaged over enough points, and how far (h, w) there are enough: 0 to 1.
 
     A blur is used where it holds enough points, as the next wider one tells, which has less noise; else a wider one.
+
+    Parameters
+    ----------
+    layers : counts of points, and what else is averaged as these are
+    few : points that the widest blur holds where there are not enough at all
     """
     sigmas = np.array(SIGMAS) * max(min(layers.shape[:2]) / USUAL_SIDE, 1.0)
     areas = np.maximum(4 * math.pi * sigmas**2, 1)  # pixels that each averages over
@@ -158,7 +179,7 @@ def smoothed(layers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         left, finer = left - used, wider
     mixed += left[..., None] * finer
     held = (area + left * areas[-1]) * mixed[..., 0]
-    share = np.clip(np.log(np.maximum(held, 1e-9) / FEW) / math.log(ENOUGH / 2 / FEW), 0, 1)
+    share = np.clip(np.log(np.maximum(held, 1e-9) / few) / math.log(ENOUGH / 2 / FEW), 0, 1)
     return mixed, share
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from scalemani.figures import drawn_embedding
 from scalemani.figures.palette import VIRIDIS, colours_of_labels, ramp
 from scalemani.figures.panels import GOLDEN_RATIO, blocks, column_limits
+from scalemani.figures.shading import SHADING
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.records.embeddings import StoredClustering
 from scalemani.report.tiles import RESOLUTIONS, SIDE, ClassTiles, Tiles, ValueTiles
@@ -120,6 +121,7 @@ def map_of(
         "columns": [column for column, _ in described],
         "left_out": [name for name in columns if name not in shown],
         "tiles": None if tiles is None else {"side": side, "resolutions": RESOLUTIONS},
+        "shading": SHADING,
     }
     return MapData(description, arrays, None)
 

@@ -9,22 +9,25 @@ import numpy as np
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.report.certificates import judged_certificates
-from scalemani.report.map_data import map_of, picture
+from scalemani.report.map_data import MOST_AXES, MapData, map_of, picture
 from scalemani.report.page import VERDICTS, counted, environment, policy, stage_rows, text_of
 from scalemani.runs.opened import Run
 from scalemani.sources import open_points
 
 MOST_SHOWN = 1_000_000  # points; of more, a notebook would wait
-SAMPLED_POINTS = 10_000  # in a frame, on top of tiles
+SAMPLED_POINTS = 10_000  # of more than are all drawn: on top of tiles
+DRAWN_BYTES = 700_000  # that points may take in a page; scripts and pictures take some 200,000 more
+AXIS_BYTES, COLUMN_BYTES = 3, 2  # of a point, compressed and in base64
 SIDE = 256  # tiles a side
 PICTURED_PIXELS = 400
-SCRIPTS = ("points", "tiles", "canvas", "map")
+SCRIPTS = ("points", "tiles", "density", "canvas", "map")
 
 
 class LiveMap:
     """A map of at most a million points that notebooks show, live where scripts run, else as a picture.
 
-    Of more than 10,000 points, so many are drawn on top of tiles in which all are counted; the page stays below 1 MB.
+    All points are drawn as long as the page stays below 1 MB: some 90,000 with a column of classes. Of more, 10,000 are
+    drawn on top of tiles in which all are counted.
     """
 
     def __init__(self, embedding: Any, columns: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> None:
@@ -40,25 +43,27 @@ class LiveMap:
     def document(self) -> str:
         """The map as a page of its own."""
         n_points = self.source.shape[0]
-        drawn = sample_rows(0, "report/notebook", n_points, SAMPLED_POINTS)
+        n_axes = min(self.source.shape[1], MOST_AXES)
+        most = DRAWN_BYTES // (AXIS_BYTES * n_axes + COLUMN_BYTES * len(self.columns))
+        drawn = sample_rows(0, "report/notebook", n_points, n_points if n_points <= most else SAMPLED_POINTS)
         rows = drawn if self.rows is None else self.rows[drawn]
         found = map_of(
             self.source, self.columns, drawn, None if self.rows is None and len(drawn) == n_points else rows, SIDE
         )
-        style, scripts = text_of("page.css"), [text_of(f"{name}.js") for name in SCRIPTS]
-        return (
-            environment()
-            .get_template("live.html")
-            .render(
-                map=found._replace(picture=self.picture), style=style, scripts=scripts, policy=policy(style, scripts)
-            )
-        )
+        return map_page(found._replace(picture=self.picture))
 
     def _repr_html_(self) -> str:
         return environment().get_template("frame.html").render(document=self.document, picture=self.picture)
 
     def _repr_png_(self) -> bytes | None:
         return None if self.picture is None else base64.b64decode(self.picture)
+
+
+def map_page(drawn: MapData) -> str:
+    """Return a map as a page of its own, without a word on the run."""
+    style, scripts = text_of("page.css"), [text_of(f"{name}.js") for name in SCRIPTS]
+    live = environment().get_template("live.html")
+    return live.render(map=drawn, style=style, scripts=scripts, policy=policy(style, scripts))
 
 
 def summary(run: Run, live: LiveMap | None) -> str:

@@ -71,7 +71,8 @@ class ReportedRun(Run):
     def live_map(self, labels: Any = ()) -> "LiveMap":
         """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.
 
-        Of more than 10,000 points, so many are drawn on top of tiles in which all are counted; `report` draws more.
+        Of more points than a page of a megabyte holds, some 90,000, it draws 10,000 on top of tiles in which all are
+        counted; `report` draws more.
 
         Parameters
         ----------

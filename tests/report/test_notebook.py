@@ -66,20 +66,29 @@ def test_a_picture_stands_in_where_the_frame_has_no_webgl(open_browser, model, t
     assert browser.value("document.querySelector('.picture').naturalWidth") >= 400
 
 
+def test_a_notebook_draws_as_many_points_as_a_megabyte_holds():
+    generator = np.random.default_rng(0)
+    embedding = generator.normal(size=(85_000, 2))
+    live = LiveMap(embedding, {"class": generator.integers(0, 10, 85_000)})
+    assert len(live._repr_html_()) < 1_000_000
+    found = described(live.document)
+    assert (found["points"], found["of"], found["tiles"]) == (85_000, 85_000, None)
+
+
 def test_of_many_points_a_notebook_has_a_sample_on_tiles_in_less_than_a_megabyte(open_browser, tmp_path):
     generator = np.random.default_rng(0)
-    embedding = generator.normal(size=(60_000, 3))
-    columns = {"class": (embedding[:, 0] > 0).astype(int), "value": generator.normal(size=60_000)}
+    embedding = generator.normal(size=(100_000, 3))
+    columns = {"class": (embedding[:, 0] > 0).astype(int), "value": generator.normal(size=100_000)}
     live = LiveMap(embedding, columns)
     assert len(live._repr_html_()) < 1_000_000
     found = described(framed(live._repr_html_()))
-    assert (found["points"], found["of"], len(found["axes"])) == (SAMPLED_POINTS, 60_000, 2)
+    assert (found["points"], found["of"], len(found["axes"])) == (SAMPLED_POINTS, 100_000, 2)
     (tmp_path / "map.html").write_text(live.document)
     browser = open_browser()
     browser.open(tmp_path / "map.html")
     browser.wait("document.getElementById('in-sight').textContent")
     assert browser.value("document.getElementById('in-sight').textContent") == (
-        "In view: 60,000 points counted, 10,000 drawn."
+        "In view: 100,000 points counted, 10,000 drawn."
     )
 
 

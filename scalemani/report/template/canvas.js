@@ -1,26 +1,40 @@
 "use strict";
-// The map on a WebGL 2 canvas: points as the graphics card takes them, 7 bytes each, and the tiles behind them.
+// The map on a WebGL 2 canvas: tiles, then smooth regions where points are dense, and discs where they are sparse.
 // Libraries for this take positions as 32-bit floats in textures, and make code at run time, which the page's policy
 // forbids: it allows these scripts and no others, whatever a run holds.
-const POINT_SHADER = `#version 300 es
+const SPLINE = `#version 300 es
+precision highp float;
+uniform highp sampler2D sums; // of red, green, blue and points
+uniform float enough, few, regional; // points: for an average, and at which a region begins and ends to be smooth
+uniform float splined; // pixels of its level that a spline averages over
+vec4 spline(vec2 uv, int level) {
+  vec2 size = vec2(textureSize(sums, level)), at = uv * size - 0.5, f = fract(at), g = 1.0 - f;
+  vec2 second = (4.0 - 6.0 * f * f + 3.0 * f * f * f) / 6.0, fourth = f * f * f / 6.0;
+  vec2 low = g * g * g / 6.0 + second, high = 1.0 - low;
+  vec2 below = (floor(at) - 0.5 + second / low) / size, above = (floor(at) + 1.5 + fourth / high) / size;
+  float lod = float(level);
+  return low.y * (low.x * textureLod(sums, below, lod) + high.x * textureLod(sums, vec2(above.x, below.y), lod))
+    + high.y * (low.x * textureLod(sums, vec2(below.x, above.y), lod) + high.x * textureLod(sums, above, lod));
+}
+float smoothShare(float held) { return held <= few ? 0.0 : min(1.0, log(held / few) / log(regional / few)); }
+`;
+const DISC_SHADER = `${SPLINE}
 in vec2 place;
 in uint code;
-in uint chosen;
 uniform vec4 view; // scale and offset from [0, 1] to clip space
+uniform vec2 part; // of the sums, that is in view
+uniform int widest;
 uniform float size;
-uniform float faint; // opacity of points outside a selection, 1 where there is none
-uniform uint first; // the code that is drawn in this pass alone, or 65535 for all but \`other\`
-uniform uint other;
 uniform sampler2D palette;
 out vec4 colour;
 void main() {
-  vec4 found = texelFetch(palette, ivec2(int(code) % 256, int(code) / 256), 0);
-  bool drawn = found.a > 0.0 && (first == 65535u ? code != other : code == first);
-  gl_Position = drawn ? vec4(place * view.xy + view.zw, 0.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
+  vec2 clip = place * view.xy + view.zw;
+  float share = smoothShare(splined * exp2(2.0 * float(widest)) * spline((clip * 0.5 + 0.5) * part, widest).a);
+  gl_Position = vec4(share < 1.0 ? clip : vec2(2.0), 0.0, 1.0);
   gl_PointSize = size;
-  colour = vec4(found.rgb, chosen == 1u ? 1.0 : faint);
+  colour = vec4(texelFetch(palette, ivec2(int(code) % 256, int(code) / 256), 0).rgb, 1.0 - share);
 }`;
-const POINT_COLOUR = `#version 300 es
+const DISC_COLOUR = `#version 300 es
 precision highp float;
 in vec4 colour;
 uniform float opacity;
@@ -28,24 +42,57 @@ uniform float size;
 out vec4 pixel;
 void main() {
   float away = length(gl_PointCoord - 0.5) * size;
-  float alpha = opacity * colour.a * (size < 2.5 ? 1.0 : clamp(size * 0.5 - away + 0.5, 0.0, 1.0));
+  float alpha = opacity * colour.a * clamp(size * 0.5 - away + 0.5, 0.0, 1.0);
   pixel = vec4(colour.rgb * alpha, alpha);
 }`;
-const TILE_SHADER = `#version 300 es
+const REGION_SHADER = `#version 300 es
+in uvec2 cell;
+uniform vec2 cells; // a side of the sums
+out vec2 uv;
+void main() {
+  uv = (vec2(cell) + vec2(gl_VertexID & 1, gl_VertexID >> 1)) / cells;
+  gl_Position = vec4(uv * 2.0 - 1.0, 0.0, 1.0);
+}`;
+// The narrowest average that holds enough points, as the next wider one tells, which has less noise.
+const REGION_COLOUR = `${SPLINE}
+in vec2 uv;
+uniform int finest, widest;
+uniform float blended; // pixels of its level that a bilinear look at it averages over
+uniform float thinnest, contrast, highest, strength; // opacities, ratios of densities, the highest density, a factor
+out vec4 pixel;
+void main() {
+  vec4 wide = spline(uv, widest);
+  float share = smoothShare(splined * exp2(2.0 * float(widest)) * wide.a), left = 1.0;
+  vec4 mixed = vec4(0.0), finer = textureLod(sums, uv, float(finest));
+  for (int level = finest; level < widest; level++) {
+    vec4 wider = level + 1 == widest ? wide : textureLod(sums, uv, float(level + 1));
+    float pixels = level == 0 ? 1.0 : blended * exp2(2.0 * float(level));
+    float used = left * clamp(log2(max(pixels * wider.a / enough, 1e-9)) + 1.0, 0.0, 1.0);
+    mixed += used * finer;
+    left -= used;
+    finer = wider;
+  }
+  mixed += left * finer;
+  float level = clamp(log(1.0 + contrast * mixed.a / highest) / log(1.0 + contrast), 0.0, 1.0);
+  float alpha = min(1.0, strength * share * mix(thinnest, 1.0, level));
+  pixel = vec4(mixed.rgb / max(mixed.a, 1e-9) * alpha, alpha);
+}`;
+const IMAGE_SHADER = `#version 300 es
 uniform vec4 view;
 out vec2 place;
 void main() {
   place = vec2(gl_VertexID & 1, gl_VertexID >> 1);
   gl_Position = vec4(place * view.xy + view.zw, 0.0, 1.0);
 }`;
-const TILE_COLOUR = `#version 300 es
+const IMAGE_COLOUR = `#version 300 es
 precision highp float;
 in vec2 place;
-uniform sampler2D tiles;
+uniform sampler2D image;
 uniform float faint;
 out vec4 pixel;
-void main() { pixel = faint * texture(tiles, place); }`;
-const ALL = 65535;
+void main() { pixel = faint * texture(image, place); }`;
+const FAINT = 0.12, FAINT_TILES = 0.3; // of the opacity of what is not selected, where something is
+const UNITS = { palette: 0, tiles: 1, sums: 2, regions: 3 }; // of textures
 
 class Canvas {
   // Returns null where there is no WebGL 2.
@@ -57,48 +104,39 @@ class Canvas {
   constructor(gl, points) {
     this.gl = gl;
     this.points = points;
-    this.program = linked(gl, POINT_SHADER, POINT_COLOUR);
+    this.shading = points.description.shading;
+    this.discs = linked(gl, DISC_SHADER, DISC_COLOUR);
+    this.regions = linked(gl, REGION_SHADER, REGION_COLOUR);
+    this.image = linked(gl, IMAGE_SHADER, IMAGE_COLOUR);
     this.palette = gl.createTexture();
-    this.buffers = { place: gl.createBuffer(), code: gl.createBuffer(), chosen: gl.createBuffer() };
-    this.vertices = gl.createVertexArray();
+    this.buffers = { place: gl.createBuffer(), code: gl.createBuffer(), cell: gl.createBuffer() };
+    this.vertices = { discs: gl.createVertexArray(), regions: gl.createVertexArray() };
+    this.target = gl.createFramebuffer();
+    this.empty = gl.createVertexArray();
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
+    this.layers = [];
+    this.places = new Uint16Array(2 * points.count); // of the points in their shuffled order, as codes and chosen are
+    this.codes = new Uint16Array(points.count);
+    this.chosen = new Uint8Array(points.count);
     this.setPlaces();
-    this.setChosen(new Uint8Array(points.count));
     if (points.tiles) this.makeTiles();
   }
 
   setPlaces() {
     const { x, y, order, count } = this.points;
-    const places = new Uint16Array(2 * count);
-    for (let k = 0; k < count; k++) { places[2 * k] = x[order[k]]; places[2 * k + 1] = y[order[k]]; }
-    this.fill("place", places, () => [2, this.gl.UNSIGNED_SHORT, true]);
+    for (let k = 0; k < count; k++) { this.places[2 * k] = x[order[k]]; this.places[2 * k + 1] = y[order[k]]; }
   }
 
   setCodes(codes) {
     const { order, count } = this.points;
-    const sorted = new Uint16Array(count);
-    if (codes) for (let k = 0; k < count; k++) sorted[k] = codes[order[k]];
-    this.fill("code", sorted, () => [1, this.gl.UNSIGNED_SHORT]);
+    for (let k = 0; k < count; k++) this.codes[k] = codes ? codes[order[k]] : 0;
   }
 
   setChosen(chosen) {
     const { order, count } = this.points;
-    const sorted = new Uint8Array(count);
     this.anyChosen = 0;
-    for (let k = 0; k < count; k++) this.anyChosen |= sorted[k] = chosen[order[k]];
-    this.fill("chosen", sorted, () => [1, this.gl.UNSIGNED_BYTE]);
-  }
-
-  fill(name, values, kind) {
-    const gl = this.gl, place = gl.getAttribLocation(this.program, name);
-    gl.bindVertexArray(this.vertices);
-    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[name]);
-    gl.bufferData(gl.ARRAY_BUFFER, values, gl.STATIC_DRAW);
-    gl.enableVertexAttribArray(place);
-    const [size, type, normalized] = kind();
-    if (normalized) gl.vertexAttribPointer(place, size, type, true, 0, 0);
-    else gl.vertexAttribIPointer(place, size, type, 0, 0);
+    for (let k = 0; k < count; k++) this.anyChosen |= this.chosen[k] = chosen[order[k]];
   }
 
   // Colours (#rrggbb) by code, and which codes are drawn.
@@ -107,22 +145,25 @@ class Canvas {
     const texels = new Uint8Array(1024 * height);
     colours.forEach((colour, code) => {
       const number = parseInt(colour.slice(1), 16);
-      texels.set([number >> 16, (number >> 8) & 255, number & 255, shown[code] ? 255 : 0], 4 * code);
+      texels.set([number >> 16, (number >> 8) & 255, number & 255, 255], 4 * code);
     });
-    gl.activeTexture(gl.TEXTURE0);
-    gl.bindTexture(gl.TEXTURE_2D, this.palette);
+    this.inks = Float32Array.from(texels, (channel) => channel / 255);
+    this.shown = Uint8Array.from(shown);
+    this.useTexture("palette", this.palette);
     gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA8, 256, height, 0, gl.RGBA, gl.UNSIGNED_BYTE, texels);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
   }
 
+  useTexture(name, texture) {
+    this.gl.activeTexture(this.gl.TEXTURE0 + UNITS[name]);
+    this.gl.bindTexture(this.gl.TEXTURE_2D, texture);
+  }
+
   makeTiles() {
     const gl = this.gl;
-    this.tileProgram = linked(gl, TILE_SHADER, TILE_COLOUR);
     this.tiles = gl.createTexture();
-    this.empty = gl.createVertexArray();
-    gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D, this.tiles);
+    this.useTexture("tiles", this.tiles);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
     gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.LINEAR_MIPMAP_LINEAR);
@@ -132,41 +173,188 @@ class Canvas {
   // Colours (#rrggbb) of the tiles by the codes of a column, and which codes are drawn.
   setTiles(column, colours, shown) {
     const gl = this.gl;
-    gl.activeTexture(gl.TEXTURE1);
-    gl.bindTexture(gl.TEXTURE_2D, this.tiles);
+    this.useTexture("tiles", this.tiles);
     this.points.tiles.grids.forEach((grid, level) => {
       const texels = this.points.tiles.texels(grid, column, colours, shown);
       gl.texImage2D(gl.TEXTURE_2D, level, gl.RGBA8, grid.side, grid.side, 0, gl.RGBA, gl.UNSIGNED_BYTE, texels);
     });
   }
 
-  // Draw with a view {x, y: scale, u, v: offset}, the first `count` of the shuffled points.
-  draw({ view, size, opacity, paper, missing, count, behind }) {
-    const gl = this.gl;
+  // Draw with a view (scale and offset from [0, 1] to clip space) the first `count` of the shuffled points; `size` and
+  // `strength` are what a person chooses. Points without a label, or those not selected, are a layer below the others.
+  draw({ view, size, strength, paper, missing, count, behind }) {
+    const gl = this.gl, tiled = this.points.tiles && behind, ratio = gl.canvas.width / gl.canvas.clientWidth;
+    if (!Number.isFinite(ratio)) return 0; // nothing of the canvas is seen
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
     gl.clearColor(...paper, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    if (this.points.tiles && behind) {
-      gl.useProgram(this.tileProgram);
-      gl.bindVertexArray(this.empty);
-      gl.uniform4fv(gl.getUniformLocation(this.tileProgram, "view"), view);
-      gl.uniform1i(gl.getUniformLocation(this.tileProgram, "tiles"), 1);
-      gl.uniform1f(gl.getUniformLocation(this.tileProgram, "faint"), this.anyChosen ? 0.3 : 1);
-      gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    if (tiled) this.drawImage("tiles", view, this.anyChosen ? FAINT_TILES : 1);
+    // While the map moves, fewer points are counted on fewer pixels.
+    const coarser = Number(count < this.points.count), usual = USUAL_LEVEL - coarser, larger = Math.round(size) - coarser;
+    const finest = Math.max(0, larger), widest = Math.min(CELL_LEVEL, Math.max(finest + 1, USUAL_LEVEL + larger));
+    const step = Math.max(1, Math.round(ratio)) * 2 ** coarser;
+    const grid = { view, step, finest, widest, usual, below: this.anyChosen ? null : missing };
+    this.countPoints(grid, count);
+    const { shading } = this, inView = this.layers.reduce((sum, layer) => sum + layer.count, 0);
+    const highest = Math.max(...this.layers.map((layer) => layer.highest(shading.percent, usual)));
+    const radius = discRadius(inView, gl.canvas.clientWidth * gl.canvas.clientHeight, shading);
+    grid.crowd = Math.max(1, radius / shading.uncrowded) ** 2;
+    const points = Math.max(1, 2 * ratio * radius * 2 ** size), opacity = Math.min(1, strength * loneOpacity(inView, shading));
+    let discs = 0;
+    this.layers.forEach((layer, number) => {
+      if (!layer.count) return;
+      const faint = this.anyChosen && number === 0 ? FAINT : 1;
+      this.uploadSums(layer, widest);
+      if (!tiled) this.drawRegions(layer, grid, highest, faint * strength); // tiles are regions of all points
+      discs += this.drawDiscs(number, grid, count, points, faint * opacity);
+    });
+    return discs;
+  }
+
+  // Draw the texture of a unit over the place that a view gives it.
+  drawImage(unit, view, faint) {
+    const gl = this.gl;
+    gl.useProgram(this.image);
+    gl.bindVertexArray(this.empty);
+    gl.uniform4fv(gl.getUniformLocation(this.image, "view"), view);
+    gl.uniform1i(gl.getUniformLocation(this.image, "image"), UNITS[unit]);
+    gl.uniform1f(gl.getUniformLocation(this.image, "faint"), faint);
+    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+  }
+
+  // Call for the first `count` points that are shown and in view, with each its layer and its pixel of the grid.
+  visit({ view: [sx, sy, tx, ty], step, below }, count, call) {
+    const { places, codes, chosen, shown, anyChosen } = this, two = anyChosen || below !== null;
+    const [width, height] = this.extent(step), wide = this.gl.canvas.width / step / 2, tall = this.gl.canvas.height / step / 2;
+    const ax = (sx * wide) / 65535, ay = (sy * tall) / 65535, bx = (tx + 1) * wide, by = (ty + 1) * tall;
+    for (let k = 0; k < count; k++) {
+      const code = codes[k];
+      if (!shown[code]) continue;
+      const column = Math.floor(ax * places[2 * k] + bx), row = Math.floor(ay * places[2 * k + 1] + by);
+      if (column < 0 || row < 0 || column >= width || row >= height) continue;
+      call(k, two ? (anyChosen ? chosen[k] : Number(code !== below)) : 0, column, row);
     }
-    const place = (name) => gl.getUniformLocation(this.program, name);
-    gl.useProgram(this.program);
-    gl.bindVertexArray(this.vertices);
-    gl.uniform4fv(place("view"), view);
+  }
+
+  extent(step) {
+    return [Math.ceil(this.gl.canvas.width / step), Math.ceil(this.gl.canvas.height / step)];
+  }
+
+  countPoints(grid, count) {
+    const [width, height] = this.extent(grid.step), number = this.anyChosen || grid.below !== null ? 2 : 1;
+    if (this.layers.length !== number || !this.layers[0].holds(width, height)) {
+      this.layers = Array.from({ length: number }, () => new Density(width, height));
+    }
+    const { layers, codes, inks } = this;
+    for (const layer of layers) layer.clear();
+    this.visit(grid, count, (k, layer, column, row) => layers[layer].add(column, row, inks, 4 * codes[k]));
+    for (const layer of layers) layer.halve(CELL_LEVEL);
+  }
+
+  uploadSums(layer, deepest) {
+    const gl = this.gl;
+    if (this.sums?.width !== layer.width || this.sums?.height !== layer.height) this.makeRoom(layer);
+    this.useTexture("sums", this.sums.texture);
+    for (let level = 0; level <= deepest; level++) {
+      const { width, height, sums } = layer.levels[level];
+      gl.texSubImage2D(gl.TEXTURE_2D, level, 0, 0, width, height, gl.RGBA, gl.FLOAT, sums);
+    }
+  }
+
+  // Make textures for sums, and for regions that are drawn from them.
+  makeRoom({ width, height }) {
+    const gl = this.gl, made = { width, height, texture: gl.createTexture(), regions: gl.createTexture() };
+    for (const texture of [this.sums?.texture, this.sums?.regions]) if (texture) gl.deleteTexture(texture);
+    for (const [unit, texture, levels, format, filter] of [
+      ["sums", made.texture, CELL_LEVEL + 1, gl.RGBA16F, gl.LINEAR_MIPMAP_NEAREST],
+      ["regions", made.regions, 1, gl.RGBA8, gl.LINEAR],
+    ]) {
+      this.useTexture(unit, texture);
+      gl.texStorage2D(gl.TEXTURE_2D, levels, format, width, height);
+      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
+      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
+      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
+    }
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
+    gl.framebufferTexture2D(gl.FRAMEBUFFER, gl.COLOR_ATTACHMENT0, gl.TEXTURE_2D, made.regions, 0);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    this.sums = made;
+  }
+
+  // Uniforms that regions and discs have in common; returns where others of the program are.
+  begin(program, { widest, crowd }) {
+    const gl = this.gl, { enough, few } = this.shading, place = (name) => gl.getUniformLocation(program, name);
+    gl.useProgram(program);
+    gl.uniform1i(place("sums"), UNITS.sums);
+    gl.uniform1f(place("enough"), enough);
+    gl.uniform1f(place("few"), few * crowd);
+    gl.uniform1f(place("regional"), (enough / 2) * crowd);
+    gl.uniform1f(place("splined"), SPLINE_AREA);
+    gl.uniform1i(place("widest"), widest);
+    return place;
+  }
+
+  // Draw regions at the resolution of the sums, in the cells that hold points or lie beside one that does, and then
+  // these on the canvas.
+  drawRegions(layer, grid, highest, strength) {
+    const gl = this.gl, place = this.begin(this.regions, grid), { width, height } = layer, cells = layer.filledCells();
+    gl.uniform2f(place("cells"), width >> CELL_LEVEL, height >> CELL_LEVEL);
+    gl.uniform1i(place("finest"), grid.finest);
+    gl.uniform1f(place("blended"), BLENDED_AREA);
+    gl.uniform1f(place("thinnest"), this.shading.thinnest);
+    gl.uniform1f(place("contrast"), this.shading.contrast);
+    gl.uniform1f(place("highest"), highest);
+    gl.uniform1f(place("strength"), strength);
+    this.fill("regions", "cell", cells, 2, 1);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
+    gl.viewport(0, 0, width, height);
+    gl.clearColor(0, 0, 0, 0);
+    gl.clear(gl.COLOR_BUFFER_BIT);
+    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, cells.length / 2);
+    gl.bindFramebuffer(gl.FRAMEBUFFER, null);
+    gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
+    const [wide, tall] = this.part(grid.step);
+    this.drawImage("regions", [2 / wide, 2 / tall, -1, -1], 1);
+  }
+
+  // The part of the sums that is in view, across and up.
+  part(step) {
+    return [this.gl.canvas.width / step / this.sums.width, this.gl.canvas.height / step / this.sums.height];
+  }
+
+  // Draw the points of a layer that are not within smooth regions, and return how many these may be.
+  drawDiscs(number, grid, count, size, opacity) {
+    const gl = this.gl, layer = this.layers[number], most = Math.min(layer.count, count);
+    const places = new Uint16Array(2 * most), codes = new Uint16Array(most), regional = (this.shading.enough / 2) * grid.crowd;
+    let found = 0;
+    this.visit(grid, count, (k, of, column, row) => {
+      if (of !== number || layer.least(column, row, grid.widest) >= regional) return;
+      places[2 * found] = this.places[2 * k];
+      places[2 * found + 1] = this.places[2 * k + 1];
+      codes[found++] = this.codes[k];
+    });
+    const place = this.begin(this.discs, grid);
+    this.fill("discs", "place", places.subarray(0, 2 * found), 2, 0, true);
+    this.fill("discs", "code", codes.subarray(0, found), 1, 0);
+    gl.uniform4fv(place("view"), grid.view);
+    gl.uniform2fv(place("part"), this.part(grid.step));
     gl.uniform1f(place("size"), size);
     gl.uniform1f(place("opacity"), opacity);
-    gl.uniform1f(place("faint"), this.anyChosen ? 0.12 : 1);
-    gl.uniform1i(place("palette"), 0);
-    gl.uniform1ui(place("other"), missing === null ? ALL : missing);
-    for (const first of missing === null ? [ALL] : [missing, ALL]) { // points without a label lie under all others
-      gl.uniform1ui(place("first"), first);
-      gl.drawArrays(gl.POINTS, 0, count);
-    }
+    gl.uniform1i(place("palette"), UNITS.palette);
+    gl.drawArrays(gl.POINTS, 0, found);
+    return found;
+  }
+
+  // Give 16-bit integers to an input of a program, each to one vertex or (`divisor` 1) to one instance.
+  fill(program, name, values, size, divisor, normalized = false) {
+    const gl = this.gl, place = gl.getAttribLocation(this[program], name);
+    gl.bindVertexArray(this.vertices[program]);
+    gl.bindBuffer(gl.ARRAY_BUFFER, this.buffers[name]);
+    gl.bufferData(gl.ARRAY_BUFFER, values, gl.STREAM_DRAW);
+    gl.enableVertexAttribArray(place);
+    gl.vertexAttribDivisor(place, divisor);
+    if (normalized) gl.vertexAttribPointer(place, size, gl.UNSIGNED_SHORT, true, 0, 0);
+    else gl.vertexAttribIPointer(place, size, gl.UNSIGNED_SHORT, 0, 0);
   }
 }
 
@@ -179,6 +367,8 @@ function linked(gl, vertex, fragment) {
     gl.attachShader(program, shader);
   }
   gl.linkProgram(program);
-  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) throw new Error(gl.getProgramInfoLog(program));
+  if (!gl.getProgramParameter(program, gl.LINK_STATUS)) {
+    throw new Error([program && gl.getProgramInfoLog(program), ...gl.getAttachedShaders(program).map((one) => gl.getShaderInfoLog(one))].join(" "));
+  }
   return program;
 }

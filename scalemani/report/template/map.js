@@ -89,13 +89,16 @@ class MapView {
 
   draw(most = Infinity) {
     this.most = most;
-    if (!this.asked) this.asked = requestAnimationFrame(() => { this.asked = 0; this.drawAtOnce(); this.learn(); });
+    if (!this.asked) this.asked = requestAnimationFrame(() => {
+      const began = performance.now();
+      this.asked = 0;
+      this.drawAtOnce();
+      if (this.most !== Infinity) this.learn(began);
+    });
   }
 
-  // Learn from the time to the next frame how many points may be drawn while the map moves.
-  learn() {
-    if (this.most === Infinity) return;
-    const began = performance.now();
+  // Learn from the time from the beginning of a frame to the next how many points may be drawn while the map moves.
+  learn(began) {
     requestAnimationFrame(() => {
       const took = performance.now() - began;
       const factor = took > LONG_FRAME ? 0.6 : took < SHORT_FRAME ? 1.3 : 1;
@@ -104,26 +107,22 @@ class MapView {
   }
 
   drawAtOnce() {
-    const { element, points } = this, ratio = devicePixelRatio || 1;
+    const { element, points } = this;
     const [across, up] = this.unit();
     const [sx, sy] = [(2 * across) / element.clientWidth, (2 * up) / element.clientHeight];
-    const pixels = element.width * element.height, spread = points.count / this.zoom ** 2;
-    const radius = Math.sqrt((0.2 * pixels) / (Math.PI * points.count)) * Math.sqrt(this.zoom);
-    const size = Math.min(16 * ratio, Math.max(1, 2 * Math.min(4 * ratio, radius)) * 2 ** Number($("size").value));
-    const lone = 0.3 + 0.55 * Math.min(1, Math.max(0, (7 - Math.log10(Math.max(1, spread))) / 3));
-    const style = getComputedStyle(document.documentElement);
-    this.canvas.draw({
+    const style = getComputedStyle(document.documentElement), count = Math.min(points.count, this.most);
+    element.dataset.discs = this.canvas.draw({
       view: [sx, sy, -this.x * sx, -this.y * sy],
-      size,
-      opacity: Math.min(1, lone * 2 ** Number($("opacity").value)),
+      size: Number($("size").value),
+      strength: 2 ** Number($("opacity").value),
       paper: numbers(style.getPropertyValue("--paper")),
       missing: this.described()?.missing ?? null,
-      count: Math.min(points.count, this.most),
+      count,
       behind: $("tiles").checked,
     });
     this.drawOver(style);
     element.dataset.view = JSON.stringify([...this.toPlace(0, 0), ...this.toPlace(element.clientWidth, element.clientHeight)]);
-    element.dataset.drawn = Math.min(points.count, this.most);
+    element.dataset.drawn = count;
     if (points.tiles && this.most === Infinity) this.tellView();
   }
 
@@ -198,7 +197,7 @@ class MapView {
     $("column").value = String(number);
     const column = this.described();
     this.shown = (column ? column.colours : [PLAIN]).map(() => true);
-    this.canvas.setCodes(column ? this.points.codes[number] : null);
+    this.canvas.setCodes(this.points.codes[number]);
     this.makeLegend();
     this.filter();
   }
