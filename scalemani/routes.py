@@ -158,12 +158,10 @@ LAYOUT = Stage(
 )
 
 PRINCIPAL_COMPONENTS = Stage(
-    "principal_components", ("work_points", "landmarks", "landmark_weights"), also_reads=("landmark_embedding",)
+    "principal_components", ("points", "landmarks", "landmark_weights"), also_reads=("landmark_embedding",)
 )
 DISCRIMINANTS = Stage(
-    "discriminants",
-    ("points", "work_points", "landmarks", "landmark_weights", "classes"),
-    also_reads=("landmark_embedding",),
+    "discriminants", ("points", "landmarks", "landmark_weights", "classes"), also_reads=("landmark_embedding",)
 )
 KERNEL_COMPONENTS = Stage(
     "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
@@ -204,8 +202,8 @@ SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
 DIFFUSION_ROUTE = (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES)
 
 NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
-WORK_ROUTE = (POINTS, PARTITION, WORK_POINTS)
-LANDMARK_WEIGHTS_ROUTE = (*WORK_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
+# Of linear methods: without neighbours to look for, points need no cells and no other order than their own.
+LINEAR_ROUTE = (POINTS, LANDMARKS, replace(LANDMARK_WEIGHTS, inputs=("points", "landmarks"), solvers=()))
 # Of methods that take the edges of the graph as they are.
 DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
 
@@ -219,7 +217,7 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         CLUSTERING,
     ),
     "diffusion-maps": DIFFUSION_ROUTE,
-    "pca": (*LANDMARK_WEIGHTS_ROUTE, PRINCIPAL_COMPONENTS),
+    "pca": (*LINEAR_ROUTE, PRINCIPAL_COMPONENTS),
     "kernel-pca": (
         *KERNEL_ROUTE,
         LANDMARKS,
@@ -236,7 +234,7 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
     ),
     "locally-linear-embedding": (*DISTANCES_ROUTE, LOCAL_RECONSTRUCTION),
     "isomap": (*DISTANCES_ROUTE, GEODESICS, ISOMAP),
-    "lda": (*LANDMARK_WEIGHTS_ROUTE, CLASSES, DISCRIMINANTS),
+    "lda": (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
@@ -387,7 +385,7 @@ def check_follows_classes(method: str, neighbors: str) -> None:
 
 def takes_labels(method: str) -> bool:
     """Return whether a method cannot do without labels."""
-    return CLASSES in ROUTES.get(method, ())
+    return any(stage.reads_labels and not stage.optional for stage in ROUTES.get(method, ()))
 
 
 def goes_by_distances(method: str) -> bool:

@@ -55,7 +55,9 @@ def given_beside(work: StageWork, kind: type[Beside]) -> Beside:
 
 
 def in_work_order(work: StageWork, values: np.ndarray) -> np.ndarray:
-    """Return a copy of values (N, ...) in input order with their rows in work order."""
+    """Return values (N, ...) in input order with their rows in the order that a stage works in."""
+    if StoredWorkPoints.STAGE not in work.task.inputs:
+        return values
     return values[StoredWorkPoints(work.task.inputs[StoredWorkPoints.STAGE]).input_rows.read()]
 
 

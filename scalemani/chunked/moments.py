@@ -15,7 +15,7 @@ from scalemani.kernels.spectral.linear import add_moments
 from scalemani.kernels.spectral.reduced import diagonal_product, symmetric_part
 from scalemani.records.classes import StoredClasses
 from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights, sparse_weights
-from scalemani.records.points import StoredWorkPoints
+from scalemani.records.points import points_in_order
 from scalemani.workers.folds import runs_of
 
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
@@ -131,7 +131,7 @@ def summed_moments(work: StageWork) -> Moments:
 
 
 def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
-    """Return what consecutive tiles add: row by row in work order, so that bits do not depend on blocks."""
+    """Return what consecutive tiles add: row by row, so that bits do not depend on blocks."""
     n_landmarks, n_features = task.params.n_landmarks, task.dimensions.n_features
     center, weights = task.once(center_of), StoredLandmarkWeights(task.inputs["landmark_weights"])
     moments, used, squares = np.zeros((n_landmarks, n_features)), np.zeros(n_landmarks), 0.0
@@ -152,8 +152,8 @@ def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
 
 
 def tiles_of(task: StageTask, tiles: range) -> Iterator[tuple[np.ndarray, int, slice]]:
-    """Yield consecutive tiles of the points in work order, and their place: a block and rows in it."""
-    block_rows, points = task.dimensions.block_rows, StoredWorkPoints(task.inputs["work_points"]).points
+    """Yield consecutive tiles of the points, and their place: a block and rows in it."""
+    block_rows, points = task.dimensions.block_rows, points_in_order(task.inputs).points
     first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
     for block in range(first // block_rows, -(-last // block_rows)):
         start, stop = task.dimensions.rows(block)

@@ -40,9 +40,11 @@ def over_landmarks(task: StageTask, coordinates: np.ndarray, empty: Empty = np.e
 
 
 def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
-    """Return positions (N, d) of work order in input order."""
+    """Return positions (N, d) of the order that a stage works in, in input order."""
+    if StoredWorkPoints.STAGE not in task.inputs:
+        return positions
     ordered = empty(positions.shape, np.float64)
-    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read(empty)
+    input_rows = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read(empty)
     for panel in panels(len(ordered)):
         ordered[input_rows[panel]] = positions[panel]
     return ordered

@@ -25,8 +25,6 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
     n_landmarks, landmarks, landmark_neighbors, landmark_sample, regularization : int or None, str, int or None, int, \
             float or None
         The landmarks and Z, as in `LaplacianEigenmaps`.
-    sketch_dimensions, cell_points, cell_sample : int
-        The order in which points are stored, as in `LaplacianEigenmaps`.
     tuning, random_state, use_rep, scheduler, store, workers, memory, verbose
         As in `LaplacianEigenmaps`.
     """
@@ -43,9 +41,6 @@ class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder
         landmark_neighbors: int | None = None,
         landmark_sample: int = 100_000,
         regularization: float | None = None,
-        sketch_dimensions: int = 64,
-        cell_points: int = 600,
-        cell_sample: int = 50_000,
         tuning: Mapping[str, Any] | None = None,
         random_state: Any = 0,
         use_rep: str | None = None,

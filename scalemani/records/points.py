@@ -3,6 +3,7 @@
 Groups of sparse points hold CSR parts, a set for every block, and the number of features; `points` reads either kind.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.records.reading import ArrayReader, StoredStage
+from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
@@ -97,6 +99,13 @@ class StoredPoints(StoredRows):
     )
     SPARSE: ClassVar = sparse_points(STAGE, "block-N", "input order")
     ARRAYS: ClassVar = (POINTS, *SPARSE.all)
+
+
+def points_in_order(inputs: Mapping[str, StageGroup]) -> StoredRows:
+    """Return the points of a stage in the order that it works in: that of cells where its route has them."""
+    if StoredWorkPoints.STAGE in inputs:
+        return StoredWorkPoints(inputs[StoredWorkPoints.STAGE])
+    return StoredPoints(inputs[StoredPoints.STAGE])
 
 
 class StoredPartition(StoredStage):

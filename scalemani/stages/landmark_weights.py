@@ -20,7 +20,7 @@ from scalemani.kernels.rows.compressed import dense_tiles
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights
-from scalemani.records.points import StoredWorkPoints
+from scalemani.records.points import points_in_order
 from scalemani.store.schema import RowArray
 
 COPIES_OF_LANDMARKS = 2  # as read, and those of them that fix the sketches
@@ -104,7 +104,7 @@ def block_errors(task: StageTask, block: int) -> tuple[float, float, np.ndarray]
 
 def landmark_weights_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of Z of one block."""
-    points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
+    points = points_in_order(task.inputs).points.read_block(block)
     parts = [weights_of_rows(task, rows) for rows in dense_tiles(points)]
     return {described: np.concatenate([part[described] for part in parts]) for described in parts[0]}
 
