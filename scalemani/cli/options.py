@@ -32,7 +32,7 @@ Metric = Annotated[
     str | None,
     typer.Option(
         help="euclidean (default), cosine, correlation, hellinger or hamming (of bits): how points are compared; "
-        "precomputed: POINTS are neighbour lists; the same as --set points.metric=METRIC"
+        "precomputed: POINTS are neighbour lists or distances; the same as --set points.metric=METRIC"
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file with one table of parameters for each stage")]

@@ -47,7 +47,8 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         as square roots of their frequencies (hellinger), or as bits (hamming: zeros and ones, dense or sparse), new
         points too; landmarks and `sigma` are in that geometry.
         "precomputed": X are neighbour lists, a SciPy matrix of distances (N, N) with as many entries in each row, a
-        `KnnGraph`, a pair (indices, distances), or a path; new points cannot be placed then.
+        `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
+        (N, N) between all points, or the path of any of these; new points cannot be placed then.
     deduplicate : bool, float or None
         None or False: each row is a point. True: equal rows are one point, whose weight is their number, or the sum of
         their `sample_weight`. A number above zero: so are rows in one cell of a grid, which lie within that distance.

@@ -3,6 +3,7 @@
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.base import PointsSource
 from scalemani.sources.dask_arrays import DaskPoints
+from scalemani.sources.distance_matrix import DistanceMatrix
 from scalemani.sources.labels import named_labels, open_columns, open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
@@ -11,14 +12,15 @@ from scalemani.sources.opening import (
     has_names,
     is_in_memory,
     is_stored,
-    open_lists,
     open_points,
     points_in_memory,
 )
+from scalemani.sources.opening_lists import open_lists
 from scalemani.sources.pixels import PixelRows, open_pixels
 
 __all__ = [
     "DaskPoints",
+    "DistanceMatrix",
     "NeighborLists",
     "PixelRows",
     "PointsSource",

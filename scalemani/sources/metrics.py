@@ -9,6 +9,7 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, PRECOMPUTED, keeps_zeros, map_rows, mapped_dtype
 from scalemani.sources.base import PointsSource, nonzeros_of, read_rows
 from scalemani.sources.beside import PointsBeside
+from scalemani.sources.distance_matrix import DistanceMatrix
 from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
 
@@ -65,7 +66,7 @@ def map_points(metric: str, points: PointsSource) -> PointsSource:
     """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
     if isinstance(points, PointsBeside):
         return points.with_rows_of(map_points(metric, points.points))
-    if isinstance(points, NeighborLists) != (metric == PRECOMPUTED):
+    if isinstance(points, NeighborLists | DistanceMatrix) != (metric == PRECOMPUTED):
         raise ConfigError(
             "neighbour lists go with metric='precomputed', and points with another metric: this metric is "
             f"{metric!r}, and what was given is {points.description}"

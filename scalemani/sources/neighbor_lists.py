@@ -4,14 +4,10 @@ import numpy as np
 from scipy import sparse
 
 from scalemani.errors import DataError
-from scalemani.sources.base import PointsSource, Source
+from scalemani.sources.base import Source
 from scalemani.sources.sparse_rows import SparseRows
 from scalemani.validation import N_REPORTED_ROWS
 
-ALLOWED = (
-    "a SciPy matrix of distances (N, N), a KnnGraph, a pair (indices, distances) of arrays (N, k), or the path of such "
-    "a matrix (.npz, .zarr, .h5ad::obsp/distances) or of a zarr group with indices and distances"
-)
 SYMMETRIC = 1e-2  # relative: libraries that expand squares in float32 lose so many digits of small distances
 NEGLIGIBLE = 1e-4  # of the largest distance: below, nothing is left of these
 
@@ -60,10 +56,9 @@ class NeighborLists(Source):
         return np.concatenate([self.indices[start:stop], self.distances[start:stop]], axis=1)
 
 
-def lists_of_matrix(rows: PointsSource, description: str) -> NeighborLists:
+def lists_of_matrix(rows: SparseRows) -> NeighborLists:
     """Return the lists in compressed sparse rows of distances; zeros that are stored are entries."""
-    if not isinstance(rows, SparseRows):
-        raise DataError(f"{description} is no sparse matrix; metric='precomputed' takes {ALLOWED}")
+    description = rows.description
     if rows.shape[0] != rows.shape[1]:
         raise DataError(f"distances to neighbours must be a square matrix (N, N), got {rows.shape} in {description}")
     columns, values, counts = np.asarray(rows.indices[...]), np.asarray(rows.data[...]), np.diff(rows.indptr)
@@ -123,12 +118,20 @@ def check_symmetric(indices: np.ndarray, distances: np.ndarray, description: str
     refuse_rows(differing, "are at another distance from a neighbour than it is from them", description)
 
 
-def refuse_rows(found: np.ndarray, fault: str, description: str) -> None:
-    """Refuse lists of which some rows (N,) have a fault."""
-    rows = np.flatnonzero(found)
+def refuse_rows(found: np.ndarray, fault: str, description: str, first_row: int = 0) -> None:
+    """Refuse lists or distances of which some rows have a fault.
+
+    Parameters
+    ----------
+    found : (n,) whether a row has it
+    fault : what it is
+    description : where the lists come from
+    first_row : number of the first of the rows
+    """
+    rows = first_row + np.flatnonzero(found)
     if len(rows):
         listed = ", ".join(map(str, rows[:N_REPORTED_ROWS]))
         raise DataError(
-            f"{len(rows)} rows of the neighbour lists in {description} {fault}: first rows {listed}. Give the lists as "
-            "the search returned them, each neighbour once with its distance"
+            f"{len(rows)} rows of the neighbour lists in {description} {fault}: first rows {listed}. Give distances as "
+            "they were computed, and lists as the search returned them, each neighbour once with its distance"
         )

@@ -1,4 +1,4 @@
-"""From what a user passes as points, or as neighbours in their place, to the source that reads it."""
+"""From what a user passes as points to the source that reads it."""
 
 import importlib.util
 from pathlib import Path
@@ -9,7 +9,7 @@ import zarr
 from dask.array import Array as DaskArray
 from scipy import sparse
 
-from scalemani.errors import ConfigError, DataError, StoreError, refuse_nul
+from scalemani.errors import ConfigError, StoreError, refuse_nul
 from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
@@ -18,8 +18,6 @@ from scalemani.sources.base import PointsSource, check_file
 from scalemani.sources.dask_arrays import DaskPoints
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
-from scalemani.sources.neighbor_lists import ALLOWED as ALLOWED_LISTS
-from scalemani.sources.neighbor_lists import NeighborLists, lists_of_matrix
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
 from scalemani.sources.parts import NpyParts
 from scalemani.sources.sliced import SlicedPoints, is_sliced
@@ -33,7 +31,6 @@ ALLOWED = (
     ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
     ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
-GRAPH_NAMES = ("indices", "distances")
 STORED = (str, Path, zarr.Array, DaskArray, PointsSource, sparse.spmatrix, sparse.sparray)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -171,39 +168,3 @@ def refuse_member(path: Path, member: str | None) -> None:
     """Refuse the name of an array where there are no names."""
     if member is not None:
         raise ConfigError(f"{path} is a single array; leave out ::{member}")
-
-
-def open_lists(given: Any) -> NeighborLists:
-    """Return neighbour lists of any kind that is read.
-
-    Parameters
-    ----------
-    given : a SciPy matrix of distances (N, N), an object with `indices` and `distances`, a pair of these, or a path
-
-    Raises
-    ------
-    DataError
-        For anything else, and for lists that cannot be used.
-    """
-    if isinstance(given, NeighborLists):
-        return given
-    if isinstance(given, str | Path):
-        return open_stored_lists(str(given))
-    if sparse.issparse(given):
-        return lists_of_matrix(open_points(given), f"{type(given).__name__} in memory")
-    pair = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in GRAPH_NAMES]
-    if len(pair) != 2 or pair[0] is None or pair[1] is None:
-        raise DataError(f"metric='precomputed' takes {ALLOWED_LISTS}; got {type(given).__name__}")
-    return NeighborLists(np.asarray(pair[0]), np.asarray(pair[1]), f"{type(given).__name__} in memory")
-
-
-def open_stored_lists(location: str) -> NeighborLists:
-    """Return the lists at a path: a matrix in compressed sparse rows, or arrays `indices` and `distances` in zarr."""
-    try:
-        return lists_of_matrix(open_points(location), location)
-    except StoreError as error:
-        if "::" in location or "is a zarr group" not in str(error):
-            raise
-    indices, distances = (open_points(f"{location}::{name}") for name in GRAPH_NAMES)
-    table = indices.read(0, indices.shape[0])
-    return NeighborLists(table.astype(np.int64), distances.read(0, distances.shape[0]), location)

@@ -1,14 +1,21 @@
 """Runs that start from neighbour lists: the embedding is that of the same lists from points; bad lists are refused."""
 
+from types import SimpleNamespace
+
+import h5py
 import numpy as np
 import pytest
 import zarr
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
 from scipy import sparse
 from sklearn import neighbors
+from sklearn.metrics import pairwise_distances
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
-from scalemani.sources import open_lists
+from scalemani.sources import DistanceMatrix, distance_matrix, open_lists
 
 K = 30
 GIVEN = {"metric": "precomputed", "perplexity": 10}
@@ -54,6 +61,10 @@ def ways(points, graph):
     }
 
 
+def annotated(distances):
+    return SimpleNamespace(obs_names=[], obsm={}, obsp={"connectivities": None, "distances": distances})
+
+
 @pytest.mark.parametrize("way", [
     "scikit-learn's transformer", "scikit-learn's search", "scikit-learn's graph without self", "our transformer",
     "a graph", "a pair", "COO",
@@ -66,13 +77,114 @@ def test_the_embedding_is_that_of_the_same_lists_from_points(points, graph, expe
     assert model.n_features_in_ == 1500
 
 
+def test_other_containers_hold_the_same_lists(points, graph):
+    indices, distances = with_self(graph)
+    given_ways = {
+        "distances first": (distances, indices),
+        "those of faiss": (distances.astype(np.float32), indices),
+        "umap's three": (indices.astype(np.int32), distances, None),
+        "an AnnData": annotated(as_matrix(graph.indices, graph.distances)),
+        "all distances": pairwise_distances(points),
+        "distances in zarr": zarr.array(pairwise_distances(points), chunks=(400, 700)),
+    }
+    for way, given_lists in given_ways.items():
+        found = open_lists(given_lists)
+        found = found.nearest(K) if isinstance(found, DistanceMatrix) else found
+        np.testing.assert_array_equal(found.indices, graph.indices, way)
+        np.testing.assert_allclose(found.distances, graph.distances, rtol=1e-6, err_msg=way)
+
+
+def lists_of_faiss(points):
+    faiss = pytest.importorskip("faiss")
+    index = faiss.IndexFlatL2(points.shape[1])
+    index.add(points.astype(np.float32))
+    squares, indices = index.search(points.astype(np.float32), K + 1)
+    return np.sqrt(squares), indices
+
+
+def lists_of_umap(points):
+    umap = pytest.importorskip("umap.umap_")
+    return umap.nearest_neighbors(points, K + 1, "euclidean", {}, False, np.random.RandomState(0))
+
+
+def lists_of_scanpy(points):
+    scanpy = pytest.importorskip("scanpy")
+    cells = scanpy.AnnData(points)
+    scanpy.pp.neighbors(cells, n_neighbors=K + 1, use_rep="X")
+    return cells
+
+
+@pytest.mark.parametrize("search", [lists_of_faiss, lists_of_umap, lists_of_scanpy])
+def test_what_another_library_returns_is_taken_as_it_is(points, expected, search):
+    """Those of scikit-learn are above, those of pynndescent in a module of their own."""
+    model = sm.LaplacianEigenmaps(**GIVEN, n_neighbors=K, solver="exact").fit(search(points))
+    # Distances are of float32, and a few neighbours others.
+    np.testing.assert_allclose(model.embedding_, expected.embedding_, atol=1e-3)
+
+
+@given(
+    table=arrays.arrays(np.float64, (12, 12), elements=st.integers(0, 4).map(float)),
+    k=st.integers(1, 11),
+    rows_at_once=st.integers(1, 12),
+)
+def test_the_nearest_by_all_distances_are_those_of_a_sort(table, k, rows_at_once):
+    distances = np.triu(table, 1) + np.triu(table, 1).T
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distance_matrix, "BYTES_AT_ONCE", rows_at_once * distances[0].nbytes)
+        lists = open_lists(distances).nearest(k)
+    for row, away in enumerate(distances):
+        others = np.delete(np.arange(12), row)
+        expected = others[np.lexsort((others, away[others]))][:k]
+        np.testing.assert_array_equal(lists.indices[row], expected)
+        np.testing.assert_array_equal(lists.distances[row], away[expected])
+
+
+def test_all_distances_in_a_file_give_the_default_graph(points, tmp_path, scalemani):
+    few = points[:200]
+    np.save(tmp_path / "distances.npy", pairwise_distances(few))
+    given = ("embed", tmp_path / "distances.npy", tmp_path / "run", "--metric", "precomputed")
+    assert scalemani(*given)[0] == 0
+    found, expected = sm.open_run(tmp_path / "run"), sm.LaplacianEigenmaps(store=tmp_path / "own").fit(few)
+    np.testing.assert_array_equal(found.graph.indices[...], expected.run_.graph.indices[...])
+    np.testing.assert_allclose(found.embedding[...], expected.embedding_, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda d: d[:, :150], r"must be a square matrix \(N, N\), got \(200, 150\)"),
+        (lambda d: np.where(np.arange(200) == 7, -d, d), "199 rows of the neighbour lists .* have negative distances"),
+        (lambda d: d + 1, "200 rows .* have a distance from the point to itself that is not zero: first rows 0, 1"),
+        (lambda d: np.where(np.arange(200)[:, None] < 90, 2 * d, d), "are at another distance from a neighbour"),
+        (lambda d: np.where(np.eye(200)[::-1] > 0, np.nan, d), "got 200 values that are not .*the first at row 0"),
+    ],
+)
+def test_distances_that_cannot_be_are_refused_before_anything_is_written(points, tmp_path, change, words):
+    with pytest.raises(DataError, match=words):
+        sm.TSNE(metric="precomputed", store=tmp_path / "run").fit(change(pairwise_distances(points[:200])))
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_anndata_without_a_graph_says_what_it_has():
+    cells = SimpleNamespace(obs_names=[], obsm={}, obsp={"connectivities": None})
+    with pytest.raises(DataError, match=r"has no obsp\['distances'\], got connectivities: find the neighbours first"):
+        open_lists(cells)
+
+
 def test_lists_in_files_are_read(points, graph, expected, tmp_path, scalemani):
     matrix = as_matrix(*with_self(graph))
     sparse.save_npz(tmp_path / "lists.npz", matrix)
     group = zarr.open_group(tmp_path / "lists.zarr", mode="w")
     group.create_array("indices", data=graph.indices)
     group.create_array("distances", data=graph.distances)
-    for name in ("lists.npz", "lists.zarr"):
+    np.savez(tmp_path / "pair.npz", indices=graph.indices, distances=graph.distances)
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["X"] = points
+        stored = file.create_group("obsp/distances")
+        for part in ("data", "indices", "indptr"):
+            stored[part] = getattr(matrix, part)
+        stored.attrs.update({"encoding-type": "csr_matrix", "shape": matrix.shape})
+    for name in ("lists.npz", "lists.zarr", "pair.npz", "cells.h5ad"):
         run = tmp_path / f"run-{name}"
         settings = ("--set", "affinities.perplexity=10", "--set", "embedding.solver=exact")
         given = ("embed", tmp_path / name, run, "--metric", "precomputed", *settings)
@@ -152,8 +264,10 @@ def test_rows_of_different_lengths_and_other_shapes_are_refused(points, graph):
         open_lists(radius)
     with pytest.raises(DataError, match="must be a square matrix"):
         open_lists(as_matrix(graph.indices, graph.distances)[:700])
-    with pytest.raises(DataError, match="metric='precomputed' takes a SciPy matrix of distances"):
+    with pytest.raises(DataError, match="give points with another metric than precomputed"):
         sm.TSNE(metric="precomputed").fit(points)
+    with pytest.raises(DataError, match=r"metric='precomputed' takes a matrix of distances \(N, N\)"):
+        open_lists([graph.indices])
     with pytest.raises(DataError, match="two tables"):
         open_lists((graph.indices, graph.distances[:, 1:]))
 

@@ -3,7 +3,7 @@
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.params import Parameters
-from scalemani.sources import NeighborLists, PixelRows, PointsSource
+from scalemani.sources import DistanceMatrix, NeighborLists, PixelRows, PointsSource
 from scalemani.sources.beside import PointsBeside
 from scalemani.sources.beside.weighted import WeightedPoints
 
@@ -11,7 +11,7 @@ OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels t
 
 
 def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
-    """Return parameters that ask for what is given, and of lists as many neighbours as are asked for."""
+    """Return parameters that ask for what is given, and of lists or distances as many neighbours as are asked for."""
     if isinstance(source, WeightedPoints) and asked.neighbors.by_window:
         raise ConfigError(
             "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
@@ -21,15 +21,16 @@ def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, 
         return params, source.with_rows_of(lists)
     if asked.neighbors.by_window:
         return follow_image(asked, source), source
-    if not isinstance(source, NeighborLists):
+    if not isinstance(source, NeighborLists | DistanceMatrix):
         return asked, source
-    wanted, given = asked.neighbors.n_neighbors or source.n_neighbors, source.n_neighbors
+    given, listed = source.n_neighbors, isinstance(source, NeighborLists)
+    wanted = asked.neighbors.n_neighbors or (given if listed else min(given, asked.n_neighbors))
     if wanted > given:
         raise ConfigError(
             f"neighbors.n_neighbors must be at most {given}, the neighbours a point that are given, got {wanted}"
         )
-    lists = source if wanted == given else source.nearest(wanted)
-    return asked.with_values({"neighbors": {"n_neighbors": wanted}}), lists
+    kept = source if listed and wanted == given else source.nearest(wanted)
+    return asked.with_values({"neighbors": {"n_neighbors": wanted}}), kept
 
 
 def follow_image(asked: Parameters, source: PointsSource) -> Parameters:
