@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.estimators.fitting import check_columns
-from scalemani.estimators.parameters import keep_parameters
+from scalemani.estimators.parameters import TakesOtherNames, keep_parameters
 from scalemani.kernels.landmarks.gaussian import features
 from scalemani.kernels.landmarks.gaussian.active import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
@@ -66,7 +66,7 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
     )
 
 
-class LandmarkFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LandmarkFeatures(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features of points by their closeness to landmarks: w(x) = [exp(-|t_j - x|^2 / eta)]_j.
 
     Parameters

@@ -12,7 +12,7 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError
-from scalemani.estimators.parameters import parameters_of
+from scalemani.estimators.parameters import TakesOtherNames, parameters_of
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.figures import Size, picture_or_path
@@ -43,7 +43,7 @@ from scalemani.validation import check_points
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
-class Embedder(BaseEstimator):
+class Embedder(TakesOtherNames, BaseEstimator):
     """An estimator that embeds points; it says to scikit-learn that it takes sparse ones."""
 
     _method: ClassVar[str]

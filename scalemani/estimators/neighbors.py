@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.estimators.fitting import cloned, keep_columns, open_new_points, open_training_points
-from scalemani.estimators.parameters import keep_parameters, parameters_of
+from scalemani.estimators.parameters import TakesOtherNames, keep_parameters, parameters_of
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.new_points.queries import InputNeighbors, read_input_neighbors
@@ -23,7 +23,7 @@ from scalemani.sources import map_points
 MODES = ("distance", "connectivity")
 
 
-class KNeighborsTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KNeighborsTransformer(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The k-nearest-neighbour graph as a sparse matrix, built out of core with certified recall.
 
     It stands wherever scikit-learn's class of this name does: before estimators with metric="precomputed", and as

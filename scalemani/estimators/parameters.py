@@ -1,10 +1,14 @@
 """The one table of the names that parameters have in Python, and what is made of the values that they are given."""
 
-from collections.abc import Mapping
+import functools
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from dask.system import cpu_count
 from sklearn.base import BaseEstimator
 
+from scalemani.errors import nearest_name
 from scalemani.params import Parameters, set_tuned, set_value
 from scalemani.validation import check_seed
 
@@ -77,6 +81,99 @@ PARAMETERS = {
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant
 TUNING = "tuning"
+AUTOMATIC = "auto"  # scikit-learn's and openTSNE's word for what is None here
+
+
+def workers_of(n_jobs: Any) -> Any:
+    """Return as many workers as joblib has jobs: -1 are all processors, -2 all but one."""
+    if not isinstance(n_jobs, int) or isinstance(n_jobs, bool) or n_jobs >= 0:
+        return n_jobs
+    return None if n_jobs == -1 else max(1, cpu_count() + 1 + n_jobs)
+
+
+def unless_automatic(value: Any) -> Any:
+    """Return a value, None for "auto"."""
+    return None if isinstance(value, str) and value == AUTOMATIC else value
+
+
+def as_given(value: Any) -> Any:
+    """Return a value."""
+    return value
+
+
+# What other libraries call a parameter of the same meaning: ours, and its value for theirs.
+OTHER_NAMES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "n_jobs": ("workers", workers_of),
+    "early_exaggeration": ("exaggeration", unless_automatic),
+    "early_exaggeration_iter": ("exaggerated_iterations", unless_automatic),
+    "initialization": ("init", as_given),
+    "callbacks_every_iters": ("callbacks_every", as_given),
+}
+# What they have that is not the same here, by the parameter that comes nearest.
+DIFFERENT = {
+    "n_iter": ("max_iter", "max_iter counts all iterations, and openTSNE's n_iter leaves out the early ones"),
+    "n_epochs": ("max_iter", "max_iter counts steps of all points, and an epoch of umap samples edges"),
+    "n_iter_without_progress": ("window", "converged and window say when the descent ends"),
+    "min_grad_norm": ("converged", "converged and window say when the descent ends"),
+    "angle": ("tolerance", "tolerance is the relative error of the forces"),
+    "theta": ("tolerance", "tolerance is the relative error of the forces"),
+    "negative_gradient_method": ("repulsion", "repulsion says how the repulsion is summed"),
+    "min_dist": ("strength", "strength weighs the repulsion; kernels have no parameter of their own"),
+    "dof": ("strength", "strength weighs the repulsion; kernels have no parameter of their own"),
+    "algorithm": ("neighbors_method", "neighbors_method and recall say how neighbours are found"),
+    "assign_labels": ("n_restarts", "labels are those of k-means, which n_restarts repeats"),
+    "metric_params": ("metric", "metrics have no parameters"),
+}
+
+
+class TakesOtherNames:
+    """Of an estimator: its constructor takes what other libraries call a parameter, and explains what it cannot take.
+
+    Parameters have one name each all the same, which `get_params` tells.
+    """
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__init__" in vars(cls):
+            cls.__init__ = taking_other_names(cls.__init__)  # type: ignore[method-assign]
+
+
+def taking_other_names(construct: Callable[..., None]) -> Callable[..., None]:
+    """Return a constructor that is given its own names, whatever a user calls its parameters."""
+    own = inspect.signature(construct).parameters
+
+    @functools.wraps(construct)
+    def translated(self: Any, *args: Any, **given: Any) -> None:
+        construct(self, *args, **own_names(type(self).__name__, own, given))
+
+    return translated
+
+
+def own_names(estimator: str, own: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the names that an estimator has for them.
+
+    Parameters
+    ----------
+    estimator : its name, for messages
+    own : its parameters by name
+    given : values by the names that a user gave
+
+    Raises
+    ------
+    TypeError
+        For names that mean nothing, or something else, to the estimator, and for a parameter that is given twice.
+    """
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        ours, convert = (name, as_given) if name in own else OTHER_NAMES.get(name, (name, as_given))
+        if ours not in own:
+            instead, reason = DIFFERENT.get(name, ("", ""))
+            said = reason if instead in own else nearest_name(name, set(own) - {"self"})
+            raise TypeError(f"{estimator}() got an unexpected keyword argument {name!r}: {said}")
+        if ours in found:
+            raise TypeError(f"{estimator}() got {ours} under two names, {ours!r} and {name!r}: give one of them")
+        found[ours] = convert(value)
+    return found
 
 
 def keep_parameters(estimator: BaseEstimator, given: Mapping[str, Any]) -> None:
@@ -92,6 +189,8 @@ def parameters_of(given: Mapping[str, Any]) -> Parameters:
             values["seed"] = check_seed(value)
         elif name == TUNING:
             set_tuned(values, value)
+        elif name == "learning_rate":
+            set_value(values, PARAMETERS[name], unless_automatic(value))
         elif name not in (*RESOURCES, *OF_POINTS):
             set_value(values, PARAMETERS[name], value)
     return Parameters().with_values(values)
