@@ -93,14 +93,20 @@ def plan_run(
     executor: Executor,
     block_rows: int | None = None,
 ) -> Plan:
-    """Return the plan of a run, fit or not (`Plan.check`); nothing is written. Parameters are those of `run`."""
+    """Return the plan of a run, fit or not (`Plan.check`); what it writes is a copy of points that Dask computes.
+
+    The copy goes at the end. Parameters are those of `run`.
+    """
     RunStore(root).check_free()
     params, source = follow_source(params, map_points(params.points.metric, source))
-    source, store = merge_duplicates(source, params, executor, block_rows), RunStore(root)
-    plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
-    while (component := largest_component(plan)) is not None:
-        source = keep_beside(source, component)
-        plan = plan_component(store, plan, source, executor)
+    # Local processes would take longer to start than what they would read.
+    started = executor.started() if executor.on_cluster else contextlib.nullcontext()
+    with started, computed_once(source, root, executor, block_rows) as rows:
+        source, store = merge_duplicates(rows, params, executor, block_rows), RunStore(root)
+        plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
+        while (component := largest_component(plan)) is not None:
+            source = keep_beside(source, component)
+            plan = plan_component(store, plan, source, executor)
     return plan
 
 

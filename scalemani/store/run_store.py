@@ -80,6 +80,15 @@ class RunStore:
             raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani: choose an empty or a new folder")
         return known and self.objects.get_json(MARKER) is not None
 
+    def remove_empty(self) -> None:
+        """Remove the mark of a run in which nothing was done yet, and its folder."""
+        if self.objects.names() != [MARKER]:
+            return
+        self.objects.delete(MARKER)
+        if isinstance(self.root, Path):
+            with contextlib.suppress(OSError):  # somebody else has begun a run there
+                self.root.rmdir()
+
     def group(self, stage: str, key: str, block_rows: int) -> StageGroup:
         """Return the group of a stage at a key; nothing is written."""
         return StageGroup(self.root, f"stages/{stage}/{key}", block_rows)

@@ -31,7 +31,8 @@ def computed_once(
     """Yield points whose rows are read from a copy where Dask computes them; others as they are.
 
     A run reads its points several times: to know what they are before anything is decided, and to store them. The copy
-    lies in the folder of the run, takes as much as the points in memory would, and goes when the block ends.
+    lies in the folder of the run, takes as much as the points in memory would, and goes when the block ends; where
+    there was no run before and none has begun, so does the folder.
 
     Parameters
     ----------
@@ -69,6 +70,7 @@ def computed_once(
             yield on_rows_of(source, ComputedPoints(kept, points.starts))
     finally:
         store.objects.delete_below(name)
+        store.remove_empty()
 
 
 def remove_abandoned(store: RunStore) -> None:

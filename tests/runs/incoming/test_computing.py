@@ -14,7 +14,7 @@ import scalemani as sm
 from scalemani.errors import DataError, DiskSpaceError
 from scalemani.params import Parameters
 from scalemani.runs.incoming.computing import COPY, computed_once
-from scalemani.runs.walk import run
+from scalemani.runs.walk import plan_run, run
 from scalemani.sources import map_points, open_points
 from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.tuning.scores import make_judge
@@ -50,7 +50,7 @@ def lazy():
 
 
 def copies(folder):
-    return [path.name for path in folder.iterdir() if path.name.startswith(COPY)]
+    return [] if not folder.exists() else [path.name for path in folder.iterdir() if path.name.startswith(COPY)]
 
 
 def graph_of(points, root, **resources):
@@ -75,6 +75,29 @@ def test_the_workers_of_a_cluster_compute_chunks(client, lazy, tmp_path):
     kept = lazy.persist()
     graph_of(kept, tmp_path / "other", scheduler=client)
     assert set(LOADED.values()) == {1}
+
+
+@pytest.mark.parametrize("values", [{}, {"duplicates": {"tolerance": 0.0}}])
+def test_a_plan_computes_chunks_once_on_workers_and_leaves_nothing(client, lazy, tmp_path, values):
+    params = Parameters().with_values(values)
+    planned = [
+        plan_run(open_points(points), tmp_path / "run", "laplacian-eigenmaps", params, Executor(scheduler=client))
+        for points in (lazy, ROWS)
+    ]
+    assert set(LOADED.values()) == {1}
+    assert len(WORKERS) == 1
+    assert planned[0].stages[0].key == planned[1].stages[0].key
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_plan_of_a_finished_run_leaves_it_as_it_is(lazy, tmp_path):
+    done = graph_of(ROWS, tmp_path / "run")
+    before = sorted(tmp_path.rglob("*"))
+    params = Parameters().with_values({"neighbors": {"n_neighbors": 5}})
+    found = plan_run(open_points(lazy), tmp_path / "run", "knn-graph", params, Executor())
+    assert all(stage.group.complete for stage in found.stages)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert done.group("graph").complete
 
 
 def test_what_another_cluster_holds_is_read_through_its_client(client, lazy, tmp_path):
