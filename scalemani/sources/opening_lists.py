@@ -27,8 +27,9 @@ def open_lists(given: Any) -> NeighborLists | DistanceMatrix:
 
     Parameters
     ----------
-    given : a matrix of distances (N, N) of SciPy, or whatever becomes an array, an object with `indices` and `distances`, an
-        AnnData, arrays of these two, in the order of scikit-learn and faiss or that of pynndescent and umap, or a path
+    given : a matrix of distances (N, N) of SciPy, or whatever becomes an array, an object with `indices` and
+        `distances`, an AnnData, arrays of these two, in the order of scikit-learn and faiss or that of pynndescent and
+        umap, or a path
 
     Raises
     ------
