@@ -8,6 +8,7 @@ import numpy as np
 from scalemani.errors import ConfigError
 from scalemani.export.several import block_rows, whole_file
 from scalemani.sources.base import optional_module
+from scalemani.sources.categories import categories_of
 from scalemani.sources.lazy import LazyRows
 
 AXES = ("x", "y", "z")
@@ -56,7 +57,11 @@ def write_map(
 
 
 def with_missing(arrow: Any, values: np.ndarray) -> Any:
-    """Return labels (n,) as a column of Arrow, NaN and empty strings as missing values."""
+    """Return labels (n,) as a column of Arrow; NaN and empty strings are missing, categories with an order keep it."""
+    if categories := categories_of(values):
+        codes = {name: code for code, name in enumerate(categories)}
+        found = arrow.array([codes.get(value) for value in values.tolist()], arrow.int32())
+        return arrow.DictionaryArray.from_arrays(found, arrow.array(categories, arrow.string()), ordered=True)
     missing = np.isnan(values) if values.dtype.kind == "f" else values == "" if values.dtype.kind == "U" else None
     return arrow.array(values, mask=missing)
 

@@ -1,5 +1,6 @@
 """Colours of labels: told apart with any kind of colour vision, on white."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 from scalemani.figures.distinct import distinct_colours
 from scalemani.sources import open_labels
 from scalemani.sources.base import natural_order
-from scalemani.sources.categories import categories_of
+from scalemani.sources.categories import categories_of, colours_of_categories
 
 # Petroff (2021), Accessible color sequences for data visualization, arXiv:2107.02270: ten colours.
 TEN_COLOURS = ("3f90da", "ffa90e", "bd1f01", "94a4a2", "832db6", "a96b59", "e76300", "b9ac70", "717581", "92dadd")
@@ -59,7 +60,7 @@ def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
     """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers.
 
     NaN and empty strings are no labels. Classes are in the order of their categories where the labels have one, else
-    in natural order: 2 before 10, in texts too.
+    in natural order: 2 before 10, in texts too. Categories with a colour of their own have that.
     """
     opened = open_labels(labels, n_points)
     categories, values = categories_of(opened), np.asarray(opened)
@@ -73,12 +74,22 @@ def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
             places[order] = np.arange(len(names))
             texts = values.dtype.kind == "U"
             classes = tuple(str(names[number]) if texts else f"{names[number]:g}" for number in order)
-            return with_missing(places[codes], absent, class_colours(len(names)), classes)
+            colours = own_colours(classes, colours_of_categories(opened))
+            return with_missing(places[codes], absent, colours, classes)
     finite = given[np.isfinite(given)].astype(np.float64)
     low, high = np.percentile(finite, ROBUST_PERCENT) if finite.size else (0.0, 1.0)
     share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
     index = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
     return with_missing(index, absent, ramp(VIRIDIS), (), (float(low), float(high)))
+
+
+def own_colours(classes: tuple[str, ...], given: Mapping[str, str]) -> np.ndarray:
+    """Return the colours (K, 3) of classes: those given (#rrggbb) by their names, else those of the palette."""
+    colours = class_colours(len(classes))
+    for number, name in enumerate(classes):
+        if name in given:
+            colours[number] = rgb((given[name][1:],))[0]
+    return colours
 
 
 def class_order(names: np.ndarray, categories: tuple[str, ...]) -> list[int]:

@@ -1,5 +1,6 @@
 """How far a run has come: what a run tells of its progress, and who may listen."""
 
+import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -82,6 +83,12 @@ class WarningLines(Silent):
         self._stream.flush()
 
 
+def in_notebook() -> bool:
+    """Return whether this process is the kernel of a notebook, whose cells show more than text."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
 def progress_for(
     stream: TextIO, log: str = "text", quiet: bool = False
 ) -> AbstractContextManager["ProgressBars | ProgressLines | WarningLines"]:
@@ -90,7 +97,8 @@ def progress_for(
     Parameters
     ----------
     stream : what is written to.
-    log : "text", bars where `stream` is a terminal and lines otherwise, or "json", one object a line.
+    log : "text", bars where `stream` is a terminal or the standard error of a notebook and lines otherwise, or "json",
+        one object a line.
     quiet : show warnings alone.
 
     Raises
@@ -102,6 +110,10 @@ def progress_for(
         raise ConfigError(f"unknown log {log!r}: {nearest_name(log, FORMS)}")
     if quiet:
         return nullcontext(WarningLines(stream, json_line if log == "json" else plain_line))
+    if log == "text" and stream is sys.stderr and in_notebook():
+        from scalemani.progress.notebooks import NotebookBars
+
+        return NotebookBars()
     if log == "json" or not stream.isatty():
         return ProgressLines(stream, form=FORMS[log])
     from rich.console import Console  # a tenth of a second that workers and logs do without

@@ -17,6 +17,7 @@ from scalemani.runs.annotating import annotations_of
 from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix
 from scalemani.runs.opened import Run
 from scalemani.sources import open_columns
+from scalemani.sources.categories import colours_of_categories
 from scalemani.sources.lazy import LazyRows, lazy_rows
 
 PICTURE = ".png"  # of the clusters of an image
@@ -102,7 +103,8 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
 def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors: bool = False) -> None:
     """Write the embedding of a run as a table that viewers open as it is.
 
-    The columns are x and y (and z); those of the labels; with `neighbors` one of {"ids": [...], "distances": [...]},
+    The columns are x and y (and z); those of the labels, and NAME_color (#rrggbb) of categories that have colours of
+    their own, as AnnData keeps them; with `neighbors` one of {"ids": [...], "distances": [...]},
     the neighbours of each point in the graph of the run, by ascending distance; and `input_row` where rows were left
     out.
 
@@ -131,6 +133,9 @@ def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors
             if name in columns:
                 raise ConfigError(f"{location} has a column {name!r}, and so has what comes before it: rename it")
             columns[name] = run.of_results(values)
+    for name in list(columns):
+        if (colours := colours_of_categories(columns[name])) and f"{name}_color" not in columns:
+            columns[f"{name}_color"] = np.array([colours.get(value, "") for value in columns[name].tolist()], dtype=str)
     graph = [lazy_rows(part, "the neighbour graph") for part in run.graph] if neighbors else None
     write_map(lazy_rows(run.embedding, "the embedding"), columns, graph, target)
 

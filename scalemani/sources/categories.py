@@ -1,18 +1,21 @@
-"""Categories that have an order of their own, as data frames and columns of tables keep it: low, mid, high."""
+"""Categories with an order or colours of their own, as data frames, columns of tables and AnnData keep them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 
 class OrderedLabels(np.ndarray):
-    """Texts (N,) whose categories have an order of their own, which rows chosen from them keep."""
+    """Texts (N,) whose categories have an order or colours (#rrggbb) of their own, which rows chosen from them keep."""
 
     categories: tuple[str, ...] = ()
+    colours: Mapping[str, str] = MappingProxyType({})
 
     def __array_finalize__(self, origin: Any) -> None:
         self.categories = getattr(origin, "categories", ())
+        self.colours = getattr(origin, "colours", MappingProxyType({}))
 
 
 def categories_of(labels: Any) -> tuple[str, ...]:
@@ -31,10 +34,17 @@ def categories_of(labels: Any) -> tuple[str, ...]:
     return () if names == tuple(sorted(names)) else names
 
 
-def with_categories(labels: np.ndarray, categories: Sequence[Any]) -> np.ndarray:
-    """Return labels (N,) of texts with the order of their categories; others as they are."""
-    if not len(categories) or labels.dtype.kind not in "UO":
+def colours_of_categories(labels: Any) -> Mapping[str, str]:
+    """Return the colours (#rrggbb) of labels by their categories; empty where these have none of their own."""
+    return labels.colours if isinstance(labels, OrderedLabels) else MappingProxyType({})
+
+
+def with_categories(
+    labels: np.ndarray, categories: Sequence[Any], colours: Mapping[str, str] = MappingProxyType({})
+) -> np.ndarray:
+    """Return labels (N,) of texts with the order of their categories, and the colours of these; others as they are."""
+    if not (len(categories) or colours) or labels.dtype.kind not in "UO":
         return labels
     found = labels.view(OrderedLabels)
-    found.categories = tuple(map(str, categories))
+    found.categories, found.colours = tuple(map(str, categories)), colours
     return found

@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import with_categories
-from scalemani.sources.hdf5 import h5ad_node
+from scalemani.sources.hdf5 import h5ad_node, refuse_other_files
 from scalemani.sources.tables import columns_of, open_parquet, parquet_files
 
 ALLOWED = ".parquet, .csv with a header, .h5ad (file.h5ad::obs or file.h5ad::obs/column)"
+COLOURS = "uns/{}_colors"  # where scanpy keeps one for each category of a column, in their order
+HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacity
 OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
 
 
@@ -115,12 +118,38 @@ def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:
     """Return columns of `obs` of an AnnData file: one, or all but the names of the rows."""
     node = h5ad_node(path, member)
     if member != OBS:
-        return {member.rpartition("/")[2]: obs_column(node, f"{path}::{member}")}
+        name = member.rpartition("/")[2]
+        return {name: coloured(obs_column(node, f"{path}::{member}"), node, name)}
     index = node.attrs.get("_index")
-    found = {name: obs_column(node[name], f"{path}::{member}/{name}") for name in node if name not in (index, LEGACY)}
+    names = [name for name in node if name not in (index, LEGACY)]
+    found = {name: coloured(obs_column(node[name], f"{path}::{member}/{name}"), node[name], name) for name in names}
     if not found:
         raise DataError(f"{path} has no column in {OBS}")
     return found
+
+
+def coloured(values: np.ndarray, node: Any, name: str) -> np.ndarray:
+    """Return a column (N,) of `obs` with the colours of its categories, where `uns` has one for each.
+
+    Parameters
+    ----------
+    values : of the column
+    node : that holds them
+    name : of the column
+    """
+    h5py = optional_module("h5py", "anndata")
+    file, place = node.file, COLOURS.format(name)
+    refuse_other_files(file, place, Path(file.filename))
+    given = file.get(place)
+    if not (isinstance(given, h5py.Dataset) and given.ndim == 1 and h5py.check_string_dtype(given.dtype)):
+        return values
+    categories = [] if isinstance(node, h5py.Dataset) else node.get("categories", [])
+    if not len(categories) or len(given) < len(categories):  # of a file that was cut down there may be more
+        return values
+    names = obs_column(categories, name)
+    pairs = zip(names.tolist(), given.asstr()[...], strict=False)
+    colours = {str(category): colour[:7].lower() for category, colour in pairs if HEXADECIMAL.match(colour)}
+    return with_categories(values, names.tolist(), colours)
 
 
 def obs_column(node: Any, where: str) -> np.ndarray:

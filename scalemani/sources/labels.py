@@ -8,7 +8,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources import columns
-from scalemani.sources.categories import categories_of, with_categories
+from scalemani.sources.categories import categories_of, colours_of_categories, with_categories
 from scalemani.sources.numpy_files import chosen_member, whole_array
 
 ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {columns.ALLOWED}"
@@ -17,7 +17,7 @@ ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {colum
 def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -> np.ndarray:
     """Return labels as a 1-D array of integers, floats or strings; missing ones are NaN or empty strings.
 
-    Texts that are categories with an order of their own keep it: see `OrderedLabels`.
+    Texts that are categories with an order or colours of their own keep these: see `OrderedLabels`.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> 
     n_points : the number of labels there must be, if known
     noun : what messages call one of them
     """
-    categories = categories_of(labels)
+    categories, colours = categories_of(labels), colours_of_categories(labels)
     found = np.asarray(labels)
     if found.ndim == 2 and 1 in found.shape:
         found = found.ravel()
@@ -112,7 +112,7 @@ def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> 
             f"{where} has {len(found)} {noun}s for {n_points} points: give one a point, in the points' order"
             + ("; is the first a header?" if len(found) == n_points + 1 and found.dtype.kind == "U" else "")
         )
-    return with_categories(found, categories)
+    return with_categories(found, categories, colours)
 
 
 def read_labels(location: str, noun: str) -> np.ndarray:

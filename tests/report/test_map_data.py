@@ -4,7 +4,9 @@ import base64
 import gzip
 from types import SimpleNamespace
 
+import h5py
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +14,8 @@ from hypothesis.extra import numpy as arrays
 
 from scalemani.report import map_data as module
 from scalemani.report.map_data import encoded_column, map_data, map_of, packed
-from scalemani.sources import open_points
+from scalemani.runs.exporting import export_map
+from scalemani.sources import named_labels, open_points
 
 
 def unpacked(text: str, dtype: str, count: int) -> np.ndarray:
@@ -118,3 +121,19 @@ def test_values_are_levels_and_a_missing_one_is_none_of_them():
     assert (np.diff(codes[1:].astype(int)) >= 0).all()
     assert codes[1:].max() == 254
     assert len(described["colours"]) == 256
+
+
+def test_colours_of_anndata_are_those_of_the_map_and_of_an_export(runs, classes, tmp_path):
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        column = file.create_group("obs/kind")
+        column["categories"], column["codes"] = ["late", "early"], classes.astype(np.int8)
+        file["uns/kind_colors"] = ["#010203", "#fefdfc"]
+    location = f"{tmp_path}/cells.h5ad::obs/kind"
+    (column,) = map_data(runs["t-sne"], named_labels(location, 1500)).description["columns"]
+    assert (column["classes"], column["colours"]) == (["late", "early"], ["#010203", "#fefdfc"])
+    export_map(runs["t-sne"], tmp_path / "map.parquet", [location])
+    table = pq.read_table(tmp_path / "map.parquet")
+    assert table["kind_color"].to_pylist() == [["#010203", "#fefdfc"][number] for number in classes]
+    assert table["kind"].to_pylist() == [["late", "early"][number] for number in classes]
+    assert table.schema.field("kind").type.ordered
+    assert table["kind"].chunk(0).dictionary.to_pylist() == ["late", "early"]

@@ -6,9 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
+from scalemani.figures.palette import colours_of_labels
 from scalemani.sources import open_columns, open_labels
-from scalemani.sources.categories import categories_of
+from scalemani.sources.categories import categories_of, colours_of_categories
 
 CELLS = pa.table(
     {
@@ -63,6 +64,39 @@ def test_columns_of_anndata(tmp_path):
     assert categories_of(found["kind"][1:]) == ("neuron", "muscle")
     np.testing.assert_array_equal(found["genes"], [5, np.nan, 7])
     assert list(open_columns(f"{tmp_path}/cells.h5ad::obs/kind")) == ["kind"]
+
+
+def test_categories_of_anndata_have_the_colours_that_scanpy_gave_them(tmp_path):
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        for name in ("kind", "stage", "batch", "size"):
+            column = file.create_group(f"obs/{name}")
+            column["categories"], column["codes"] = ["muscle", "neuron"], np.array([1, -1, 0], np.int8)
+        file["obs/weight"] = [0.5, 1.5, 2.5]
+        file["uns/kind_colors"] = ["#00FF00", "#0000ff80", "#123456"]  # a category was taken out of the cells
+        file["uns/stage_colors"] = ["red", "#0000ff"]
+        file["uns/batch_colors"] = ["#ff0000"]
+        file["uns/weight_colors"] = [1, 2]
+    found = open_columns(tmp_path / "cells.h5ad", 3)
+    assert colours_of_categories(found["kind"][[2, 0]]) == {"muscle": "#00ff00", "neuron": "#0000ff"}
+    assert colours_of_categories(found["stage"]) == {"neuron": "#0000ff"}
+    assert all(not colours_of_categories(found[name]) for name in ("batch", "size", "weight"))
+    drawn = colours_of_labels(open_columns(f"{tmp_path}/cells.h5ad::obs/kind", 3)["kind"], 3)
+    assert drawn.classes == ("muscle", "neuron")
+    assert drawn.colours[:2].tolist() == [[0, 1, 0], [0, 0, 1]]
+    palette = colours_of_labels(np.array(["muscle", "neuron"]), 2).colours
+    half = colours_of_labels(found["stage"], 3).colours
+    assert half[:2].tolist() == [palette[0].tolist(), [0, 0, 1]]
+
+
+def test_colours_are_not_taken_from_another_file(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["secret"] = ["#000000", "#ffffff"]
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        column = file.create_group("obs/kind")
+        column["categories"], column["codes"] = ["a", "b"], np.array([1, 0], np.int8)
+        file["uns/kind_colors"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "secret")
+    with pytest.raises(UnsafeStoreError, match="from another file"):
+        open_columns(tmp_path / "cells.h5ad", 2)
 
 
 def test_columns_that_are_refused(tmp_path):
