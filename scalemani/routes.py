@@ -26,7 +26,7 @@ class Stage:
     `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
     parameters it depends on beside its own and, through their keys, those of its inputs; `parameters` names single ones
     of other stages, as on the command line. `follows` names inputs that are functions of its other inputs and of its
-    parameters: its key does not hold theirs.
+    parameters, or inputs of these: its key does not hold theirs once more.
     `reads_labels` says that the labels of the points are in its key, `reads_start` that the start is where coordinates
     are given, `reads_landmarks` that landmarks are which were given, `reads_weights` that weights are,
     `reads_duplicates` that which rows are one point is. An `optional` stage is left out of runs that do not ask for it.
@@ -100,10 +100,12 @@ AFFINITY_WEIGHTS = Stage(
     by_block=False,
     solvers=(VARIATIONAL,),
 )
+LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none
 REDUCED = Stage(
     "reduced",
-    ("symmetric_affinities", "normalized_affinities", "landmark_weights", "affinity_weights"),
+    ("symmetric_affinities", "normalized_affinities", "landmark_weights", "affinity_weights", *LANDMARKS_IN_GRAPH),
     solvers=REDUCING_SOLVERS,
+    follows=LANDMARKS_IN_GRAPH,
 )
 LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS)
 COARSE_GRAPHS = Stage(
@@ -172,15 +174,16 @@ ISOMAP = Stage(
 )
 LOCAL_RECONSTRUCTION = Stage(
     "local_reconstruction",
-    ("work_points", "neighbors", "components", "landmark_weights"),
+    ("work_points", "neighbors", "components", "landmarks", "landmark_weights"),
     also_reads=("landmark_embedding",),
+    follows=("landmarks",),
 )
 KERNEL_DISCRIMINANTS = Stage(
     "kernel_discriminants",
-    ("work_points", "symmetric_affinities", "landmark_weights", "classes"),
+    ("work_points", "components", "symmetric_affinities", "landmarks", "landmark_weights", "classes"),
     also_reads=("landmark_embedding",),
+    follows=("components", "landmarks"),
 )
-
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
 GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
@@ -239,10 +242,7 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
 
-
 WITHOUT_POINTS = ("laplacian-eigenmaps", "diffusion-maps", *OBJECTIVES)  # methods that go on from neighbours alone
-
-
 WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images and videos
 
 

@@ -14,7 +14,7 @@ import os
 import random
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -81,9 +81,9 @@ class Faults:
                 Path(path).unlink(missing_ok=True) if before is None else Path(path).write_bytes(before)
 
 
-def embed(points: np.ndarray, folder: Path, method: str) -> dict[str, str]:
+def embed(points: np.ndarray, folder: Path, method: str, values: Mapping[str, Any] = VALUES) -> dict[str, str]:
     """Run to the end and return the digest of every stage."""
-    finished = run(open_points(points), folder, method, Parameters().with_values(VALUES), Executor(workers=1), 1024)
+    finished = run(open_points(points), folder, method, Parameters().with_values(values), Executor(workers=1), 1024)
     return {stage: finished.group(stage).content_digest for stage in finished.keys}
 
 

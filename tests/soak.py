@@ -1,4 +1,4 @@
-"""A soak: runs and appends in one store, with kills, power cuts, failing calls and damage at random, as long as asked.
+"""A soak of one store: runs, appends, other points and parameters; kills, power cuts, failing calls, damage at random.
 
     python tests/soak.py FOLDER [--seconds N] [--rounds N] [--seed N] [--method METHOD]
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from crash_points import DONE, KILLED, N_POINTS, TYPED, WAYS, Faults, embed, forked
+from crash_points import DONE, KILLED, N_POINTS, TYPED, VALUES, WAYS, Faults, embed, forked
 
 from scalemani.errors import ScalemaniError
 from scalemani.memory.glibc import return_freed_memory
@@ -30,7 +30,8 @@ from scalemani.runs.several.appending import append_points
 from scalemani.workers.executor import Executor
 
 N_APPENDED = 150
-WORK = ("embed", "append")
+WORK = ("embed", "append", "other points", "other parameters")
+OTHER_VALUES = {**VALUES, "affinities": {"perplexity": 2.5}}
 DAMAGE = ("flipped", "cut", "emptied", "removed")
 MOST_CALLS = 300  # of the system, among which the one is drawn that goes wrong; some work makes fewer, and is done
 MORE_DESCRIPTORS, MORE_THREADS = 3, 2  # what may be about to end
@@ -38,20 +39,29 @@ WARM_UP, MEMORY_ROUNDS, GROWTH = 10, 40, 1.1  # fewer rounds say nothing of memo
 
 
 class Soak:
-    """One store in which runs and appends are disturbed, and what they give where nothing disturbs them."""
+    """One store in which runs and appends are disturbed.
+
+    `expected` and `keys` are the digests and keys of every stage by the work done, where nothing disturbs it.
+    """
 
     def __init__(self, folder: Path, seed: int, method: str) -> None:
         self.store, self.draws, self.method = folder / "run", random.Random(seed), method
         rows = np.random.default_rng(0).random((N_POINTS + N_APPENDED, 3))
-        self.points, self.appended = rows[:N_POINTS], rows[N_POINTS:]
+        self.points, self.appended, self.changed = rows[:N_POINTS], rows[N_POINTS:], rows[:N_POINTS].copy()
+        self.changed[17, 1] += 0.5
         for name in ("run", "reference"):
             shutil.rmtree(folder / name, ignore_errors=True)
-        self.expected = {work: self.do(work, folder / "reference") for work in WORK}
+        self.expected: dict[str, dict[str, str]] = {}
+        self.keys: dict[str, dict[str, str]] = {}
+        for work in WORK:
+            self.expected[work] = self.do(work, folder / "reference")
+            self.keys[work] = open_run(folder / "reference").keys
         self.counts: collections.Counter[str] = collections.Counter()
 
     def do(self, work: str, folder: Path) -> dict[str, str]:
-        """Embed, or embed and append, and return the digest of every stage."""
-        found = embed(self.points, folder, self.method)
+        """Embed some points with some parameters, or embed and append, and return the digest of every stage."""
+        points = self.changed if work == "other points" else self.points
+        found = embed(points, folder, self.method, OTHER_VALUES if work == "other parameters" else VALUES)
         if work == "append":
             found = digests(append_points(open_run(folder), self.appended, Executor(workers=1)).run)
         return found
@@ -86,7 +96,7 @@ class Soak:
     def damage(self, work: str) -> str:
         """Damage some objects of the store, between runs."""
         way = self.draws.choice(DAMAGE)
-        self.counts[way] += 1
+        self.counts[f"{work}, {way}"] += 1
         there = sorted(path for path in self.store.glob("stages/*/*/arrays/**/c/**/*") if path.is_file())
         for path in self.draws.sample(there, min(len(there), self.draws.randint(1, 3))):
             content = bytearray(path.read_bytes())
@@ -105,7 +115,7 @@ class Soak:
         try:
             found = open_run(self.store)
             found.embedding[...]
-            work = "append" if found.dimensions.n_points > N_POINTS else "embed"
+            work = next(work for work, keys in self.keys.items() if keys == found.keys)
             name = "embedding" if "layout" not in found.keys else "layout"
             right = found.group(name).content_digest == self.expected[work][name]
         except ScalemaniError:

@@ -47,7 +47,7 @@ class Checkpoints:
         for name, sum_of_piece in entry["pieces"]:
             content = self._objects.get(f"{folder}/{name}")
             if content is None or digest(content) != sum_of_piece:
-                raise CorruptChunkError(f"{folder}/{name} was damaged after it was written")
+                raise CorruptChunkError(f"{folder}/{name} was damaged after it was written: run the same command again")
             piece = np.frombuffer(content, values.dtype)
             values[first : first + len(piece)] = piece
             first += len(piece)

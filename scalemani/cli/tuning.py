@@ -155,7 +155,9 @@ def common_params(candidates: Sequence["Candidate"]) -> Any:
         raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
     kinds = {(params.points.metric == PRECOMPUTED, params.neighbors.takes_image) for params in usable}
     if len(kinds) > 1:
-        raise ConfigError("neighbour lists, the pixels of images and points are tuned one at a time")
+        raise ConfigError(
+            "neighbour lists, the pixels of images and points are tuned one at a time: give candidates of one kind"
+        )
     return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
 
 

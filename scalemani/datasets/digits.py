@@ -93,7 +93,7 @@ class InfiniteDigits(DeformedPictures):
         labels = open_labels(f"{source}::y")[:TRAINING_DIGITS]
         pictures = opened.read(0, min(opened.shape[0], TRAINING_DIGITS))
         if len(labels) != len(pictures):
-            raise ConfigError(f"{source} has {len(pictures)} pictures X but {len(labels)} labels y")
+            raise ConfigError(f"{source} has {len(pictures)} pictures X but {len(labels)} labels y: give one a picture")
         return cls(n_points, seed, pictures=pictures, picture_labels=labels)
 
 

@@ -208,7 +208,9 @@ def _blocks(points: Any, geometry: str, n_features: int | None = None) -> Iterat
     else:
         table = open_points(points if is_stored(points) else check_points(points, "X", convert_objects=True))
     if n_features is not None and table.shape[1] != n_features:
-        raise DataError(f"X has {table.shape[1]} features, but the landmarks have {n_features} features")
+        raise DataError(
+            f"X has {table.shape[1]} features, but the landmarks have {n_features} features: give the same columns"
+        )
     for start in range(0, table.shape[0], ROWS_AT_ONCE):
         stop = min(start + ROWS_AT_ONCE, table.shape[0])
         rows = table[start:stop] if sp.issparse(table) else check_points(table.read(start, stop), "points")

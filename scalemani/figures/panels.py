@@ -109,5 +109,5 @@ def column_limits(source: PointsSource, n_shown: int) -> np.ndarray:
     sample = np.concatenate(sampled)
     sample = sample[np.isfinite(sample).all(axis=1)]
     if not len(sample):
-        raise DataError(f"{source.description} has no finite row to draw")
+        raise DataError(f"{source.description} has no finite row to draw: give coordinates that are numbers")
     return robust_limits(sample, lowest, highest)

@@ -195,7 +195,9 @@ def run_of(points: Any, asked: Mapping[str, Any], executor: Executor) -> Iterato
     there = points if isinstance(points, Run) else run_at(points)
     metric = asked.get("metric", EUCLIDEAN if there is None else there.metric)
     if there is not None and metric != there.metric:
-        raise ConfigError(f"points.metric={metric} was given with a run, whose points are compared by {there.metric}")
+        raise ConfigError(
+            f"points.metric={metric} was given with a run, whose points are compared by {there.metric}: leave it out"
+        )
     if metric == PRECOMPUTED:
         raise DataError("landmarks are chosen among points, and metric=precomputed stands for neighbours: give points")
     if there is not None:

@@ -128,6 +128,11 @@ class StoredComponents(StoredStage):
     KEPT_UNIT: ClassVar = "kept_rows"
 
     @property
+    def labels(self) -> ArrayReader:
+        """The component (N,) int32 of each work row."""
+        return self.reader(self.LABELS)
+
+    @property
     def bridge_rows(self) -> ArrayReader:
         """The ends (B, 2) int64 of each bridge."""
         return self.reader(self.BRIDGE_ROWS)

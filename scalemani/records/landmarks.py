@@ -60,6 +60,11 @@ class StoredLandmarks(StoredStage):
         return self.reader(self.ROWS)
 
     @property
+    def anchor_rows(self) -> ArrayReader:
+        """The input rows (L, a) int64 of the points nearest to each landmark, the nearest first, off the data."""
+        return self.reader(self.ANCHOR_ROWS)
+
+    @property
     def points(self) -> ArrayReader:
         """The landmarks (L, D)."""
         return self.reader(self.POINTS)
@@ -72,7 +77,7 @@ class StoredLandmarks(StoredStage):
         """Return the coordinates (L, d) of the landmarks in an embedding (N, d) of the points, in input order."""
         if not self.off_data:
             return embedding.gather(self.rows.read())
-        rows, weights = self.reader(self.ANCHOR_ROWS).read(), self.reader(self.ANCHOR_WEIGHTS).read()
+        rows, weights = self.anchor_rows.read(), self.reader(self.ANCHOR_WEIGHTS).read()
         distinct, places = np.unique(rows, return_inverse=True)
         return np.einsum("la,lad->ld", weights, embedding.gather(distinct)[places.reshape(rows.shape)])
 

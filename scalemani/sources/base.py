@@ -108,7 +108,7 @@ class Source(ABC):
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`."""
         if not 0 <= start <= stop <= self.shape[0]:
-            raise DataError(f"rows [{start}, {stop}) asked for, {self.description} has rows [0, {self.shape[0]})")
+            raise DataError(f"rows [{start}, {stop}) asked for: {self.description} has rows [0, {self.shape[0]})")
         return native_rows(self.rows(start, stop), start, stop, self)
 
 

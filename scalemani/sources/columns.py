@@ -43,14 +43,14 @@ def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
         For no file, columns that are not there, and damaged content.
     """
     if not path.exists():
-        raise StoreError(f"no file of labels {path}")
+        raise StoreError(f"no file of labels {path}: give one that is there")
     suffix = path.suffix.lower()
     if suffix == ".h5ad":
         return obs_columns(path, member or OBS)
     asked = columns_of(member)
     found = parquet_columns(path, asked) if suffix == ".parquet" else csv_columns(path, asked)
     if not found:
-        raise DataError(f"{path} has no column of numbers or texts")
+        raise DataError(f"{path} has no column of numbers or texts: give a file with one")
     return found
 
 
@@ -124,7 +124,7 @@ def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:
     names = [name for name in node if name not in (index, LEGACY)]
     found = {name: coloured(obs_column(node[name], f"{path}::{member}/{name}"), node[name], name) for name in names}
     if not found:
-        raise DataError(f"{path} has no column in {OBS}")
+        raise DataError(f"{path} has no column in {OBS}: give a file with labels there")
     return found
 
 
@@ -165,4 +165,4 @@ def obs_column(node: Any, where: str) -> np.ndarray:
         values = obs_column(node["values"], where).astype(object)
         values[node["mask"][...]] = None
         return np.array([np.nan if value is None else value for value in values])
-    raise DataError(f"{where} is no column of numbers, texts or categories")
+    raise DataError(f"{where} is no column of numbers, texts or categories: name another")

@@ -123,7 +123,9 @@ def read_labels(location: str, noun: str) -> np.ndarray:
     if suffix not in (".npy", ".npz", ".txt", ".csv"):
         raise ConfigError(f"{noun}s in {name} cannot be read; allowed: {ALLOWED}")
     if not path.is_file():
-        raise StoreError(f"no file of {noun}s {name}" + (": it is a directory" if path.is_dir() else ""))
+        raise StoreError(
+            f"no file of {noun}s {name}: " + ("it is a directory" if path.is_dir() else "nothing is there")
+        )
     if suffix in (".txt", ".csv"):
         return text_labels(path, noun)
     if suffix == ".npz":

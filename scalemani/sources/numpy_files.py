@@ -133,7 +133,7 @@ class NpyPoints(Source):
             values = np.fromfile(self.path, self.file_dtype, stop - start, offset=first)
             rows[: len(values), column] = values
             if len(values) < stop - start:
-                raise DataError(f"{self.path} was truncated while it was read")
+                raise DataError(f"{self.path} was truncated while it was read: run again when nothing writes to it")
         return rows
 
 

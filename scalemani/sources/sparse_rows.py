@@ -57,7 +57,7 @@ class SparseRows(Source):
     def stored_rows(self, start: int, stop: int) -> sparse.csr_matrix:
         """Return rows [start, stop) as they are kept."""
         if not 0 <= start <= stop <= self.shape[0]:
-            raise DataError(f"rows [{start}, {stop}) asked for, {self.description} has rows [0, {self.shape[0]})")
+            raise DataError(f"rows [{start}, {stop}) asked for: {self.description} has rows [0, {self.shape[0]})")
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         with as_store_errors(self.description, start, stop):
             values, columns = np.asarray(self.data[first:last]), np.asarray(self.indices[first:last])

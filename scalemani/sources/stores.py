@@ -143,7 +143,8 @@ def open_zarr(location: str, member: str | None) -> Source:
     except ScalemaniError:
         raise
     except FileNotFoundError as error:
-        raise StoreError(f"no zarr array at {description}{zarr_names(location) if member else ''}") from error
+        there = zarr_names(location) if member else ""
+        raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
     except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
         raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
     if isinstance(node, zarr.Array):

@@ -98,7 +98,7 @@ def parquet_files(folder: Path) -> list[Path]:
     for path in files:
         check_file(path)
     if not files:
-        raise ConfigError(f"{folder} holds no .parquet file")
+        raise ConfigError(f"{folder} holds no .parquet file: give a folder with some, or one file")
     return sorted(files, key=natural_order)
 
 

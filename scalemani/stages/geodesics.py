@@ -6,6 +6,7 @@ import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.tiles import slices
@@ -35,6 +36,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("ends of some bridges", EACH_PROCESS, n_bridges, dimensions.n_features, copies=COPIES_OF_ENDS),
         Held("lengths of paths, and which points are next", EACH_TASK, n_points, 2),
         Held("distances of some landmarks", EACH_TASK, together, n_landmarks, copies=COPIES_OF_PART),
+        components_held(sizes),
         Held("distances between landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=2, step="certificate"),
     ]
 
@@ -48,6 +50,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Find the distances from all landmarks; certify the longest."""
     output, n_landmarks = StoredGeodesics(work.task.output), work.task.params.n_landmarks
+    tell_of_unseen_components(work)
     work.map_parts(distances_from_some, count=output.n_parts(n_landmarks))
     return {"longest_path": float(output.read_matrix(n_landmarks).max())}
 

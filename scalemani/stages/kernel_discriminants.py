@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
 from scalemani.chunked.output import write_embedding
 from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.spectral.kernel_components import centered_sums
 from scalemani.kernels.spectral.linear import discriminants
@@ -56,6 +57,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("products of rows of K Z", EACH_TASK, n_landmarks, 1.5 * n_landmarks, copies=PARTS_AT_ONCE),
         Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_SUMS),
         Held("embedding in work and in input order", GROWING, n_points, params.n_components, copies=2),
+        components_held(sizes),
     ]
 
 
@@ -71,6 +73,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Find the directions and project the points; certify how far apart they hold the classes."""
     task, output = work.task, StoredKernelDiscriminants(work.task.output)
+    tell_of_unseen_components(work)
     if not task.output.committed(output.SOLVED):
         found: KernelSums = work.fold_blocks(sums_of_block, KernelSums.__add__)
         products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)

@@ -12,6 +12,7 @@ from scalemani.chunked.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrice
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, Held, Written
 from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.spectral.locally_linear import left_by_neighbors, locally_linear_components, neighbor_weights
@@ -60,6 +61,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("sums of a run of tiles", EACH_TASK, entries, 1.5, copies=2 * PARTS_AT_ONCE),
         Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_PROBLEM, step="solving"),
         embedding_held(sizes),
+        components_held(sizes),
     ]
 
 
@@ -71,6 +73,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Sum, solve and embed; certify how many eigenvalues are zero to rounding."""
     task, output = work.task, StoredLocalReconstruction(work.task.output)
+    tell_of_unseen_components(work)
     runs = runs_of(-(-task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     found: LocalSums = work.fold(sums_of_tiles, LocalSums.__add__, runs)
     solution, n_zero = locally_linear_components(

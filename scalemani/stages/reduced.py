@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from scalemani.chunked.landmark_weights import stored_landmark_weights, weights_at
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes, pixels_held
+from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
@@ -54,6 +55,7 @@ def memory(sizes: Sizes) -> list[Held]:
         *entries("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),
         *entries("part of the sums", EACH_TASK, part, COPIES_OF_PART, "products"),
         *entries("sums on the way up the tree", EACH_PROCESS, most_entries(sizes), PARTS_IN_MEMORY / 2, "sums"),
+        components_held(sizes),
     ]
 
 
@@ -104,6 +106,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Compute every block's part, sums of parts while there are many, and the sum of these."""
     task = work.task
+    tell_of_unseen_components(work)
     work.map_parts(reduced_part)
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.

@@ -72,7 +72,7 @@ class BucketObjects(Objects):
         refuse_credentials(location)
         bucket, _, prefix = location.removeprefix(SCHEME).rstrip("/").partition("/")
         if not location.startswith(SCHEME) or not SAFE_NAME.fullmatch(bucket) or not prefix:
-            raise ConfigError(f"a run in an object store is at s3://bucket/name, got {location!r}")
+            raise ConfigError(f"a run in an object store must be at s3://bucket/name, got {location!r}")
         self.bucket, self.prefix = bucket, checked_key(prefix)
         self.root: str = f"{SCHEME}{bucket}/{prefix}"
 

@@ -20,7 +20,10 @@ def check_size(array: zarr.Array, lengths: Sequence[int], where: str) -> None:
     """Refuse a finished array that says it is larger than its committed chunks, of so many bytes each, can be."""
     codecs = {codec_name(codec) for codec in getattr(array.metadata, "codecs", ())}
     if codecs != CODECS:
-        raise UnsafeStoreError(f"{where} asks for codecs {sorted(codecs)}, arrays of a run have {sorted(CODECS)}")
+        raise UnsafeStoreError(
+            f"{where} asks for codecs {sorted(codecs)}, arrays of a run have {sorted(CODECS)}: it is no run of this "
+            "library, or was changed; run the same command in another folder"
+        )
     if math.prod(array.shape) == 0:
         return
     chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize

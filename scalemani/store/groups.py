@@ -264,7 +264,9 @@ class StageGroup:
                 try:
                     array = open_array(self._store, name)
                 except FileNotFoundError as error:
-                    raise StoreError(f"no array {name!r} in {self.path} below {self.root}") from error
+                    raise StoreError(
+                        f"no array {name!r} in {self.path} below {self.root}: it has none of this name"
+                    ) from error
                 except (ScalemaniError, OSError):
                     raise
                 except Exception as error:  # zarr's own are of many kinds, and all mean the same here

@@ -12,14 +12,14 @@ from scalemani.store.objects import LocalObjects, Objects
 def open_objects(root: str | Path) -> Objects:
     """Return the objects at a folder, or at s3://bucket/name; nothing is looked at yet."""
     if not isinstance(root, str | Path) or not str(root).strip():
-        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {root!r}")
+        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {root!r}: give one of these")
     location = str(root)
     refuse_nul(location)
     if location.startswith(SCHEME):
         return BucketObjects(location)
     if "://" in location:
         refuse_credentials(location)
-        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {location!r}")
+        raise ConfigError(f"a run is a folder or at s3://bucket/name, got {location!r}: give one of these")
     refuse_url(location, "a run that is not at s3://bucket/name")
     return LocalObjects(location)
 

@@ -95,7 +95,7 @@ class ArrayDescription:
         """Return a row array of so many columns; `dtype` is needed where that follows a rule, and is what it gives."""
         found = self.dtype if isinstance(self.dtype, str) else str(np.dtype(dtype))
         if dtype is not None and found not in self.dtypes:
-            raise StoreError(f"{self.stage}/{self.name} is {' or '.join(self.dtypes)}, got {found}")
+            raise StoreError(f"{self.stage}/{self.name} must be {' or '.join(self.dtypes)}, got {found}")
         return RowArray(self, columns, found)
 
     def check(self, stage: str, path: str, kind: Kind, dtype: str, ndim: int) -> None:
@@ -161,7 +161,7 @@ def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDe
     lengths: dict[str, int] = {}
     for description, values in arrays.items():
         if not isinstance(description, ArrayDescription):
-            raise StoreError(f"stage {stage} stores {description!r}, which scalemani.records does not describe")
+            raise StoreError(f"stage {stage} stores {description!r}: scalemani.records does not describe it")
         path = f"{folder}/{description.name}" if folder else description.name
         description.check(stage, path, kind, values.dtype.name, values.ndim)
         for dim, length in zip(description.dims, values.shape, strict=True):

@@ -90,7 +90,9 @@ def tune(
     follow = any({**one.get_params(deep=False), **values}.get("target_weight") for one, values in tried)
     source, fixed = with_arrays(tuned_points(estimators, X, y, follow), asked)
     if len(estimators) > 1 and fixed is not asked:
-        raise ConfigError("a start or landmarks that are given as arrays are tuned with one estimator at a time")
+        raise ConfigError(
+            "a start or landmarks that are given as arrays are tuned with one estimator at a time: give one"
+        )
     judge = make_judge(source.shape[0], y, reference, n_neighbors)
     names = (scoring,) if isinstance(scoring, str) else tuple(scoring or ())
     scores = chosen_scores(names, judge, [one._method for one in estimators])
@@ -133,7 +135,9 @@ def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any, follo
     asked = [one.get_params(deep=False) for one in estimators]
     kinds = [(one.get("metric") == PRECOMPUTED, one.get("neighbors_method") == WINDOW) for one in asked]
     if len(set(kinds)) > 1:
-        raise ConfigError("neighbour lists, the pixels of images and points are tuned one at a time")
+        raise ConfigError(
+            "neighbour lists, the pixels of images and points are tuned one at a time: give candidates of one kind"
+        )
     if len({one["use_rep"] for one in asked}) > 1:
         raise ConfigError(
             f"estimators are tuned on the same points, got use_rep {', '.join(repr(one['use_rep']) for one in asked)}: "

@@ -196,7 +196,7 @@ def restore(cluster: LocalCluster, count: int) -> None:
 def connected(address: str, tls: str | None) -> Iterator[Client]:
     """Connect to the scheduler at an address; with certificates where it is tls://."""
     if tls is not None and not address.startswith("tls://"):
-        raise ConfigError("certificates go with an address such as tls://host:8786")
+        raise ConfigError("certificates go with an address such as tls://host:8786: give that, or no --tls")
     with quiet():
         try:
             client = Client(address, timeout=CONNECT_SECONDS, security=None if tls is None else security(tls))

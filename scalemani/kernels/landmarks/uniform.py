@@ -124,7 +124,9 @@ def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.
     """
     n_candidates = len(candidates)
     if n_landmarks > n_candidates:
-        raise DataError(f"{n_landmarks} landmarks were asked for, but there are only {n_candidates} candidates")
+        raise DataError(
+            f"{n_landmarks} landmarks were asked for, but there are only {n_candidates} candidates: ask for fewer"
+        )
     rows = np.ascontiguousarray(candidates)
     indices, distances = nearest_landmarks(rows, rows, min(LISTED_NEIGHBORS + 1, n_candidates))
     words = row_words(seed, "landmarks/spread", 0, n_candidates)

@@ -140,7 +140,9 @@ def discriminants(scatter: np.ndarray, means: np.ndarray, counts: np.ndarray, n_
     between = np.sqrt(counts)[:, np.newaxis] * (means @ whitening)
     _, singular, rows = scipy.linalg.svd(between, full_matrices=False)
     if n_components > len(singular):
-        raise RankError(f"{n_components} components were asked of points that span {len(singular)} dimensions")
+        raise RankError(
+            f"{n_components} components were asked of points that span {len(singular)} dimensions: ask for fewer"
+        )
     shares = np.minimum(singular[:n_components] ** 2, 1.0)
     within = np.maximum(1.0 - shares, LEAST_WITHIN) / (counts.sum() - len(counts))
     return Components(shares, sign_rule(whitening @ rows[:n_components].T / np.sqrt(within)))

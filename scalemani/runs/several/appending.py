@@ -154,7 +154,8 @@ def check_like_run(run: Run, new: PointsSource) -> None:
     dimensions = run.dimensions
     if new.shape[1] != dimensions.n_features:
         raise DataError(
-            f"the points of {run.store.root} have {dimensions.n_features} columns, those to append {new.shape[1]}"
+            f"the points of {run.store.root} have {dimensions.n_features} columns, those to append {new.shape[1]}: "
+            "give the same columns"
         )
     if new.dtype != np.dtype(dimensions.dtype):
         raise DataError(

@@ -1,0 +1,63 @@
+"""What every message says, read in the sources: nothing is raised without telling what is wrong and what is right."""
+
+import ast
+import re
+from pathlib import Path
+
+import scalemani
+from scalemani import errors
+
+SOURCES = Path(scalemani.__file__).parent
+KINDS = {
+    name
+    for name, kind in vars(errors).items()
+    if isinstance(kind, type) and issubclass(kind, errors.ScalemaniError) and kind is not errors.ScalemaniError
+}
+# What follows a colon or semicolon is what to do, or the reason; else the message says what is allowed.
+ALLOWED = re.compile(
+    r"[:;] |\b(must|takes?|needs?|required|at least|at most|go together|goes? with|is written|allowed)\b"
+)
+SOME = 400  # messages at least that are literals: fewer, and this test reads something else than the sources
+
+
+def message_of(node):
+    """Return the text of a message with braces for its values; None where it is made elsewhere."""
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else None
+    if isinstance(node, ast.JoinedStr):
+        return "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+    if isinstance(node, ast.BinOp):
+        parts = [message_of(side) for side in (node.left, node.right)]
+        return "".join("{}" if part is None else part for part in parts)
+    return None
+
+
+def made_errors():
+    """Yield where an error of ours is made, and the node of its message, None where it has none."""
+    for path in sorted(SOURCES.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in KINDS:
+                yield f"{path.relative_to(SOURCES)}:{node.lineno}", node.args[0] if node.args else None
+
+
+MADE = dict(made_errors())
+LITERALS = {place: text for place, node in MADE.items() if node is not None and (text := message_of(node))}
+
+
+def test_every_error_has_a_message():
+    assert [place for place, node in MADE.items() if node is None] == []
+    assert len(LITERALS) >= SOME
+
+
+def test_every_message_says_what_is_allowed_or_what_to_do():
+    assert {place: text for place, text in LITERALS.items() if not ALLOWED.search(text)} == {}
+
+
+def test_no_error_of_ours_is_raised_by_its_class_alone():
+    bare = [
+        f"{path.name}:{node.lineno}"
+        for path in sorted(SOURCES.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Name) and node.exc.id in KINDS
+    ]
+    assert bare == []
