@@ -37,7 +37,9 @@ def take_vectors(points: Any) -> Any:
     try:
         return np.array(rows)
     except ValueError as error:
-        raise DataError(f"{description} is a column of vectors that form no table ({error})") from error
+        raise DataError(
+            f"{description} is a column of vectors that form no table ({error}): give vectors of one length"
+        ) from error
 
 
 def is_column_of_objects(points: Any) -> bool:

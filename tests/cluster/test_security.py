@@ -3,6 +3,7 @@
 import contextlib
 import http.client
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -52,9 +53,22 @@ def listening(processes):
 def assert_loopback_without_pages(places):
     """Check that all is on the loopback interface, and that what speaks HTTP shows metrics and health alone."""
     assert {host for host, _ in places} == {"127.0.0.1"}
+    assert [(host, port) for host in other_addresses() for _, port in places if can_connect(host, port)] == []
     answers = {page: [answer(*place, page) for place in places] for page in PAGES}
     assert 200 in answers.pop("/health")
     assert all(status in (None, 404) for statuses in answers.values() for status in statuses), answers
+
+
+def other_addresses():
+    """Return addresses of this machine that are not the one where all should listen; Linux has all of 127.0.0.0/8."""
+    found = [one.address for some in psutil.net_if_addrs().values() for one in some if one.family == socket.AF_INET]
+    return sorted({"127.0.0.2", *found} - {"127.0.0.1"})
+
+
+def can_connect(host, port):
+    with socket.socket() as tried:
+        tried.settimeout(5)
+        return tried.connect_ex((host, port)) == 0
 
 
 def answer(host, port, page):
@@ -131,6 +145,15 @@ def test_everything_listens_on_the_loopback_interface_only(start_cluster, mapped
     with own.started():
         mapped(own, process_of, [1])
         assert_loopback_without_pages(listening([psutil.Process()]) - before)
+
+
+def test_what_listens_everywhere_would_be_reached_from_the_other_addresses():
+    with socket.create_server(("0.0.0.0", 0)) as everywhere, socket.create_server(("127.0.0.1", 0)) as here:
+        reached = [
+            [can_connect(host, one.getsockname()[1]) for host in other_addresses()] for one in (everywhere, here)
+        ]
+    assert all(reached[0])
+    assert not any(reached[1])
 
 
 def test_credentials_are_nowhere_in_what_a_run_writes_and_says(
