@@ -31,9 +31,9 @@ class Stage:
     are given, `reads_landmarks` that landmarks are which were given, `reads_weights` that weights are,
     `reads_duplicates` that which rows are one point is. An `optional` stage is left out of runs that do not ask for it.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
-    then in its own, where points were appended to that run. Raise `version` whenever the same inputs and parameters
-    give another result: stored results of the older version are then computed anew. Raise `continued_version` where
-    that is so of what goes on from an earlier run alone.
+    then in its own, where points were appended to that run; it then reads these stages of its own run too. Raise
+    `version` whenever the same inputs and parameters give another result: stored results of the older version are then
+    computed anew. Raise `continued_version` where that is so of what goes on from an earlier run alone.
     """
 
     name: str
@@ -114,6 +114,7 @@ COARSE_GRAPHS = Stage(
     by_block=False,
     solvers=REFINING_SOLVERS,
     version=2,
+    continues=("coarse_graphs", "work_points"),
 )
 COARSE_EMBEDDING = Stage(
     "coarse_embedding",
@@ -123,6 +124,7 @@ COARSE_EMBEDDING = Stage(
     solvers=REFINING_SOLVERS,
     also_reads=("landmark_embedding",),
     version=3,
+    continues=("coarse_embedding", "coarse_graphs"),
 )
 EMBEDDING = Stage(
     "embedding",

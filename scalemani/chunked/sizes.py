@@ -97,6 +97,11 @@ class Sizes:
         return -(-self.nonzeros * self.dimensions.block_rows // self.dimensions.n_points)
 
     @property
+    def n_appended_nonzeros(self) -> int:
+        """The nonzeros of the rows of W of appended points where they are spread evenly."""
+        return -(-self.nonzeros * self.n_appended // self.dimensions.n_points)
+
+    @property
     def coarse_nonzeros(self) -> int:
         """The nonzeros of all coarse graphs, as expected."""
         nodes, unmerged = FIRST_NODES_PER_POINT * self.dimensions.n_points, 0.0

@@ -69,6 +69,7 @@ class StoredCoarseGraphs(StoredStage):
         "level",
         "the number of levels; where it is missing, the certificate `levels` says it",
     )
+    MADE_OF: ClassVar = "made_of"  # a certificate: how many points there were when graphs were made that were kept
     LEVEL_ARRAYS: ClassVar = (INDPTR, INDICES, VALUES, DEGREES, NODE_LABELS)
     ARRAYS: ClassVar = (LABELS, *LEVEL_ARRAYS, LEVELS)
 
@@ -81,6 +82,15 @@ class StoredCoarseGraphs(StoredStage):
     def labels(self) -> ArrayReader:
         """The node (N,) int32 of the first coarse graph of each work row."""
         return self.reader(self.LABELS)
+
+    def points_when_made(self, n_points: int) -> int:
+        """Return how many of the `n_points` there were when the graphs were made; the others have joined them."""
+        kept = self.MADE_OF in self.group.record["certificates"]
+        return self.group.certificate(self.MADE_OF, int) if kept else n_points
+
+    def read_degrees(self) -> np.ndarray:
+        """Return the degrees (n,) float64 of the first coarse graph."""
+        return self.reader(self.DEGREES, level_folder(1)).read()
 
     def read_levels(self, empty: Empty = np.empty, first: int = 1) -> list[Level]:
         """Return the coarse graphs from the `first` on, the finest first, in arrays made by `empty`."""

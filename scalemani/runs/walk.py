@@ -16,6 +16,7 @@ from scalemani.kernels.machine.compile_seconds import COMPILING
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
+from scalemani.routes import Stage
 from scalemani.runs.account.durations import expected_seconds
 from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.incoming.following import follow_source
@@ -268,7 +269,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
         Where an input is not complete.
     """
     group, name = planned.group, planned.stage.name
-    inputs = {input_name: plan.planned(input_name).group for input_name in planned.stage.inputs}
+    inputs = {input_name: plan.planned(input_name).group for input_name in stages_read(plan, planned.stage)}
     unfinished = [input_name for input_name, input_group in inputs.items() if not input_group.complete]
     if unfinished:
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
@@ -323,6 +324,12 @@ def check_certificates(stage: str, certificates: dict[str, Any]) -> None:
             f"{stage}: what measures its result is not finite ({', '.join(bad)}), so that the stage is not finished: "
             "give parameters of ordinary size, and points without values of very different size"
         )
+
+
+def stages_read(plan: Plan, stage: Stage) -> list[str]:
+    """Return the stages that a stage reads of its run: its inputs, and what it goes on from of an earlier run."""
+    beside = [] if plan.outline.earlier is None else [name for name in stage.continues if name != stage.name]
+    return list(dict.fromkeys((*stage.inputs, *beside)))
 
 
 def earlier_results(plan: Plan, planned: PlannedStage) -> EarlierResults | None:

@@ -2,13 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+
 from scalemani.chunked.needs import EACH_PROCESS, GROWING, PASSING, STORED, Held, Written
 from scalemani.chunked.on_workers.hierarchy import SpreadLevels
 from scalemani.chunked.on_workers.needs import driver_levels_held, levels_on_workers, panels_held
 from scalemani.chunked.on_workers.refining import clear_panels
 from scalemani.chunked.on_workers.spread import Spread
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held
-from scalemani.chunked.work import StageWork
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tall import DistantRows
 from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_start_columns
@@ -48,9 +50,13 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Solve the coarse graphs from the coarsest up."""
+    """Solve the coarse graphs from the coarsest up; vectors on graphs that were kept are kept too."""
     task, workspace = work.task, work.workspace()
     stored, spread = StoredCoarseGraphs(task.inputs["coarse_graphs"]), Spread(work)
+    if stored.points_when_made(task.dimensions.n_points) < task.dimensions.n_points:
+        kept = kept_vectors(task, stored)
+        task.output.write_whole({StoredCoarseEmbedding.VECTORS: kept})
+        return {"vectors": kept.shape[1]}
     width = n_start_columns(task.params.n_components, task.dimensions.n_points)
     work.executor.progress.start(task.stage, stored.read_count(stored.LEVELS, "levels"), "graph")
     if work.executor.on_cluster:
@@ -63,3 +69,13 @@ def run(work: StageWork) -> dict[str, Any]:
     task.output.write_whole({StoredCoarseEmbedding.VECTORS: found})
     clear_panels(task.output)
     return {"vectors": found.shape[1]}
+
+
+def kept_vectors(task: StageTask, stored: StoredCoarseGraphs) -> np.ndarray:
+    """Return the vectors (n, m) float32 of the earlier run, for the degrees that its nodes have come to."""
+    groups = task.earlier_results.groups
+    before = StoredCoarseGraphs(groups[StoredCoarseGraphs.STAGE]).read_degrees()
+    vectors = StoredCoarseEmbedding(groups[StoredCoarseEmbedding.STAGE]).vectors.read()
+    # D^-1/2 u, the coordinates of nodes, stay.
+    vectors *= np.sqrt(stored.read_degrees() / before)[:, np.newaxis]
+    return vectors

@@ -11,12 +11,12 @@ def _neighbor_means(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
     positions: np.ndarray,
     known: np.ndarray,
-    waiting: np.ndarray,
+    places: np.ndarray,
     means: np.ndarray,
 ) -> None:
     indptr, indices, values = rows
-    for at in range(waiting.shape[0]):
-        row, total = waiting[at], 0.0
+    for at in range(places.shape[0]):
+        row, total = places[at], 0.0
         means[at] = 0.0
         for entry in range(indptr[row], indptr[row + 1]):
             neighbor = indices[entry]
@@ -28,7 +28,7 @@ def _neighbor_means(
             means[at, column] = means[at, column] / total if total > 0.0 else np.nan
 
 
-def spread_to_neighbors(rows: AffinityRows, positions: np.ndarray) -> np.ndarray:
+def spread_to_neighbors(rows: AffinityRows, positions: np.ndarray, numbers: np.ndarray | None = None) -> np.ndarray:
     """Fill rows of NaN: each with the mean of its neighbours that have a position, weighted by affinity.
 
     Points next to those with a position come first, then the points next to these. Points that no path leads to are
@@ -36,8 +36,9 @@ def spread_to_neighbors(rows: AffinityRows, positions: np.ndarray) -> np.ndarray
 
     Parameters
     ----------
-    rows : W (N, N)
+    rows : rows (n, N) of W
     positions : (N, d) float64, filled in place; NaN in all columns of a row without a position
+    numbers : (n,) int64, ascending, the numbers of these rows, all that lack a position among them; None: all N
 
     Returns
     -------
@@ -48,7 +49,8 @@ def spread_to_neighbors(rows: AffinityRows, positions: np.ndarray) -> np.ndarray
     waiting = filled
     while len(waiting):
         means = np.empty((len(waiting), positions.shape[1]))
-        _neighbor_means(tuple(rows), positions, known, waiting, means)
+        places = waiting if numbers is None else np.searchsorted(numbers, waiting)
+        _neighbor_means(tuple(rows), positions, known, places, means)
         reached = ~np.isnan(means[:, 0])
         if not reached.any():
             positions[waiting] = middle

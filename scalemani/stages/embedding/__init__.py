@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.chunked.appended import rows_of_appended
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.landmark_maps import embed_by_landmark_graph
 from scalemani.chunked.on_workers.needs import refined_on_workers
@@ -257,7 +258,7 @@ def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> 
     """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of others beside them."""
     empty = graph.workspace.empty
     coarse = StoredCoarseEmbedding(task.inputs["coarse_embedding"]).vectors.read(empty)
-    others = vectors_beside(task, coarse.shape[1], empty)
+    others = vectors_beside(task, coarse.shape[1], graph.workspace)
     start = empty((len(graph.degrees), coarse.shape[1] + others.shape[1]), vector_dtype(task.params))
     transfer.prolong(coarse, start[:, : coarse.shape[1]])
     for panel in panels(len(start)):
@@ -265,29 +266,30 @@ def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> 
     return start
 
 
-def vectors_beside(task: StageTask, n_coarse: int, empty: Empty) -> np.ndarray:
+def vectors_beside(task: StageTask, n_coarse: int, workspace: Workspace) -> np.ndarray:
     """Return the vectors v (N, n) that a start has beside those of the coarse graph.
 
     They are the landmarks' where the solver asks for these; those of an earlier run where points were appended to it;
     else random ones where the coarse graph has too few nodes.
     """
     if task.params.embedding.by_landmarks:
-        return landmark_vectors(task, empty)
+        return landmark_vectors(task, workspace.empty)
     if task.earlier is not None:
-        return continued_vectors(task, task.earlier)
+        return continued_vectors(task, task.earlier, workspace)
     n_points = task.dimensions.n_points
     missing = n_start_columns(task.params.n_components, n_points) - n_coarse
     return random_columns(n_points, max(0, missing), task.params.seed)
 
 
-def continued_vectors(task: StageTask, earlier: EarlierResults) -> np.ndarray:
+def continued_vectors(task: StageTask, earlier: EarlierResults, workspace: Workspace) -> np.ndarray:
     """Return the vectors (N, d) of an earlier run in work order, those of appended points from their neighbours."""
     order = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read()
     stored = StoredEmbedding(earlier.groups[StoredEmbedding.STAGE]).embedding.read()
     vectors = np.full((len(order), stored.shape[1]), np.nan)
     known = order < earlier.n_points
     vectors[known] = stored[order[known]]
-    spread_to_neighbors(affinity_graph(task.inputs).read_all_rows(task.dimensions.n_blocks), vectors)
+    appended = np.flatnonzero(~known)
+    spread_to_neighbors(rows_of_appended(task, appended, workspace.over), vectors, appended)
     return vectors
 
 

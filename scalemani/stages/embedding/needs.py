@@ -68,7 +68,8 @@ def passes_held(sizes: Sizes) -> list[Held]:
         *coarse_graphs_held(sizes),
     ]
     if sizes.n_appended:
-        held.append(Held("W while earlier vectors are spread", EACH_PROCESS, sizes.nonzeros, 2, "float32", 1, "start"))
+        appended = sizes.n_appended_nonzeros
+        held.append(Held("W's rows of the appended points", EACH_PROCESS, appended, 2, "float32", 2, "start"))
     return [
         *held,
         Held("start vectors and their products", GROWING, n_points, starting, dtype, 2, "start"),

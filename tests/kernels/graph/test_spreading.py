@@ -41,3 +41,7 @@ def test_points_without_a_position_get_the_weighted_mean_of_their_neighbours_wav
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
     kept = ~np.isnan(given_positions[:, 0])
     np.testing.assert_array_equal(found[kept], given_positions[kept])
+    lacking, of_lacking = np.flatnonzero(~kept), given_positions.copy()
+    numbers = np.union1d(lacking, rng.permutation(n)[:3])
+    spread_to_neighbors(affinity_rows(weights[numbers]), of_lacking, numbers)
+    np.testing.assert_array_equal(of_lacking, found)

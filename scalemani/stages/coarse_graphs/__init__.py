@@ -1,6 +1,7 @@
 """The hierarchy of coarse graphs of W: small aggregates of points, aggregates of these, and so on."""
 
 import functools
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scalemani.chunked.sizes import Sizes, pixels_held
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
+    Level,
     Rows,
     SummedRows,
     aggregated,
@@ -21,11 +23,13 @@ from scalemani.kernels.spectral.coarsening import (
 )
 from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
+from scalemani.stages.coarse_graphs.continued import kept_graphs
 
 LEAST_SHARE_OF_PARTS = (
     0.2  # of the nonzeros of W, left when those of a tile were summed; edges that go one way all stay
 )
 COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
+COPIES_OF_ROWS = 4  # of the orders of both runs, from one to the other, and which points were appended
 COPIES_OF_FIRST = 2  # by part of the nodes, and together; rounded to float32 it is in the place of the former
 
 
@@ -34,7 +38,12 @@ def memory(sizes: Sizes) -> list[Held]:
     n_points = sizes.dimensions.n_points
     share = LEAST_SHARE_OF_PARTS + (1 - LEAST_SHARE_OF_PARTS) * sizes.one_way_share
     sums = share * sizes.nonzeros
+    appended = [
+        Held("work rows of the earlier run", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_ROWS, "parts"),
+        Held("W's rows of the appended points", EACH_PROCESS, sizes.n_appended_nonzeros, 2, "float32", 2, "parts"),
+    ]
     return [
+        *(appended if sizes.n_appended else []),
         Held("aggregate of each point and its size", GROWING, n_points, 2, "int32"),
         Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK, "parts"),
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
@@ -66,13 +75,23 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Join points into aggregates, sum the graph between them, coarsen that in memory, and write all levels."""
-    nodes, workspace = [], work.workspace()
+    workspace = work.workspace()
+    kept = None if work.task.earlier is None else kept_graphs(work, workspace)
+    if kept is not None:
+        certificates = write_graphs(work, kept.labels, kept.levels)
+        return {**certificates, StoredCoarseGraphs.MADE_OF: kept.made_of}
     labels, rows = first_coarse_graph(work, workspace)
-    work.task.output.write_whole({StoredCoarseGraphs.LABELS: labels})
-    for number, level in enumerate(coarser(rows, workspace), 1):
+    return write_graphs(work, labels, coarser(rows, workspace))
+
+
+def write_graphs(work: StageWork, labels: np.ndarray, levels: Iterable[Level]) -> dict[str, Any]:
+    """Write the aggregate (N,) of each point and the coarse graphs, each as it comes; return what is told of them."""
+    nodes, output = [], work.task.output
+    output.write_whole({StoredCoarseGraphs.LABELS: labels})
+    for number, level in enumerate(levels, 1):
         nodes.append(len(level.degrees))
-        work.task.output.write_whole(StoredCoarseGraphs.level_arrays(level), f"level-{number}", level_folder(number))
-    work.task.output.write_whole({StoredCoarseGraphs.LEVELS: np.array(len(nodes))}, StoredCoarseGraphs.LEVELS.name)
+        output.write_whole(StoredCoarseGraphs.level_arrays(level), f"level-{number}", level_folder(number))
+    output.write_whole({StoredCoarseGraphs.LEVELS: np.array(len(nodes))}, StoredCoarseGraphs.LEVELS.name)
     return {"levels": len(nodes), "nodes": nodes}
 
 

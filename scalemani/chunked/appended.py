@@ -1,0 +1,37 @@
+"""The rows of W of points that were appended to a run: few, and all that joining them to what is known needs."""
+
+import functools
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.chunked.task import StageTask
+from scalemani.kernels.arrays.tiles import Mapper, slices
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.records.affinity_graph import affinity_graph
+
+
+def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:
+    """Return rows of W in memory, after a pass over its blocks.
+
+    Parameters
+    ----------
+    task : a stage that reads W
+    appended : (n,) int64, ascending work rows
+    over : runs blocks side by side
+
+    Returns
+    -------
+    rows (n, N)
+    """
+    blocks = slices(task.dimensions.n_points, task.dimensions.block_rows)
+    parts = list(over(functools.partial(rows_of_block, task, appended), blocks))
+    rows = sp.csr_matrix(sp.vstack(parts, format="csr"))
+    return AffinityRows(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data)
+
+
+def rows_of_block(task: StageTask, appended: np.ndarray, block: slice) -> sp.csr_matrix:
+    """Return the rows (n, N) of W of those of the appended points that are in a block, which is given by its rows."""
+    first, last = np.searchsorted(appended, [block.start, block.stop])
+    number, n_points = block.start // task.dimensions.block_rows, task.dimensions.n_points
+    return affinity_graph(task.inputs).read_matrix(number, n_points)[appended[first:last] - block.start]
