@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse
 from scipy.spatial import distance
+from scipy.stats import ortho_group
 
 from scalemani.kernels.rows.metrics import METRICS, convert_distances, keeps_zeros, map_rows, mapped_dtype
 from scalemani.params.fields import METRIC_NAMES
@@ -90,6 +91,25 @@ def test_the_order_of_the_columns_does_not_matter(rows, seed):
     order = np.random.default_rng(seed).permutation(rows.shape[1])
     for metric in MAPPED:
         np.testing.assert_allclose(between(metric, rows[:, order]), between(metric, rows), atol=1e-15)
+
+
+@given(rows=usable_rows, seed=st.integers(0, 99))
+def test_cosine_and_euclidean_distances_do_not_see_rotations_and_reflections(rows, seed):
+    turn = ortho_group.rvs(rows.shape[1], random_state=seed)
+    for metric in ("cosine", "euclidean"):
+        np.testing.assert_allclose(between(metric, rows @ turn), between(metric, rows), atol=1e-6)
+
+
+@given(rows=usable_rows, offset=st.integers(-(2**20), 2**20))
+def test_euclidean_distances_do_not_see_what_is_added_to_all_rows(rows, offset):
+    whole = np.rint(rows * 2**10)
+    np.testing.assert_array_equal(between("euclidean", whole + offset), between("euclidean", whole))
+
+
+@given(rows=usable_rows, share=st.floats(0.01, 0.99))
+def test_hellinger_distances_do_not_see_that_a_count_is_divided_into_two_kinds(rows, share):
+    divided = np.column_stack([share * rows[:, :1], (1 - share) * rows[:, :1], rows[:, 1:]])
+    np.testing.assert_allclose(between("hellinger", divided), between("hellinger", rows), atol=3e-8)
 
 
 def exact_cosine_distance(a, b) -> float:
