@@ -1,7 +1,7 @@
 """From what a user passes as points to the source that reads it."""
 
 import importlib.util
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -9,12 +9,12 @@ import zarr
 from dask.array import Array as DaskArray
 from scipy import sparse
 
-from scalemani.errors import ConfigError, StoreError, refuse_nul
+from scalemani.errors import ConfigError, StoreError, refuse_credentials, refuse_nul
 from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
 from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
-from scalemani.sources.base import PointsSource, check_file
+from scalemani.sources.base import PointsSource, check_file, without_credentials
 from scalemani.sources.dask_arrays import DaskPoints
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
@@ -32,6 +32,7 @@ ALLOWED = (
     ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
 STORED = (str, Path, zarr.Array, DaskArray, PointsSource, sparse.spmatrix, sparse.sparray)
+FILE_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".h5ad", ".h5", ".hdf5", *ARROW_SUFFIXES)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -117,6 +118,7 @@ def open_location(location: str) -> PointsSource:
     name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
     name, asked = (name, member) if name else (location, None)
     if "://" in name:
+        refuse_remote_file(name)
         source = open_zarr(name, asked)
         source.remark = "; ".join(filter(None, (source.remark, remark_on(name))))
         return source
@@ -124,6 +126,17 @@ def open_location(location: str) -> PointsSource:
     if not path.exists():
         raise StoreError(f"no file or directory {name}; points are {ALLOWED}")
     return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
+
+
+def refuse_remote_file(url: str) -> None:
+    """Refuse a URL of a file that is read on a disk alone."""
+    refuse_credentials(url)
+    shown = without_credentials(url)
+    if PurePosixPath(shown).suffix.lower() in FILE_SUFFIXES:
+        raise ConfigError(
+            f"{shown} is a file behind a URL, where zarr alone is read: copy it to this machine, or store its rows as "
+            "zarr, for example with dask.array.to_zarr"
+        )
 
 
 def open_directory(path: Path, member: str | None) -> PointsSource:

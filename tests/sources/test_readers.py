@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, UnsafeStoreError
-from scalemani.sources import PointsSource, open_labels, open_points
+from scalemani.sources import PointsSource, open_labels, open_lists, open_points
 from scalemani.validation import check_finite_block
 
 POINTS = np.random.default_rng(0).normal(size=(5000, 7)).astype(np.float32)
@@ -437,6 +437,18 @@ def test_object_store_without_its_extra_and_without_telling_secrets(monkeypatch)
 def test_url_of_a_store():
     zarr.create_array("memory://test_url_of_a_store.zarr", data=POINTS)
     assert np.array_equal(open_points("memory://test_url_of_a_store.zarr").read(5, 50), POINTS[5:50])
+
+
+@pytest.mark.parametrize(
+    "name", ["points.npy", "cells.h5ad::obsm/X_pca", "a.npz::X", "part.PARQUET", "a.npy?token=hunter2"]
+)
+def test_a_file_behind_a_url_is_refused_with_what_to_do(name):
+    for opener in (open_points, open_lists):
+        with pytest.raises(
+            ConfigError, match=r"s3://bucket/\w+\.\w+ is a file behind a URL.*copy it to this machine"
+        ) as caught:
+            opener(f"s3://bucket/{name}")
+        assert "hunter2" not in str(caught.value)
 
 
 # Labels
