@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from scalemani.figures import drawn_embedding
+from scalemani.figures import checked_look, drawn_embedding
 
 SIDE, ACROSS, GAP = 720, 3, 24
 BLOCK = 1_000_000
@@ -83,7 +83,7 @@ def drawn(name: str, make: Callable[[], Made]) -> Image.Image:
     """Return a picture, and print what it took."""
     points, labels, look = make()
     started, before = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    picture, _ = drawn_embedding(points, labels, **{"size": (SIDE, SIDE), **look})
+    picture, _ = drawn_embedding(points, labels, checked_look(**{"size": (SIDE, SIDE), **look}))
     seconds, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     print(f"{name:<16}{seconds:>8.1f} s, peak memory {after / 1024:.0f} MiB ({before / 1024:.0f} before)", flush=True)
     return picture

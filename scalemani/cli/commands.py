@@ -218,16 +218,16 @@ def transform(options: Placing) -> None:
 @taking_options
 def plot(options: Picture) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
-    from scalemani.figures import check_picture, embedding_picture
+    from scalemani.figures import checked_look, checked_suffix, embedding_picture
     from scalemani.runs.account.poor_points import poor_points
     from scalemani.runs.opened import open_run
 
-    look = options.size, options.title, options.legend
-    check_picture(options.out, *look)
+    look = checked_look(options.size, options.title, options.legend, options.theme, options.point_size)
+    checked_suffix(Path(options.out))
     refuse_output_in_input(options.out, options.run, *options.files)
     opened = open_run(options.run)
     marked = poor_points(opened) if options.poor else None
-    embedding_picture(opened.embedding, options.out, options.columns(opened), *look, marked)
+    embedding_picture(opened.embedding, options.out, options.columns(opened), look, marked)
 
 
 @app.command()

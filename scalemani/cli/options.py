@@ -126,6 +126,11 @@ PlotLegend = Annotated[
     str,
     typer.Option(help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"),
 ]
+PlotTheme = Annotated[str, typer.Option(metavar="THEME", help="light or dark paper")]
+PlotPointSize = Annotated[
+    float,
+    typer.Option(metavar="FACTOR", help="how many times as large points are as usual, where they are not dense"),
+]
 PlotPoor = Annotated[
     bool, typer.Option("--poor", help="ring the points whose affinities fall short of the perplexity asked for")
 ]
@@ -290,6 +295,8 @@ class Picture:
     size: PlotSize = "1200"
     title: PlotTitle = ""
     legend: PlotLegend = "auto"
+    theme: PlotTheme = "light"
+    point_size: PlotPointSize = 1.0
     poor: PlotPoor = False
     debug: Debug = False
 

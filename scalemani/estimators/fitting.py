@@ -15,7 +15,7 @@ from scalemani.errors import ConfigError
 from scalemani.estimators.parameters import TakesOtherNames, parameters_of
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.estimators.telling import give
-from scalemani.figures import Size, picture_or_path
+from scalemani.figures import Size, checked_look, picture_or_path
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.notebook import MOST_SHOWN, LiveMap
 from scalemani.report.opened import ReportedRun
@@ -79,16 +79,19 @@ class Embedder(TakesOtherNames, BaseEstimator):
         legend: str = "auto",
         poor: bool = False,
         path: str | Path | None = None,
+        theme: str = "light",
+        point_size: float = 1.0,
     ) -> Any:
         """Return a picture of `embedding_` (Pillow's, which notebooks show), or write it to `path` and return that.
 
         Parameters are those of `open_run(store).plot`; `poor` needs the run in `store`.
         """
         check_is_fitted(self)
+        look = checked_look(size, title, legend, theme, point_size)
         embedded = np.isfinite(self.embedding_).all(axis=1)  # rows of other components than the largest have none
         columns = chosen_labels(labels, len(embedded), lambda values: values[embedded])
         marked = poor_points(self.run_) if poor else None
-        return picture_or_path(self.embedding_[embedded], path, columns, size, title, legend, marked)
+        return picture_or_path(self.embedding_[embedded], path, columns, look, marked)
 
     def live_map(self, labels: Any = ()) -> LiveMap:
         """Return a map of `embedding_` that notebooks show live, as `open_run(store).live_map` does."""

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.figures.drawing import INK, PALE, Discs, Drawing, Pixels, Stroke, Words
+from scalemani.figures.drawing import Discs, Drawing, Pixels, Stroke, Words
 from scalemani.figures.legends import class_legend, names_on_map, shortened, value_bar
-from scalemani.figures.palette import DENSITY, LARGEST_CLASSES, LARGEST_LEGEND, LabelColours, rgb
+from scalemani.figures.palette import LARGEST_CLASSES, LARGEST_LEGEND, LabelColours, rgb
 from scalemani.figures.panels import Panel
 from scalemani.figures.shading import lone_opacity, point_radius, shade
 from scalemani.figures.sheets import Page, Sheet, Size, checked_size, text_of
+from scalemani.figures.themes import THEMES, Theme, theme_of
 
 LEGENDS = ("auto", "beside", "map")
 MOST_RINGS = 2_000
+SMALLEST_POINTS, LARGEST_POINTS = 0.1, 20.0  # times the usual size
 RING = 0.4  # heights of text, the radius of a ring
 FEW_POINTS = 20  # of a class whose name is above it
 CAPTION_LIFT = 0.75  # heights of text above a panel, of the middle of its caption
@@ -22,11 +24,13 @@ CAPTION_LIFT = 0.75  # heights of text above a panel, of the middle of its capti
 
 @dataclass(frozen=True)
 class Look:
-    """The size, title and kind of legend of a picture."""
+    """The size, title, kind of legend and theme of a picture, and how much larger its points are than usual."""
 
     size: int | Page
     title: str
     legend: str
+    theme: Theme = THEMES["light"]
+    point_size: float = 1.0
 
     @property
     def text(self) -> int:
@@ -34,11 +38,28 @@ class Look:
         return text_of(self.size)
 
 
-def checked_look(size: Size, title: str, legend: str) -> Look:
-    """Return how a picture looks, or raise ConfigError."""
+def checked_look(
+    size: Size = 1200, title: str = "", legend: str = "auto", theme: str = "light", point_size: float = 1.0
+) -> Look:
+    """Return how a picture looks, or raise ConfigError.
+
+    Parameters
+    ----------
+    size : the height of a panel in pixels; or that of the whole picture: "paper" (7.2 x 5.4 inches at 300 dpi),
+        "slide" (1920 x 1080 pixels), "1600x900" or (1600, 900)
+    title : above the picture
+    legend : where the names of classes are: "beside" the panel, on their clusters in the "map", or "auto": beside up to
+        20 classes, on the map of more
+    theme : "light" or "dark" paper
+    point_size : how many times as large discs are as usual, from 0.1 to 20; where points are dense there are no discs
+    """
     if legend not in LEGENDS:
         raise ConfigError(f"unknown legend {legend!r}: {nearest_name(legend, LEGENDS)}")
-    return Look(checked_size(size), " ".join(title.split()), legend)
+    if not SMALLEST_POINTS <= point_size <= LARGEST_POINTS:
+        raise ConfigError(
+            f"point_size must be from {SMALLEST_POINTS} to {LARGEST_POINTS} times the usual, got {point_size}"
+        )
+    return Look(checked_size(size), " ".join(title.split()), legend, theme_of(theme), float(point_size))
 
 
 def names_classes(colours: LabelColours | None, look: Look) -> bool:
@@ -72,13 +93,13 @@ def compose(
     """
     marks, each = points
     rings = ringed(marks)
-    drawing = Drawing(sheet.width, sheet.height, sheet.dpi)
+    drawing = Drawing(sheet.width, sheet.height, sheet.dpi, look.theme)
     if look.title:
         drawing.add(Words(sheet.text, 1.7 * sheet.text, look.title, 1.4 * sheet.text))
     n_nameless = 0
     after = [*panels[1:], None]  # of panels with the same labels the last has the legend
     for panel, following, corner, caption in zip(panels, after, sheet.corners, captions, strict=False):
-        draw_points(drawing, panel, corner, each)
+        draw_points(drawing, panel, corner, each, look.point_size)
         draw_rings(drawing, panel, corner, rings, sheet)
         n_nameless += draw_names(drawing, panel, corner, sheet)
         draw_frame(drawing, corner, sheet.panel)
@@ -87,11 +108,11 @@ def compose(
         if following is None or following.colours is not panel.colours:
             draw_legend(drawing, panel.colours, look, corner, sheet)
     note = below(len(marks), max(panel.canvas.n_outside for panel in panels), int(marks.sum()), n_nameless)
-    drawing.add(Words(sheet.text, sheet.height - 1.2 * sheet.text, note, sheet.text, PALE))
+    drawing.add(Words(sheet.text, sheet.height - 1.2 * sheet.text, note, sheet.text, "pale"))
     return drawing
 
 
-def draw_points(drawing: Drawing, panel: Panel, corner: tuple[int, int], each: bool) -> None:
+def draw_points(drawing: Drawing, panel: Panel, corner: tuple[int, int], each: bool, enlarged: float) -> None:
     """Draw the points of a panel: as discs one by one, those without a label first, or as shaded pixels.
 
     Parameters
@@ -100,17 +121,19 @@ def draw_points(drawing: Drawing, panel: Panel, corner: tuple[int, int], each: b
     panel : whose points
     corner : of the panel, left and top, in pixels
     each : whether points are discs
+    enlarged : how many times as large these are as usual
     """
     colours = panel.colours
     if not each:
-        shades = np.rint(np.clip(shade(panel.canvas, density_only=colours is None), 0, 1) * 255).astype(np.uint8)
+        found = shade(panel.canvas, colours is None, drawing.theme, enlarged)
+        shades = np.rint(np.clip(found, 0, 1) * 255).astype(np.uint8)
         drawing.add(Pixels(*corner, shades))
         return
     places, index, rows = panel.kept_points()
-    table = rgb(DENSITY)[2:3] if colours is None else colours.colours
+    table = rgb(drawing.theme.density)[2:3] if colours is None else colours.colours
     order = np.argsort(index != colours.missing, kind="stable") if colours else np.arange(len(rows))
     width, height = panel.shape
-    radius = point_radius(len(places), width * height)
+    radius = point_radius(len(places), width * height) * enlarged
     drawing.add(Discs(places[order] + corner, radius, table[index[order]], lone_opacity(len(places))))
 
 
@@ -135,7 +158,7 @@ def draw_rings(drawing: Drawing, panel: Panel, corner: tuple[int, int], rings: n
         return
     places, _, rows = panel.kept_points()
     places = places[rings[rows]]
-    ink = np.tile(np.array(INK) / 255, (len(places), 1))
+    ink = np.tile(np.array(drawing.theme.ink) / 255, (len(places), 1))
     drawing.add(Discs(places + corner, RING * sheet.text, ink, filled=False))
 
 
@@ -155,7 +178,8 @@ def draw_names(drawing: Drawing, panel: Panel, corner: tuple[int, int], sheet: S
     names = [shortened(panel.colours.classes[number]) for number in classes]
     anchors = panel.places.densest()[order] * panel.shape
     anchors[panel.places.sizes[order] < FEW_POINTS, 1] -= sheet.text  # a name over them would hide them
-    parts, n_lacking = names_on_map(names, anchors, panel.colours.colours[classes], panel.shape, sheet.text)
+    inks = [drawing.theme.readable(colour) for colour in panel.colours.colours[classes]]
+    parts, n_lacking = names_on_map(names, anchors, inks, panel.shape, sheet.text)
     drawing.add(*(part.moved(*corner) for part in parts))
     return n_lacking + len(panel.colours.classes) - len(panel.named_classes)
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.export.rows import replaced_file
+from scalemani.figures.themes import THEMES, Colour, Theme
 from scalemani.sources.base import optional_module
 
-Colour = tuple[int, int, int]
-INK, PALE, FRAME, WHITE = (40, 40, 40), (110, 110, 110), (225, 225, 225), (255, 255, 255)
 FINER = 4  # pixels of a disc in each direction for one of the picture: its edge is smooth
 POINTS_AN_INCH = 72
 ANCHORS = {"l": "left", "m": "center", "r": "right"}
@@ -30,13 +29,16 @@ class Pixels:
 
 @dataclass(frozen=True)
 class Words:
-    """A line of text whose middle height is at y, and whose left end, middle or right end (l, m, r) is at x."""
+    """A line of text whose middle height is at y, and whose left end, middle or right end (l, m, r) is at x.
+
+    `colour` is one, or the role of one in the theme.
+    """
 
     x: float
     y: float
     text: str
     size: float
-    colour: Colour = INK
+    colour: Colour | str = "ink"
     anchor: str = "l"
     halo: bool = False
 
@@ -61,7 +63,7 @@ class Stroke:
     """A line through places (n, 2)."""
 
     places: tuple[tuple[float, float], ...]
-    colour: Colour = FRAME
+    colour: Colour | str = "frame"
     width: float = 1.0
 
     def moved(self, across: float, down: float) -> "Stroke":
@@ -76,6 +78,7 @@ class Drawing:
     width: int
     height: int
     dpi: int
+    theme: Theme = THEMES["light"]
     parts: list[Pixels | Words | Discs | Stroke] = field(default_factory=list)
 
     def add(self, *parts: Pixels | Words | Discs | Stroke) -> None:
@@ -101,17 +104,18 @@ def widths_of(texts: Sequence[str], size: float) -> np.ndarray:
 
 def as_pixels(drawing: Drawing) -> Any:
     """Return a drawing as a picture of Pillow."""
-    picture = optional_module("PIL.Image", "figures").new("RGB", (drawing.width, drawing.height), "white")
+    theme = drawing.theme
+    picture = optional_module("PIL.Image", "figures").new("RGB", (drawing.width, drawing.height), theme.paper)
     pen = optional_module("PIL.ImageDraw", "figures").Draw(picture)
     for part in drawing.parts:
         match part:
             case Pixels(left, top, image):
                 picture.paste(optional_module("PIL.Image", "figures").fromarray(image), (round(left), round(top)))
             case Words(x, y, text, size, colour, anchor, halo):
-                edge = {"stroke_width": max(1, round(size / 8)), "stroke_fill": WHITE} if halo else {}
-                pen.text((x, y), text, fill=colour, font=font_of(size), anchor=f"{anchor}m", **edge)
+                edge = {"stroke_width": max(1, round(size / 8)), "stroke_fill": theme.paper} if halo else {}
+                pen.text((x, y), text, fill=theme.of(colour), font=font_of(size), anchor=f"{anchor}m", **edge)
             case Stroke(places, colour, width):
-                pen.line(places, fill=colour, width=max(1, round(width)), joint="curve")
+                pen.line(places, fill=theme.of(colour), width=max(1, round(width)), joint="curve")
             case Discs():
                 stamp_discs(picture, part)
     return picture
@@ -148,17 +152,17 @@ def write_page(drawing: Drawing, path: Path) -> None:
     form = path.suffix.lower()[1:]
     undated = {"Date": None} if form == "svg" else {"CreationDate": None}
     with matplotlib.rc_context(settings):
-        figure = figures.Figure(figsize=inches, dpi=drawing.dpi)
+        figure = figures.Figure(figsize=inches, dpi=drawing.dpi, facecolor=hexadecimal(drawing.theme.paper))
         axes = figure.add_axes((0, 0, 1, 1))
         for number, part in enumerate(drawing.parts):
-            draw_on_page(axes, part, POINTS_AN_INCH / drawing.dpi, number)
+            draw_on_page(axes, part, POINTS_AN_INCH / drawing.dpi, number, drawing.theme)
         axes.set(xlim=(0, drawing.width), ylim=(drawing.height, 0), aspect="auto")
         axes.set_axis_off()
         with replaced_file(path) as file:
             figure.savefig(file, format=form, dpi=drawing.dpi, metadata=undated)
 
 
-def draw_on_page(axes: Any, part: Pixels | Words | Discs | Stroke, points: float, order: int) -> None:
+def draw_on_page(axes: Any, part: Pixels | Words | Discs | Stroke, points: float, order: int, theme: Theme) -> None:
     """Draw one part of a picture on the axes of Matplotlib.
 
     Parameters
@@ -167,6 +171,7 @@ def draw_on_page(axes: Any, part: Pixels | Words | Discs | Stroke, points: float
     part : what is drawn
     points : 1/72 inch, that a pixel is
     order : of the part: what has a higher one lies on top
+    theme : of the picture
     """
     match part:
         case Pixels(left, top, image):
@@ -176,12 +181,13 @@ def draw_on_page(axes: Any, part: Pixels | Words | Discs | Stroke, points: float
         case Words(x, y, text, size, colour, anchor, halo):
             style = {"fontsize": size * points, "ha": ANCHORS[anchor], "va": "center", "parse_math": False}
             if halo:  # outlines below, and the text itself on top: it stays one that can be searched and edited
+                paper = hexadecimal(theme.paper)
                 stroke = optional_module("matplotlib.patheffects", "figures").Stroke
-                effects = [stroke(linewidth=size / 4 * points, foreground="white")]
-                axes.text(x, y, text, color="white", zorder=order, path_effects=effects, **style)
-            axes.text(x, y, text, color=hexadecimal(colour), zorder=order, family="DejaVu Sans", **style)
+                effects = [stroke(linewidth=size / 4 * points, foreground=paper)]
+                axes.text(x, y, text, color=paper, zorder=order, path_effects=effects, **style)
+            axes.text(x, y, text, color=hexadecimal(theme.of(colour)), zorder=order, family="DejaVu Sans", **style)
         case Stroke(places, colour, width):
-            axes.plot(*np.array(places).T, color=hexadecimal(colour), linewidth=width * points, zorder=order)
+            axes.plot(*np.array(places).T, color=hexadecimal(theme.of(colour)), linewidth=width * points, zorder=order)
         case Discs(places, radius, colours, opacity, filled):
             face = {"facecolors": colours, "linewidths": 0} if filled else {"facecolors": "none", "edgecolors": colours}
             line = {} if filled else {"linewidths": ring_width(radius) * points}

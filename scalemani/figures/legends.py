@@ -5,10 +5,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from scalemani.figures.distinct import linear_light
-from scalemani.figures.drawing import PALE, Colour, Discs, Pixels, Stroke, Words, widths_of
+from scalemani.figures.drawing import Discs, Pixels, Stroke, Words, widths_of
 from scalemani.figures.palette import VIRIDIS, LabelColours, ramp
 from scalemani.figures.placing import place_boxes
+from scalemani.figures.themes import Colour
 
 LINE = 1.5  # heights of text from line to line
 LONGEST_NAME = 32  # letters of a name that are shown
@@ -17,7 +17,6 @@ SHRINK = 0.88
 FULLEST = 0.18  # of a panel that names may cover
 FARTHEST = 0.12  # of the diagonal of a panel, from a cluster to its name
 BOX = (0.5, 1.3)  # a name's box: heights of text beside it in sum, and its height
-READABLE = 8.0  # contrast with white, of names over coloured points with a white edge
 MOST_TICKS = 6
 
 
@@ -86,7 +85,7 @@ def value_bar(
     low, high = limits
     for tick in ticks(low, high):
         y = top + tall * (1 - (tick - low) / (high - low) if high > low else 0.5)
-        yield Stroke(((left + text, y), (left + 1.3 * text, y)), PALE)
+        yield Stroke(((left + text, y), (left + 1.3 * text, y)), "pale")
         yield Words(left + 1.6 * text, y, text_of_tick(tick), text)
 
 
@@ -106,7 +105,7 @@ def text_of_tick(value: float) -> str:
 
 
 def names_on_map(
-    names: Sequence[str], anchors: np.ndarray, colours: np.ndarray, panel: tuple[int, int], text: int
+    names: Sequence[str], anchors: np.ndarray, colours: Sequence[Colour], panel: tuple[int, int], text: int
 ) -> tuple[list[Words | Stroke], int]:
     """Return names at their clusters, none over another, with a line to a cluster that is not near; and how many lack.
 
@@ -114,7 +113,7 @@ def names_on_map(
 
     Parameters
     ----------
-    names, anchors, colours : (n,), (n, 2) pixels within the panel, (n, 3) from 0 to 1; those placed first come first
+    names, anchors, colours : (n,), (n, 2) pixels within the panel, (n,) of the text; those placed first come first
     panel : its width and height
     text : the largest height of text
     """
@@ -135,22 +134,8 @@ def names_on_map(
         if np.linalg.norm(nearest - anchors[number]) > size / 2:
             (x, y), (to_x, to_y) = anchors[number], nearest
             ends = (float(x), float(y)), (float(to_x), float(to_y))
-            found.append(Stroke(ends, readable(colours[number]), max(1.0, size / 14)))
+            found.append(Stroke(ends, colours[number], max(1.0, size / 14)))
     for number in placed:
         x, y = map(float, centres[number])
-        found.append(Words(x, y, names[number], size, readable(colours[number]), "m", halo=True))
+        found.append(Words(x, y, names[number], size, colours[number], "m", halo=True))
     return found, len(names) - len(placed)
-
-
-def readable(colour: np.ndarray) -> Colour:
-    """Return a colour (3,) made as dark as text on white must be."""
-    share = 1.0
-    while contrast_with_white(colour * share) < READABLE:
-        share -= 0.02
-    red, green, blue = (int(value) for value in np.rint(colour * share * 255))
-    return red, green, blue
-
-
-def contrast_with_white(colour: np.ndarray) -> float:
-    """Return the contrast of a colour (3,) with white, from 1 to 21, as WCAG 2.2 defines it."""
-    return float(1.05 / (linear_light(colour) @ [0.2126, 0.7152, 0.0722] + 0.05))

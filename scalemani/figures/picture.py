@@ -13,22 +13,17 @@ from scalemani.figures.drawing import Drawing, as_pixels, checked_suffix, write_
 from scalemani.figures.legends import legend_width
 from scalemani.figures.palette import LabelColours, colours_of_labels
 from scalemani.figures.panels import Pair, Panel, blocks, column_limits
-from scalemani.figures.sheets import Sheet, Size, arrange, grid_shape
+from scalemani.figures.sheets import Sheet, arrange, grid_shape
 from scalemani.sources.base import PointsSource, optional_module
 from scalemani.sources.opening import open_points
 
 MOST_PANELS = 12
+USUAL = checked_look()
 VECTOR_POINTS = 5_000  # up to so many are discs one by one on a page; more are an image on it
 
 
 def embedding_picture(
-    embedding: Any,
-    path: str | Path,
-    labels: Any = None,
-    size: Size = 1200,
-    title: str = "",
-    legend: str = "auto",
-    marked: Any = None,
+    embedding: Any, path: str | Path, labels: Any = None, look: Look = USUAL, marked: Any = None
 ) -> int:
     """Draw an embedding as .png, .svg or .pdf, and return the number of points that lie outside the view.
 
@@ -36,7 +31,7 @@ def embedding_picture(
 
     Parameters
     ----------
-    embedding, labels, size, title, legend, marked : those of `drawn_embedding`
+    embedding, labels, look, marked : those of `drawn_embedding`
     path : where to write; its suffix chooses the format
 
     Raises
@@ -49,14 +44,12 @@ def embedding_picture(
     checked_suffix(Path(path))
     optional_module("PIL.Image", "figures")
     most = 0 if Path(path).suffix.lower() == ".png" else VECTOR_POINTS
-    drawing, n_outside = draw(embedding, labels, checked_look(size, title, legend), marked, most)
+    drawing, n_outside = draw(embedding, labels, look, marked, most)
     write_drawing(drawing, Path(path))
     return n_outside
 
 
-def drawn_embedding(
-    embedding: Any, labels: Any = None, size: Size = 1200, title: str = "", legend: str = "auto", marked: Any = None
-) -> tuple[Any, int]:
+def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, marked: Any = None) -> tuple[Any, int]:
     """Return an embedding as a picture of Pillow, and the number of points that lie outside the view.
 
     Two dimensions give one panel, three or more the three pairs of the first three, one a strip in which height means
@@ -70,40 +63,28 @@ def drawn_embedding(
         mixed by colour in every pixel; other numbers follow a colour ramp from their 0.5th to their 99.5th percentile;
         points without a label are pale, below all others; several labels by their names give a panel each; None
         colours by density
-    size : the height of a panel in pixels; or that of the whole picture: "paper" (7.2 x 5.4 inches at 300 dpi),
-        "slide" (1920 x 1080 pixels), "1600x900" or (1600, 900)
-    title : above the picture
-    legend : where the names of classes are: "beside" the panel, on their clusters in the "map", or "auto": beside up to
-        20 classes, on the map of more
+    look : its size, title, legend, theme and point size, made by `checked_look`
     marked : (N,) bool, points to be ringed, such as those whose certificate is poor; at most 2,000 of them are
 
     Raises
     ------
     ConfigError
-        For a size or legend of another kind, more than 12 panels, a page too small for them, or where Pillow and
+        For more than 12 panels, a page too small for them, or where Pillow and
         Matplotlib are not installed (extra `figures`).
     DataError
         For labels that do not fit, or an embedding without a finite row.
     """
     optional_module("PIL.Image", "figures")
-    drawing, n_outside = draw(embedding, labels, checked_look(size, title, legend), marked)
+    drawing, n_outside = draw(embedding, labels, look, marked)
     return as_pixels(drawing), n_outside
 
 
-def picture_or_path(
-    embedding: Any, path: str | Path | None, labels: Any, size: Size, title: str, legend: str, marked: Any
-) -> Any:
+def picture_or_path(embedding: Any, path: str | Path | None, labels: Any, look: Look, marked: Any) -> Any:
     """Return a picture of Pillow, or write it and return its path; parameters are those of `embedding_picture`."""
     if path is None:
-        return drawn_embedding(embedding, labels, size, title, legend, marked)[0]
-    embedding_picture(embedding, path, labels, size, title, legend, marked)
+        return drawn_embedding(embedding, labels, look, marked)[0]
+    embedding_picture(embedding, path, labels, look, marked)
     return Path(path)
-
-
-def check_picture(path: str | Path, size: Size = 1200, title: str = "", legend: str = "auto") -> None:
-    """Refuse what no picture can be: another suffix, size or legend; parameters are those of `embedding_picture`."""
-    checked_suffix(Path(path))
-    checked_look(size, title, legend)
 
 
 def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs: int = 0) -> tuple[Drawing, int]:
@@ -116,7 +97,7 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     most_discs : points up to which each is a disc of its own, and not part of an image
     """
     source = open_points(embedding)
-    columns = coloured_columns(labels, source.shape[0])
+    columns = {name: look.theme.recoloured(found) for name, found in coloured_columns(labels, source.shape[0]).items()}
     pairs: list[Pair | None] = [None] if source.shape[1] == 1 else list(combinations(range(min(source.shape[1], 3)), 2))
     if len(columns) * len(pairs) > MOST_PANELS:
         raise ConfigError(

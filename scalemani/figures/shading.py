@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.ndimage import convolve, gaussian_filter
 
-from scalemani.figures.palette import DENSITY, ramp
+from scalemani.figures.palette import ramp
+from scalemani.figures.themes import THEMES, Theme
 from scalemani.kernels.machine.compile import compiled
 
 COVERED_SHARE = 0.2  # of the pixels that discs of few points may cover
@@ -128,17 +129,24 @@ def lone_opacity(n_points: int) -> float:
     return float(FAINTEST + (FULLEST - FAINTEST) * share)
 
 
-def shade(canvas: Canvas, density_only: bool) -> np.ndarray:
-    """Return the pixels of a canvas on white: (h, w, 3) float from 0 to 1.
+def shade(canvas: Canvas, density_only: bool, theme: Theme = THEMES["light"], enlarged: float = 1.0) -> np.ndarray:
+    """Return the pixels of a canvas on the paper of a theme: (h, w, 3) float from 0 to 1.
 
     Where points are dense enough for it, opacity grows with the logarithm of their density, and the colour is the mean
     of theirs; both are averaged over as few pixels as hold enough points, so that chance does not show as grain. Where
-    they are sparse, every point is a disc. The colour stands for the density too where `density_only`.
+    they are sparse, every point is a disc.
+
+    Parameters
+    ----------
+    canvas : of the points
+    density_only : whether the colour stands for the density too
+    theme : whose paper, and whose colours of densities
+    enlarged : times the usual radius of discs
     """
     n_shown = canvas.n_points - canvas.n_outside
     layers = canvas.counts[..., None] if density_only else np.concatenate([canvas.counts[..., None], canvas.sums], 2)
     layers = layers.astype(np.float32)
-    radius = point_radius(n_shown, canvas.counts.size)
+    radius = point_radius(n_shown, canvas.counts.size) * enlarged
     smooth, share = smoothed(layers, FEW * max(1.0, radius / UNCROWDED_RADIUS) ** 2)
     discs = stamped(layers, disc(radius))
     lone = lone_opacity(n_shown)
@@ -149,12 +157,13 @@ def shade(canvas: Canvas, density_only: bool) -> np.ndarray:
     if density_only:
         level = share * smooth_level + (1 - share) * disc_level
         palest = PALEST_FULL * (lone - FAINTEST) / (FULLEST - FAINTEST) * (1 - share)
-        colours = ramp(DENSITY)[np.rint((palest + (1 - palest) * level) * 255).astype(int)]
+        colours = ramp(theme.density)[np.rint((palest + (1 - palest) * level) * 255).astype(int)]
         opacity = np.maximum(np.minimum(discs[..., 0], 1), share)
     else:
         means = [part[..., 1:4] / np.maximum(part[..., 4:], 1e-9) for part in (smooth, discs)]
         colours = share[..., None] * means[0] + (1 - share[..., None]) * means[1]
-    return 1 - opacity[..., None] * (1 - np.clip(colours, 0, 1))
+    paper = np.array(theme.paper) / 255
+    return paper + opacity[..., None] * (np.clip(colours, 0, 1) - paper)
 
 
 def smoothed(layers: np.ndarray, few: float) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.figures import drawn_embedding
+from scalemani.figures import checked_look, drawn_embedding
 from scalemani.figures.palette import VIRIDIS, colours_of_labels, ramp
 from scalemani.figures.panels import GOLDEN_RATIO, blocks, column_limits
 from scalemani.figures.shading import SHADING
@@ -210,5 +210,5 @@ def picture(embedding: Any, labels: np.ndarray | None, size: int = PICTURE_PIXEL
     if find_spec("PIL") is None or find_spec("matplotlib") is None:
         return None
     file = io.BytesIO()
-    drawn_embedding(embedding, labels, size)[0].save(file, format="PNG")
+    drawn_embedding(embedding, labels, checked_look(size))[0].save(file, format="PNG")
     return base64.b64encode(file.getvalue()).decode()

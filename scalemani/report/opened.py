@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scalemani.figures import Size, picture_or_path
+from scalemani.figures import Size, checked_look, picture_or_path
 from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
 from scalemani.sources.labels import chosen_labels, named_labels
@@ -52,6 +52,8 @@ class ReportedRun(Run):
         legend: str = "auto",
         poor: bool = False,
         path: str | Path | None = None,
+        theme: str = "light",
+        point_size: float = 1.0,
     ) -> Any:
         """Return a picture of the embedding, one of Pillow, which notebooks show; or write it and return its path.
 
@@ -64,9 +66,12 @@ class ReportedRun(Run):
         legend : names of classes "beside" the panel, on their clusters in the "map", or "auto", by how many they are
         poor : whether points are ringed whose affinities fall short of the perplexity asked for
         path : where to write it, ending in .png, .svg or .pdf; None: nowhere
+        theme : "light" or "dark" paper
+        point_size : how many times as large discs are as usual; where points are dense there are none
         """
+        look = checked_look(size, title, legend, theme, point_size)
         columns = chosen_labels(labels, self.n_input_points, self.of_results)
-        return picture_or_path(self.embedding, path, columns, size, title, legend, poor_points(self) if poor else None)
+        return picture_or_path(self.embedding, path, columns, look, poor_points(self) if poor else None)
 
     def live_map(self, labels: Any = ()) -> "LiveMap":
         """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.

@@ -125,6 +125,12 @@ def test_plot_export_and_transform(scalemani, folder, tmp_path):
     both = ("--labels", folder / "classes.txt", "--labels", folder / "roll.labels.npy")
     look = ("--size", "640x300", "--title", "A roll", "--legend", "map", "--poor")
     assert scalemani("plot", run, tmp_path / "picture.svg", *both, *look)[0] == 0
+    dark = ("--theme", "dark", "--point-size", "2")
+    assert scalemani("plot", run, tmp_path / "dark.svg", *dark)[0] == 0
+    assert "#15171c" in (tmp_path / "dark.svg").read_text()
+    code, _, error = scalemani("plot", run, tmp_path / "dark.svg", "--theme", "drak")
+    assert code == 2
+    assert "did you mean 'dark'" in error
     drawn = (tmp_path / "picture.svg").read_text()
     assert all(text in drawn for text in ("A roll", "classes.txt", "roll.labels.npy", "2,000 points"))
     assert scalemani("export", run, tmp_path / "embedding.npy")[0] == 0

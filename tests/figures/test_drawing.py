@@ -24,7 +24,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 )
 def test_pictures_of_a_page_have_its_size(tmp_path, size, shape):
     columns = {"side": (POINTS[:, 0] > 0).astype(int), "value": POINTS[:, 1]}
-    embedding_picture(POINTS, tmp_path / "a.png", columns, size, "A title")
+    embedding_picture(POINTS, tmp_path / "a.png", columns, checked_look(size, "A title"))
     with Image.open(tmp_path / "a.png") as picture:
         assert picture.size == shape
         assert np.asarray(picture)[:5].min() == 255
@@ -36,7 +36,9 @@ def test_pages_keep_text_as_text_and_few_points_as_points(tmp_path):
     hostile = "<b>&\"' $x^2$"
     labels = np.where(POINTS[:, 0] > 0, hostile, "plain")
     for n_points, images in ((3000, 0), (6000, 1)):
-        embedding_picture(POINTS[:n_points], tmp_path / "a.svg", labels[:n_points], "720x540", title="A <title>")
+        embedding_picture(
+            POINTS[:n_points], tmp_path / "a.svg", labels[:n_points], checked_look("720x540", "A <title>")
+        )
         root = ElementTree.parse(tmp_path / "a.svg").getroot()
         texts = {"".join(node.itertext()).strip() for node in root.iter(f"{SVG}text")}
         assert {"A <title>", hostile, "plain", f"{n_points:,} points"} <= texts
@@ -48,7 +50,7 @@ def test_pages_keep_text_as_text_and_few_points_as_points(tmp_path):
 def test_a_page_is_the_same_each_time(tmp_path):
     for form in ("svg", "pdf"):
         for name in "ab":
-            embedding_picture(POINTS, tmp_path / f"{name}.{form}", np.arange(6000) % 30, "480x320")
+            embedding_picture(POINTS, tmp_path / f"{name}.{form}", np.arange(6000) % 30, checked_look("480x320"))
         assert (tmp_path / f"a.{form}").read_bytes() == (tmp_path / f"b.{form}").read_bytes()
     assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
     assert b"/Type0" in (tmp_path / "a.pdf").read_bytes() or b"TrueType" in (tmp_path / "a.pdf").read_bytes()
@@ -68,10 +70,10 @@ def test_discs_have_smooth_edges_and_rings_are_hollow():
 
 
 def test_points_that_are_marked_have_rings(tmp_path):
-    plain = embedding_picture(POINTS, tmp_path / "plain.png", size=300)
+    plain = embedding_picture(POINTS, tmp_path / "plain.png", look=checked_look(300))
     marked = np.zeros(6000, bool)
     marked[:7] = True
-    embedding_picture(POINTS, tmp_path / "ringed.png", size=300, marked=marked)
+    embedding_picture(POINTS, tmp_path / "ringed.png", look=checked_look(300), marked=marked)
     one, other = (np.asarray(Image.open(tmp_path / f"{name}.png")).astype(int) for name in ("plain", "ringed"))
     changed = np.abs(one - other)[:300].max(axis=2) > 40
     assert plain == 0

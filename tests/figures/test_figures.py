@@ -6,9 +6,11 @@ import zarr
 from PIL import Image
 
 from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.figures import embedding_picture, line_figure
+from scalemani.figures import checked_look, embedding_picture, line_figure
+from scalemani.figures.drawing import Discs
 from scalemani.figures.limits import panel_limits, robust_limits
 from scalemani.figures.palette import class_colours, colours_of_labels, ramp
+from scalemani.figures.picture import draw
 from scalemani.figures.shading import (
     Canvas,
     bin_points,
@@ -16,6 +18,7 @@ from scalemani.figures.shading import (
     shade,
     weighted_colours,
 )
+from scalemani.figures.themes import THEMES
 from scalemani.sources import open_labels
 
 RNG = np.random.default_rng(0)
@@ -128,7 +131,7 @@ def test_points_without_a_label_lie_below_the_others():
 @pytest.mark.parametrize("dimensions", [1, 2, 3])
 @pytest.mark.parametrize("labels", [None, RNG.integers(0, 5, 4000), RNG.normal(size=4000)])
 def test_pictures_of_every_dimension(tmp_path, dimensions, labels):
-    outside = embedding_picture(EMBEDDING[:, :dimensions], tmp_path / "a.png", labels, size=300, title="A title")
+    outside = embedding_picture(EMBEDDING[:, :dimensions], tmp_path / "a.png", labels, checked_look(300, "A title"))
     drawn = pixels(tmp_path / "a.png")
     assert outside == 0
     assert (drawn[:3] == 255).all()
@@ -139,21 +142,21 @@ def test_pictures_of_every_dimension(tmp_path, dimensions, labels):
 
 def test_picture_of_blocks_equals_picture_of_the_whole(tmp_path, monkeypatch):
     labels = RNG.integers(0, 3, 4000)
-    embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", labels, size=300)
+    embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", labels, look=checked_look(300))
     monkeypatch.setattr("scalemani.export.rows.BLOCK_BYTES", 1)
-    embedding_picture(zarr.array(EMBEDDING[:, :2], chunks=(333, 2)), tmp_path / "b.png", labels, size=300)
+    embedding_picture(zarr.array(EMBEDDING[:, :2], chunks=(333, 2)), tmp_path / "b.png", labels, look=checked_look(300))
     assert np.array_equal(pixels(tmp_path / "a.png"), pixels(tmp_path / "b.png"))
 
 
 def test_outliers_and_constant_coordinates(tmp_path):
     rows = EMBEDDING[:, :2].copy()
     rows[7] = 1e12
-    assert embedding_picture(rows, tmp_path / "a.png", size=300) == 1
+    assert embedding_picture(rows, tmp_path / "a.png", look=checked_look(300)) == 1
     assert np.mean(pixels(tmp_path / "a.png").min(axis=2) < 250) > 0.01
     rows[:, 1] = 3
-    embedding_picture(rows, tmp_path / "b.png", size=300)
-    embedding_picture(np.zeros((5, 2)), tmp_path / "c.png", size=300)
-    embedding_picture(np.zeros((1, 1)), tmp_path / "d.png", size=300)
+    embedding_picture(rows, tmp_path / "b.png", look=checked_look(300))
+    embedding_picture(np.zeros((5, 2)), tmp_path / "c.png", look=checked_look(300))
+    embedding_picture(np.zeros((1, 1)), tmp_path / "d.png", look=checked_look(300))
     for name in "bcd":
         assert pixels(tmp_path / f"{name}.png").min() < 100
 
@@ -161,14 +164,14 @@ def test_outliers_and_constant_coordinates(tmp_path):
 def test_rows_that_are_not_finite_are_left_out_and_counted(tmp_path):
     rows = EMBEDDING[:, :2].copy()
     rows[::10] = np.nan
-    assert embedding_picture(zarr.array(rows), tmp_path / "a.png", size=300) == 400
+    assert embedding_picture(zarr.array(rows), tmp_path / "a.png", look=checked_look(300)) == 400
     with pytest.raises(DataError, match="no finite row"):
-        embedding_picture(zarr.array(np.full((10, 2), np.nan)), tmp_path / "b.png", size=300)
+        embedding_picture(zarr.array(np.full((10, 2), np.nan)), tmp_path / "b.png", look=checked_look(300))
 
 
 def test_classes_keep_their_colours_and_legend(tmp_path):
     places = np.repeat([[0.0, 0.0], [1.0, 1.0]], 500, axis=0) + RNG.normal(size=(1000, 2)) * 0.01
-    embedding_picture(places, tmp_path / "a.png", np.repeat(["left", "right"], 500), size=300)
+    embedding_picture(places, tmp_path / "a.png", np.repeat(["left", "right"], 500), look=checked_look(300))
     drawn = pixels(tmp_path / "a.png")
     for colour in class_colours(2) * 255:
         near = np.abs(drawn - colour).max(axis=2) < 12
@@ -220,7 +223,7 @@ def test_categories_keep_their_own_order_and_others_the_natural_one(tmp_path):
 
 
 def test_hundreds_of_classes_have_a_short_legend(tmp_path):
-    embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", np.arange(4000) % 200, size=300)
+    embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", np.arange(4000) % 200, look=checked_look(300))
     assert pixels(tmp_path / "a.png").shape[1] < 700
 
 
@@ -240,6 +243,8 @@ def test_lightness_of_the_ramp_is_even():
         ({"path": "a.png", "size": True}, ConfigError, "paper or slide, got True"),
         ({"path": "a.png", "size": "250x210"}, ConfigError, "larger size"),
         ({"path": "a.png", "legend": "mpa"}, ConfigError, "did you mean 'map'"),
+        ({"path": "a.png", "theme": "drak"}, ConfigError, "did you mean 'dark'"),
+        ({"path": "a.png", "point_size": 0}, ConfigError, "from 0.1 to 20.0 times the usual, got 0"),
         ({"path": "a.png", "labels": dict.fromkeys("abcde", np.arange(4000))}, ConfigError, "at most 12 panels"),
         ({"path": "a.png", "marked": [1, 0]}, DataError, "of each of 4000 points"),
         ({"path": "a.png", "labels": [1, 2]}, DataError, "2 labels for 4000 points"),
@@ -247,8 +252,52 @@ def test_lightness_of_the_ramp_is_even():
     ],
 )
 def test_wrong_arguments(tmp_path, arguments, kind, message):
+    given = {key: arguments[key] for key in ("labels", "marked") if key in arguments}
+    look = {key: value for key, value in arguments.items() if key not in (*given, "path")}
     with pytest.raises(kind, match=message):
-        embedding_picture(EMBEDDING, **{**arguments, "path": tmp_path / arguments["path"]})
+        embedding_picture(EMBEDDING, tmp_path / arguments["path"], look=checked_look(**look), **given)
+
+
+@pytest.mark.parametrize("form", ["png", "svg"])
+def test_dark_pictures_have_dark_paper_light_text_and_dim_points_without_a_label(tmp_path, form):
+    theme, labels = THEMES["dark"], np.where(EMBEDDING[:, 0] > 0, "right", "")
+    embedding_picture(EMBEDDING[:, :2], tmp_path / f"a.{form}", labels, checked_look(300, "A title", theme="dark"))
+    if form == "svg":
+        text = (tmp_path / "a.svg").read_text()
+        assert "#15171c" in text
+        assert "#e8eaef" in text
+        assert "#ffffff" not in text
+        return
+    drawn = pixels(tmp_path / "a.png")
+    np.testing.assert_array_equal(drawn[0, 0], theme.paper)
+    assert (np.abs(drawn - theme.ink).max(axis=2) < 10).any()
+    assert (np.abs(drawn - theme.paper).max(axis=2) < 4).mean() > 0.3
+    assert drawn[..., 0].max() < 250
+    lights = drawn[40:320, :310].mean(axis=2)
+    assert (
+        lights[:, :140].max() < 110
+    )  # beside the points with one: at most as light as the palette's grey for the dark
+    light = tmp_path / "light.png"
+    embedding_picture(EMBEDDING[:, :2], light, None, checked_look(300))
+    embedding_picture(EMBEDDING[:, :2], tmp_path / "dark.png", None, checked_look(300, theme="dark"))
+    inked = [
+        np.abs(pixels(path)[30:300, 30:300] - pixels(path)[0, 0]).max(axis=2) > 12
+        for path in (light, tmp_path / "dark.png")
+    ]
+    assert (inked[0] == inked[1]).mean() > 0.97
+
+
+def test_larger_points_cover_more_and_stay_where_they_are(tmp_path):
+    covers = []
+    for size in (0.5, 1, 2):
+        embedding_picture(EMBEDDING[:200, :2], tmp_path / "a.png", None, checked_look(300, point_size=size))
+        covers.append((pixels(tmp_path / "a.png")[20:310, 20:310].min(axis=2) < 230).sum())
+    assert covers[0] * 2 < covers[1]
+    assert covers[1] * 2 < covers[2]
+    for size, radius in ((1, 4.0), (2, 8.0)):
+        drawing, _ = draw(EMBEDDING[:100, :2], None, checked_look(300, point_size=size), None, 1000)
+        (discs,) = (part for part in drawing.parts if isinstance(part, Discs))
+        assert discs.radius == radius
 
 
 def test_missing_extra_is_named(tmp_path, monkeypatch):

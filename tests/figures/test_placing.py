@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from scalemani.figures.composing import checked_look
 from scalemani.figures.drawing import Words, font_of
-from scalemani.figures.legends import READABLE, contrast_with_white, readable
 from scalemani.figures.picture import draw
 from scalemani.figures.placing import ClassPlaces, place_boxes
+from scalemani.figures.themes import READABLE, THEMES, contrast
 
 
 def clusters(n_classes: int, n_points: int = 6000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -100,6 +100,9 @@ def test_the_densest_place_of_a_class_is_that_of_its_larger_part():
     np.testing.assert_array_equal(places.sizes, [1000, 0])
 
 
-def test_names_are_as_dark_as_text_must_be():
+@pytest.mark.parametrize("name", THEMES)
+def test_names_stand_out_of_the_paper_as_text_must(name):
+    theme = THEMES[name]
     for colour in np.random.default_rng(0).random((50, 3)):
-        assert contrast_with_white(np.array(readable(colour)) / 255) > READABLE - 0.1
+        found = np.array(theme.readable(colour)) / 255
+        assert contrast(found, np.array(theme.paper) / 255) > READABLE - 0.1

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.figures.legends import contrast_with_white
+from scalemani.figures.themes import contrast
 
 LEVEL_AA, OF_LARGE_TEXT = 4.5, 3.0
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -69,19 +69,13 @@ def page(request, browser, report):
     return browser
 
 
-def contrast(one: list[float], other: list[float]) -> float:
-    """The contrast of two colours from 0 to 255: that of the darker with white by that of the lighter with it."""
-    low, high = sorted(contrast_with_white(np.array(colour[:3]) / 255) for colour in (one, other))
-    return high / low
-
-
 def test_all_text_has_the_contrast_of_level_aa(page):
     texts = page.value(TEXTS)
     assert len(texts) > 15
     poor = [
         (text, ink, paint)
         for text, ink, paint, large in texts
-        if contrast(ink, paint) < (OF_LARGE_TEXT if large else LEVEL_AA)
+        if contrast(np.array(ink) / 255, np.array(paint[:3]) / 255) < (OF_LARGE_TEXT if large else LEVEL_AA)
     ]
     assert poor == []
 

@@ -10,7 +10,7 @@ import pytest
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning, StoreError
-from scalemani.figures import drawn_embedding
+from scalemani.figures import checked_look, drawn_embedding
 from scalemani.functions.run_measures import measure_run
 from scalemani.params import Parameters, parse_assignments
 from scalemani.report.certificates import MEANINGS, judged_certificates
@@ -251,4 +251,6 @@ def test_models_and_runs_are_drawn_alike(runs, classes, roll):
     blue, orange = (np.array(list(bytes.fromhex(colour))) for colour in ("3f90da", "ffa90e"))
     assert all((np.abs(picture.astype(int) - colour).max(axis=2) < 12).any() for colour in (blue, orange))
     embedding = np.asarray(runs["pca"].embedding[...])
-    np.testing.assert_array_equal(runs["pca"].plot(classes, 300), drawn_embedding(embedding, classes, 300)[0])
+    np.testing.assert_array_equal(
+        runs["pca"].plot(classes, 300), drawn_embedding(embedding, classes, checked_look(300))[0]
+    )
