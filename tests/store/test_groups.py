@@ -1,6 +1,8 @@
 """Groups: written, then marked; whatever was damaged since is found and never read."""
 
+import hashlib
 import pickle
+import time
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.schema import ArrayDescription
 
+MOST_BESIDE_DIGESTS, READING_SECONDS = 3.0, 0.5  # of the processor, as a share of the digests, and for the files
 BLOCK_ROWS = 1024
 N_ROWS = 3 * BLOCK_ROWS + 100
 VALUES = ArrayDescription("demo", "values", "rows", ("point", "column"), "float32", "1", "demo")
@@ -147,6 +150,23 @@ def test_steps_share_a_group_and_are_forgotten_apart(tmp_path):
     assert reader.committed(block_unit(0, "round_1"))
     assert reader.damaged_units() == []
     assert (reader.read_block("round_1/counts", 0) == 1).all()
+
+
+def test_checking_takes_little_more_than_the_digests(tmp_path):
+    rows, group = 2**14, StageGroup(tmp_path, "stages/demo/key", 2**14)
+    draws = np.random.default_rng(0)
+    group.create(8 * rows, [VALUES.sized(64)])
+    for block in range(8):
+        group.write_block(block, {VALUES: draws.random((rows, 64), np.float32)})
+    contents = [path.read_bytes() for path in group.objects.root.glob("arrays/**/c/**/*") if path.is_file()]
+    assert sum(map(len, contents)) > 2**24
+    started = time.process_time()
+    for content in contents:
+        hashlib.sha256(content).hexdigest()
+    hashed = time.process_time()
+    assert group.damaged_units() == []
+    checking = time.process_time() - hashed
+    assert checking < (1 + MOST_BESIDE_DIGESTS) * (hashed - started) + READING_SECONDS
 
 
 def test_a_step_that_is_removed_leaves_nothing_and_touches_no_other(tmp_path):

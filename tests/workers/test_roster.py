@@ -98,6 +98,12 @@ def test_no_room_for_long_is_an_error_that_says_what_is_missing(cluster, client,
         empty.check_capacity()
 
 
+def test_nobody_waits_longer_than_two_minutes_for_workers_or_one_for_a_scheduler():
+    waits = (roster_module.WORKERS_LOST_SECONDS, roster_module.SCHEDULER_LOST_SECONDS)
+    assert waits[0] + roster_module.ANSWER_SECONDS <= 120
+    assert waits[1] + roster_module.ANSWER_SECONDS <= 60
+
+
 def test_a_scheduler_that_is_silent_for_long_is_an_error(cluster, monkeypatch):
     with Client(cluster) as client:
         roster = roster_of(client)
