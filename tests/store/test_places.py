@@ -1,11 +1,14 @@
 """Where a run or its points are, and what is said of the way there."""
 
+from pathlib import Path
+
 import pytest
 
+from scalemani.errors import ConfigError
 from scalemani.runs.walk import locked_run
 from scalemani.sources import open_points
 from scalemani.store import buckets, places
-from scalemani.store.places import is_loopback, remark_on
+from scalemani.store.places import is_loopback, open_objects, remark_on
 from scalemani.workers.executor import Executor
 
 
@@ -34,6 +37,14 @@ def test_other_machines(host):
 def test_plain_http_beyond_this_machine_is_told_of(location, told):
     assert remark_on(location).startswith(told)
     assert bool(remark_on(location)) == bool(told)
+
+
+@pytest.mark.parametrize("location", ["s3:/bucket/run", Path("s3://bucket/run"), "S3://bucket/run", "gs://bucket/run"])
+def test_what_is_nearly_the_address_of_a_bucket_is_no_folder(tmp_path, monkeypatch, location):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ConfigError, match=r"a run .* s3://bucket/name"):
+        open_objects(location)
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("address", ["http://minio:9000", "https://minio:9000", None])

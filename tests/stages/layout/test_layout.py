@@ -154,6 +154,7 @@ def test_snapshots_are_kept_on_request(roll, reference):
         ({"tolerance": 0.0}, "layout.tolerance"),
         ({"strength": 0.0}, "layout.strength"),
         ({"strength": float("nan")}, "layout.strength"),
+        ({"strength": 1e300}, "layout.strength"),
         ({"repulsion": "fgt"}, "Gaussian kernel"),
         ({"tolerance": 1e-9, "repulsion": "grid"}, "tolerance"),
         ({"learning_rate": -1.0}, "layout.learning_rate"),
