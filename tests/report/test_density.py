@@ -44,8 +44,8 @@ def opened(open_browser, tmp_path_factory):
 @pytest.fixture
 def page(opened):
     """The page with the whole map in view, nothing selected and nothing pointed at."""
-    opened.value("document.getElementById('whole').click(); document.getElementById('clear').click()")
-    opened.value("document.getElementById('tip').hidden = true")
+    opened.value("document.getElementById('whole').click()")
+    opened.value("document.getElementById('points').dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape'}))")
     return opened
 
 
@@ -161,3 +161,18 @@ def test_points_without_a_label_lie_below_regions_of_the_others(page):
     hue = classes[middle].mean(axis=0)
     assert np.argmin(image[middle].mean(axis=0)) == np.argmin(hue)
     assert np.ptp(image[middle].mean(axis=0)) > 0.5 * np.ptp(hue)
+
+
+def test_points_without_a_label_are_pale_on_dark_paper_too(page):
+    choose = "(c => {{ c.value = '{}'; c.dispatchEvent(new Event('change')); }})(document.getElementById('column'))"
+    page.value(choose.format(1))
+    page.value("document.querySelectorAll('#legend button')[1].click()")
+    page.value("[...document.querySelectorAll('#legend input')].at(-1).click()")
+    page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+    image = drawn(page)
+    page.send("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
+    page.value(choose.format(0))
+    middle = image[within(page, image, (4.0, 3.0), 0.5)]
+    paper = np.array([0x15, 0x17, 0x1C])
+    assert (middle.mean(axis=0) > paper + 15).all()
+    assert middle.max() < 0x70

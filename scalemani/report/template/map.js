@@ -186,6 +186,13 @@ class MapView {
 
   described() { return this.points.description.columns[this.column]; }
 
+  // The colours by code; that of points without a label is as pale as on this paper.
+  colours() {
+    const column = this.described(), found = column ? [...column.colours] : [PLAIN];
+    if ((column?.missing ?? null) !== null) found[column.missing] = getComputedStyle(document.documentElement).getPropertyValue("--nothing").trim();
+    return found;
+  }
+
   visible() {
     const codes = this.points.codes[this.column], shown = this.shown;
     return codes ? (point) => shown[codes[point]] : () => true;
@@ -195,17 +202,16 @@ class MapView {
     this.column = number;
     this.middles = null;
     $("column").value = String(number);
-    const column = this.described();
-    this.shown = (column ? column.colours : [PLAIN]).map(() => true);
+    this.shown = this.colours().map(() => true);
     this.canvas.setCodes(this.points.codes[number]);
     this.makeLegend();
     this.filter();
   }
 
   filter() {
-    const column = this.described();
-    this.canvas.setPalette(column ? column.colours : [PLAIN], this.shown);
-    if (this.points.tiles) this.canvas.setTiles(this.column, column ? column.colours : [PLAIN], this.shown);
+    const colours = this.colours();
+    this.canvas.setPalette(colours, this.shown);
+    if (this.points.tiles) this.canvas.setTiles(this.column, colours, this.shown);
     this.draw();
   }
 
@@ -270,7 +276,7 @@ class MapView {
     box.type = "checkbox";
     box.checked = true;
     swatch.className = "swatch";
-    swatch.style.background = this.described().colours[code];
+    swatch.style.background = code === this.described().missing ? "var(--nothing)" : this.described().colours[code];
     box.addEventListener("change", () => { this.shown[code] = box.checked; this.filter(); });
     label.append(box, swatch, text);
     legend.append(label);
@@ -402,8 +408,8 @@ class MapView {
     on("in-view", "click", () => this.chooseView());
     on("download", "click", () => this.download());
     on("clear", "click", () => this.choose([]));
-    document.addEventListener("themechange", () => this.draw());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    document.addEventListener("themechange", () => this.filter());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.filter());
     this.element.addEventListener("keydown", (event) => this.key(event));
     this.element.addEventListener("wheel", (event) => {
       event.preventDefault();
