@@ -48,5 +48,7 @@ def do_no_more_than_two(folder, blocks):
     if len(blocks) > 2:
         os._exit(3)
     for block in blocks:
-        with open(os.path.join(folder, str(block)), "x"):
+        with open(
+            os.path.join(folder, str(block)), "w"
+        ):  # again, where the news that it was done is lost with a worker
             pass
