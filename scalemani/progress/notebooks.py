@@ -67,6 +67,8 @@ class NotebookBars(ProgressBars):
         console.print(self._bars.get_renderable())
         text = console.export_text(clear=False)
         drawn = console.export_html(inline_styles=True, code_format=LINES)
+        console.file.seek(0)
+        console.file.truncate()  # nobody reads what was printed: the record is what is shown
         notes = "".join(LINES.format(code=html.escape(note)) for note in self._notes)
         looks: Mapping[str, str] = {"text/html": notes + drawn, "text/plain": "\n".join([*self._notes, text])}
         self._output.update(looks, raw=True)

@@ -67,15 +67,6 @@ def crowded_share(labels: np.ndarray, n_nodes: int) -> float:
 
 
 @compiled
-def sums_by_label(labels: np.ndarray, values: np.ndarray, n_labels: int) -> np.ndarray:
-    """Return the sums (n_labels,) float64 of values (N,) by label (N,)."""
-    sums = np.zeros(n_labels)
-    for i in range(labels.size):
-        sums[labels[i]] += values[i]
-    return sums
-
-
-@compiled
 def _count_loops(indptr: np.ndarray, indices: np.ndarray) -> int:
     count = 0
     for row in range(indptr.size - 1):
@@ -129,5 +120,5 @@ def with_degrees(levels: Sequence[Level], degrees: np.ndarray, workspace: Worksp
         _add_loops((indptr, indices, values), added, rows)
         grown.append(Level(rows, workspace.as_large(level.degrees + added), level.labels))
         if len(level.labels):
-            added = sums_by_label(level.labels, added, int(level.labels.max()) + 1)
+            added = np.bincount(level.labels, weights=added)
     return grown

@@ -13,7 +13,7 @@ from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import Level
-from scalemani.kernels.spectral.grown_graphs import crowded_share, join_strongest, sums_by_label, with_degrees
+from scalemani.kernels.spectral.grown_graphs import crowded_share, join_strongest, with_degrees
 from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs
 from scalemani.records.points import StoredWorkPoints
@@ -51,4 +51,5 @@ def kept_graphs(work: StageWork, workspace: Workspace) -> KeptGraphs | None:
     n_nodes = len(levels[0].degrees)
     if crowded_share(labels, n_nodes) > MOST_CROWDED:
         return None
-    return KeptGraphs(labels, with_degrees(levels, sums_by_label(labels, degrees, n_nodes), workspace), made_of)
+    of_nodes = np.bincount(labels, weights=degrees, minlength=n_nodes)
+    return KeptGraphs(labels, with_degrees(levels, of_nodes, workspace), made_of)
