@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning, StoreError
@@ -254,3 +255,15 @@ def test_models_and_runs_are_drawn_alike(runs, classes, roll):
     np.testing.assert_array_equal(
         runs["pca"].plot(classes, 300), drawn_embedding(embedding, classes, checked_look(300))[0]
     )
+
+
+def test_theme_and_point_size_reach_the_pictures_of_models_runs_and_the_command_line(runs, tmp_path, roll, scalemani):
+    look = checked_look(300, theme="dark", point_size=2.0)
+    model = sm.LandmarkPCA(n_landmarks=20).fit(np.asarray(roll[:500]))
+    expected = drawn_embedding(model.embedding_, look=look)[0]
+    np.testing.assert_array_equal(model.plot(size=300, theme="dark", point_size=2.0), expected)
+    expected = drawn_embedding(np.asarray(runs["pca"].embedding[...]), look=look)[0]
+    np.testing.assert_array_equal(runs["pca"].plot(size=300, theme="dark", point_size=2.0), expected)
+    asked = ("--size", 300, "--theme", "dark", "--point-size", 2)
+    assert scalemani("plot", runs["pca"].store.root, tmp_path / "dark.png", *asked)[0] == 0
+    np.testing.assert_array_equal(np.asarray(Image.open(tmp_path / "dark.png").convert("RGB")), expected)
