@@ -1,6 +1,6 @@
 """1,020,000 digits of 784 pixels to two dimensions within 4 GB, from raw pixels: seconds, peak memory, certificates.
 
-python pipelines/benchmarks/million.py WORK_FOLDER
+python pipelines/benchmarks/million.py WORK_FOLDER [--points 1020000] [--memory 4GB]
 """
 
 import argparse
@@ -20,17 +20,20 @@ PAPER_SETTING = settings(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--points", type=int, default=1_020_000)
     parser.add_argument("--memory", default="4GB")
     arguments = parser.parse_args()
-    points, run = million_digits(arguments.folder), arguments.folder / "million"
+    points, run = million_digits(arguments.folder, arguments.points), arguments.folder / "million"
     shutil.rmtree(run, ignore_errors=True)
     total = scalemani("embed", str(points), str(run), "--memory", arguments.memory, *PAPER_SETTING)
     rows = [{"stage": "whole", "seconds": total.seconds, "peak GB": total.peak_bytes / 1e9}]
     for stage, record in records(run)["stages"].items():
         peak = record["peak_memory"] / 1e9
-        rows.append({"stage": stage, "seconds": record["seconds"], "peak GB": peak, "found": record["certificates"]})
+        per_point = 1e6 * record["seconds"] / arguments.points
+        row = {"stage": stage, "seconds": record["seconds"], "us a point": per_point, "peak GB": peak}
+        rows.append({**row, "found": record["certificates"]})
     show(rows)
 
 

@@ -1,6 +1,6 @@
 """t-SNE of 1,020,000 infinite digits, perplexity 10, from raw pixels; then 60,000 new digits placed.
 
-    python pipelines/benchmarks/million_layout.py WORK_FOLDER [--memory 6GB] [--picture FILE.png]
+    python pipelines/benchmarks/million_layout.py WORK_FOLDER [--points 1020000] [--memory 6GB] [--picture FILE.png]
 
 Whole commands: seconds and peak memory of `scalemani embed --method t-sne` by stage, the share of digits that have the
 label of their nearest neighbour in the map, and seconds of `scalemani transform` for digits that the map has not seen:
@@ -43,10 +43,11 @@ def labels_of(points: Path) -> np.ndarray:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--points", type=int, default=1_020_000)
     parser.add_argument("--memory", default="6GB")
     parser.add_argument("--picture", type=Path)
     arguments = parser.parse_args()
-    points, run = million_digits(arguments.folder), arguments.folder / "million-layout"
+    points, run = million_digits(arguments.folder, arguments.points), arguments.folder / "million-layout"
     command = ("embed", str(points), str(run), "--method", "t-sne", "--memory", arguments.memory, *SETTING)
     total = scalemani(*command)
     rows = [{"stage": "whole", "seconds": total.seconds, "peak GB": total.peak_bytes / 1e9}]
