@@ -8,9 +8,10 @@ tasks as a power of at least one, the driver's part as a constant and a share in
 blocks makes over all points or over the whole graph is taken from one worker against two. The tasks are then given to
 workers in the order of the driver, each when a worker is free. Two workers are predicted from one, and compared with
 what was measured; so are the points of a finished RUN. Bandwidth of the store is taken to grow with the workers. Both
-sizes lie above those at which the search for neighbours changes its numbers (`neighbors.FEW_POINTS`), and above that
-from which vectors are refined on workers (`spread.SPREAD_ROWS`). A step of this goes over all panels in few tasks; a
-run of more points has a few more of these steps, for its coarse graphs are more, which is not predicted.
+sizes lie above those at which the search for neighbours changes its numbers (`neighbors.FEW_POINTS`). Vectors are
+refined on workers in the measured runs, as they are at the sizes that are predicted (`spread.SPREAD_ROWS`, which is
+lowered here). A step of this goes over all panels in few tasks; a run of more points has a few more of these steps, for
+its coarse graphs are more, which is not predicted.
 
 The memory of a stage is what its plan projects for one process with one task: sketches of all points, say. A process
 that has less cannot take part, however many there are.
@@ -20,6 +21,7 @@ import argparse
 import dataclasses
 import heapq
 import math
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,6 +44,11 @@ WORKER_BYTES = 8e9
 STREAMING = {"symmetric_affinities": 24 * 15, "work_points": 784}
 LEAST_SECONDS = 1.0  # measured; what takes less says nothing about how it grows
 ROWS_PER_BLOCK = 20_480
+SPREAD_ROWS = 131_072  # below the sizes that are measured, and above the coarse graphs that stay on the driver
+SPREAD = (
+    f"from scalemani.chunked.on_workers import spread; spread.SPREAD_ROWS = {SPREAD_ROWS}; "
+    "from scalemani.cli import main; main()"
+)
 SIZES, WORKERS = (10**8, 10**9), (1, 4, 16, 64, 256)
 
 
@@ -141,7 +148,8 @@ def measured_run(folder: Path, n_points: int, workers: int) -> Measured:
         fresh(run), fresh(ledger), fresh(parts)
         with running_cluster(workers, {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
             size = ["--block-rows", "4096", "--workers", "1"]
-            succeeded(command(points, run, "--scheduler", cluster.address, *size))
+            words = command(points, run, "--scheduler", cluster.address, *size)
+            succeeded([sys.executable, "-c", SPREAD, *words[words.index("embed") :]])
     tasks: dict[str, dict[str, list[Task]]] = {}
     for step, members in spans(read_ledger(ledger) + read_ledger(parts)).items():
         tasks.setdefault(members[0].stage, {})[step] = members
