@@ -1,10 +1,11 @@
 """Memory and disk as projected beside what is measured, for every stage of runs on narrow and wide points.
 
-    python pipelines/benchmarks/projections.py FOLDER DATA [CASE ...]
+    python pipelines/benchmarks/projections.py FOLDER DATA [CASE ...] [--set STAGE.PARAM=VALUE]
 
 FOLDER is where points and runs lie, DATA has mnist.npz, coil20.npz and news20_counts.npz. CASE is the number of
 features: 3, 50, 784, 16384 or 43374, by default all. Each run is a process of its own. `own` sets what a stage takes
 above the process: projected less what is planned for the process, measured less what was there when the stage began.
+The last row of a case is the whole run: its largest memory, and all that it stores.
 """
 
 import argparse
@@ -74,7 +75,18 @@ def rows_of(features: int, options: Options) -> list[dict[str, Any]]:
                 "disk ratio": said / written,
             }
         )
-    return rows
+    return [*rows, whole(features, rows)]
+
+
+def whole(features: int, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the row of a run as a whole from those of its stages."""
+    most = {name: max(row[name] for row in rows) for name in ("projected MB", "measured MB")}
+    disk = {name: sum(row[name] for row in rows) for name in ("disk projected MB", "disk written MB")}
+    ratios = {
+        "ratio": most["projected MB"] / most["measured MB"],
+        "disk ratio": disk["disk projected MB"] / disk["disk written MB"],
+    }
+    return {"features": features, "stage": "whole", **most, **disk, **ratios}
 
 
 def settings_of(options: Options) -> list[str]:
@@ -90,6 +102,7 @@ def main() -> None:
     parser.add_argument("features", type=int, nargs="*", default=[3, 50, 784, 16384, 43374])
     parser.add_argument("--method", default="laplacian-eigenmaps")
     parser.add_argument("--memory", help="budget of all cases; by default 4GB from 16,384 features on")
+    parser.add_argument("--set", action="append", default=[], help="further parameters of the runs")
     asked = parser.parse_args()
     asked.folder.mkdir(parents=True, exist_ok=True)
     for features in asked.features:
@@ -99,7 +112,7 @@ def main() -> None:
             word.removeprefix("--set=") for word in settings(affinities__perplexity=10, embedding__solver="lll+refine")
         ]
         run = str(asked.folder / f"run-{features}")
-        show(rows_of(features, Options(points, run, asked.method, assignments=few, memory=memory)))
+        show(rows_of(features, Options(points, run, asked.method, assignments=few + asked.set, memory=memory)))
 
 
 if __name__ == "__main__":
