@@ -103,7 +103,7 @@ MapLabels = Annotated[
     typer.Option(
         "--labels",
         metavar="FILE",
-        help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, .h5ad::obs; may be repeated",
+        help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData; may be repeated",
     ),
 ]
 MapNeighbors = Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")]
@@ -140,7 +140,8 @@ ReportLabels = Annotated[
     typer.Option(
         "--labels",
         metavar="FILE",
-        help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, .h5ad::obs; may be repeated",
+        help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; may "
+        "be repeated",
     ),
 ]
 Init = Annotated[

@@ -1,8 +1,7 @@
-"""Named columns of labels and values, as tables hold them: Parquet, .csv with a header, `obs` of an AnnData file."""
+"""Named columns of labels and values, as tables hold them: Parquet, .csv with a header, `obs` of an AnnData."""
 
 import contextlib
 import csv
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +11,11 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import with_categories
-from scalemani.sources.hdf5 import h5ad_node, refuse_other_files
+from scalemani.sources.obs import OBS, obs_columns
 from scalemani.sources.tables import columns_of, open_parquet, parquet_files
 
-ALLOWED = ".parquet, .csv with a header, .h5ad (file.h5ad::obs or file.h5ad::obs/column)"
-COLOURS = "uns/{}_colors"  # where scanpy keeps one for each category of a column, in their order
-HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacity
-OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
+ALLOWED = ".parquet, .csv with a header, .h5ad and .zarr of AnnData (file.h5ad::obs or file.h5ad::obs/column)"
+ANNOTATED = (".h5ad", ".zarr")
 
 
 def is_table(path: Path, member: str | None) -> bool:
@@ -26,7 +23,7 @@ def is_table(path: Path, member: str | None) -> bool:
     suffix = path.suffix.lower()
     if suffix == ".csv" and path.is_file():
         return member is not None or "," in first_line(path)
-    return suffix in (".parquet", ".h5ad")
+    return suffix in (".parquet", *ANNOTATED)
 
 
 def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
@@ -34,7 +31,7 @@ def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
 
     Parameters
     ----------
-    path : a file for which `is_table` holds, or a folder of Parquet files
+    path : what `is_table` holds for, or a folder of Parquet files
     member : the columns asked for, separated by commas (`obs` or `obs/NAME` of AnnData); None: all that can be read
 
     Raises
@@ -45,7 +42,7 @@ def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
     if not path.exists():
         raise StoreError(f"no file of labels {path}: give one that is there")
     suffix = path.suffix.lower()
-    if suffix == ".h5ad":
+    if suffix in ANNOTATED:
         return obs_columns(path, member or OBS)
     asked = columns_of(member)
     found = parquet_columns(path, asked) if suffix == ".parquet" else csv_columns(path, asked)
@@ -112,57 +109,3 @@ def numbers_or_texts(texts: list[str]) -> np.ndarray:
     with contextlib.suppress(ValueError):
         return np.array([float(text) if text else np.nan for text in texts])
     return np.array(texts, dtype=str)
-
-
-def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:
-    """Return columns of `obs` of an AnnData file: one, or all but the names of the rows."""
-    node = h5ad_node(path, member)
-    if member != OBS:
-        name = member.rpartition("/")[2]
-        return {name: coloured(obs_column(node, f"{path}::{member}"), node, name)}
-    index = node.attrs.get("_index")
-    names = [name for name in node if name not in (index, LEGACY)]
-    found = {name: coloured(obs_column(node[name], f"{path}::{member}/{name}"), node[name], name) for name in names}
-    if not found:
-        raise DataError(f"{path} has no column in {OBS}: give a file with labels there")
-    return found
-
-
-def coloured(values: np.ndarray, node: Any, name: str) -> np.ndarray:
-    """Return a column (N,) of `obs` with the colours of its categories, where `uns` has one for each.
-
-    Parameters
-    ----------
-    values : of the column
-    node : that holds them
-    name : of the column
-    """
-    h5py = optional_module("h5py", "anndata")
-    file, place = node.file, COLOURS.format(name)
-    refuse_other_files(file, place, Path(file.filename))
-    given = file.get(place)
-    if not (isinstance(given, h5py.Dataset) and given.ndim == 1 and h5py.check_string_dtype(given.dtype)):
-        return values
-    categories = [] if isinstance(node, h5py.Dataset) else node.get("categories", [])
-    if not len(categories) or len(given) < len(categories):  # of a file that was cut down there may be more
-        return values
-    names = obs_column(categories, name)
-    pairs = zip(names.tolist(), given.asstr()[...], strict=False)
-    colours = {str(category): colour[:7].lower() for category, colour in pairs if HEXADECIMAL.match(colour)}
-    return with_categories(values, names.tolist(), colours)
-
-
-def obs_column(node: Any, where: str) -> np.ndarray:
-    """Return one column: numbers, texts, categories, or values of which some are masked."""
-    h5py = optional_module("h5py", "anndata")
-    if isinstance(node, h5py.Dataset):
-        return node.asstr()[...] if h5py.check_string_dtype(node.dtype) else node[...]
-    if {"categories", "codes"} <= set(node):
-        codes, categories = node["codes"][...], obs_column(node["categories"], where)
-        found = np.array([*categories, None], dtype=object)[codes]  # code -1 is a missing category
-        return with_categories(found, categories.tolist())
-    if {"values", "mask"} <= set(node):
-        values = obs_column(node["values"], where).astype(object)
-        values[node["mask"][...]] = None
-        return np.array([np.nan if value is None else value for value in values])
-    raise DataError(f"{where} is no column of numbers, texts or categories: name another")

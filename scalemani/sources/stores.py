@@ -1,6 +1,5 @@
 """Points in zarr arrays, local or behind a URL."""
 
-import json
 import math
 import re
 from pathlib import Path
@@ -13,22 +12,19 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, refuse_credentials
+from scalemani.errors import ConfigError, ScalemaniError, StoreError, refuse_credentials
 from scalemani.limits import check_limit
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
-from scalemani.store.decoding import COMPRESSION_CODECS, bounded
-from scalemani.store.objects import read_file
+from scalemani.sources.zarr_codecs import check_codecs, check_declared_codecs
+from scalemani.store.decoding import bounded
 from scalemani.store.retrying import may_pass, retried
 
-LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
-NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array, of formats 2 and 3
-SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
 
 
 class RegularFiles(LocalStore):
@@ -125,28 +121,7 @@ def never(error: Exception) -> bool:
 
 def open_zarr(location: str, member: str | None) -> Source:
     """Open a zarr array, an array within a group, or a matrix of an AnnData .zarr."""
-    refuse_credentials(location)
-    description = without_credentials(location) + (f"::{member}" if member else "")
-    if "://" not in location:
-        check_declared_codecs(Path(location, member or ""), description)
-    place = location if "://" in location else RegularFiles(location, read_only=True)
-    try:
-        with zarr.config.set(UNEVEN):
-            node = retried(
-                lambda: zarr.open(place, path=member, mode="r"),
-                may_pass if "://" in location else never,
-                OPENING_SECONDS,
-            )
-    except ImportError as error:
-        what = "s3fs: pip install 'scalemani[s3]'" if location.startswith("s3://") else f"another package: {error}"
-        raise ConfigError(f"{description} needs {what}") from error
-    except ScalemaniError:
-        raise
-    except FileNotFoundError as error:
-        there = zarr_names(location) if member else ""
-        raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
-    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
-        raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+    node, description = zarr_node(location, member), described(location, member)
     if isinstance(node, zarr.Array):
         return ZarrPoints(node, description)
     attributes = dict(node.attrs)
@@ -165,6 +140,43 @@ def open_zarr(location: str, member: str | None) -> Source:
     raise StoreError(f"{description} is a zarr group: say which array, as in {location}::NAME{offered}")
 
 
+def described(location: str, member: str | None) -> str:
+    """Return what messages call an array or group."""
+    return without_credentials(location) + (f"::{member}" if member else "")
+
+
+def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
+    """Return the zarr array or group at a path or URL, or a member of it; an array may hold `texts`.
+
+    Raises
+    ------
+    ConfigError, StoreError
+        For nothing there, saying what is, for what is no zarr, and for a package that is missing.
+    """
+    refuse_credentials(location)
+    description = described(location, member)
+    if "://" not in location:
+        check_declared_codecs(Path(location, member or ""), description, texts)
+    place = location if "://" in location else RegularFiles(location, read_only=True)
+    try:
+        with zarr.config.set(UNEVEN):
+            return retried(
+                lambda: zarr.open(place, path=member, mode="r"),
+                may_pass if "://" in location else never,
+                OPENING_SECONDS,
+            )
+    except ImportError as error:
+        what = "s3fs: pip install 'scalemani[s3]'" if location.startswith("s3://") else f"another package: {error}"
+        raise ConfigError(f"{description} needs {what}") from error
+    except ScalemaniError:
+        raise
+    except FileNotFoundError as error:
+        there = zarr_names(location) if member else ""
+        raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
+    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
+        raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+
+
 def zarr_names(location: str) -> str:
     """Return the end of a message that lists what a zarr group holds."""
     try:
@@ -173,36 +185,3 @@ def zarr_names(location: str) -> str:
     except Exception:  # only a hint inside another error's message
         return ""
     return f"; found {', '.join(names) or 'nothing'}"
-
-
-def check_declared_codecs(folder: Path, description: str) -> None:
-    """Refuse a local array by what its metadata says, before zarr imports any codec for it."""
-    for name in ("zarr.json", ".zarray"):
-        try:
-            metadata = json.loads(read_file(folder / name))
-        except (OSError, ValueError):  # not there, or for zarr to complain about
-            continue
-        if isinstance(metadata, dict):
-            check_codecs(metadata, description)
-
-
-def check_codecs(metadata: dict[str, Any], description: str) -> None:
-    """Refuse an array that could only be read by running code it asks for: pickled objects, unknown codecs."""
-    listed: list[Any] = [metadata.get("codecs"), metadata.get("filters"), metadata.get("compressor")]
-    while listed:
-        codec = listed.pop()
-        if isinstance(codec, list | tuple):
-            listed.extend(codec)
-        if isinstance(codec, str):
-            codec = {"name": codec}
-        if not isinstance(codec, dict):
-            continue
-        name = str(codec.get("name") or codec.get("id")).removeprefix("numcodecs.")
-        if name not in SAFE_CODECS:
-            raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(SAFE_CODECS))}")
-        configuration = codec.get("configuration") or {}
-        if not isinstance(configuration, dict):
-            raise UnsafeStoreError(f"{description}: the configuration of its codec {name!r} is no table")
-        listed.append(configuration.get("codecs"))
-    if metadata.get("dtype") == "|O":
-        raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")

@@ -46,21 +46,22 @@ STREAMS: dict[str, Callable[[bytes, int], bytes]] = {
 COMPRESSION_CODECS = frozenset({*SIZES, *STREAMS})
 
 
-def bounded(array: zarr.Array, where: str) -> zarr.Array:
+def bounded(array: zarr.Array, where: str, value_bytes: int = MOST_VALUE_BYTES) -> zarr.Array:
     """Return an array whose chunks are refused before they take more memory than their shape asks for.
 
     Parameters
     ----------
     array : of either format of zarr
     where : the place that errors name
+    value_bytes : that a value takes at most, on average over a chunk
     """
     metadata: Any = array.metadata
     if metadata.zarr_format == 2:
-        most = most_bytes(metadata.chunks)
+        most = most_bytes(metadata.chunks, value_bytes)
         compressor, *filters = (bounded_numcodec(codec, most, where) for codec in codecs_of_format_2(metadata))
         changed = replace(metadata, compressor=compressor, filters=filters or None)
     else:
-        changed = replace(metadata, codecs=[bounded_codec(codec, where) for codec in metadata.codecs])
+        changed = replace(metadata, codecs=[bounded_codec(codec, where, value_bytes) for codec in metadata.codecs])
     inner = array.async_array
     return zarr.Array(AsyncArray(changed, inner.store_path, inner.config))
 
@@ -70,9 +71,9 @@ def codecs_of_format_2(metadata: Any) -> list[Numcodec | None]:
     return [metadata.compressor, *(metadata.filters or ())]
 
 
-def most_bytes(shape: tuple[int, ...]) -> int:
+def most_bytes(shape: tuple[int, ...], value_bytes: int) -> int:
     """Return the bytes that a chunk of a shape takes at most, at any step of its decoding."""
-    return MOST_VALUE_BYTES * math.prod(shape) + BESIDE_BYTES
+    return value_bytes * math.prod(shape) + BESIDE_BYTES
 
 
 def codec_name(codec: Any) -> str:
@@ -81,12 +82,12 @@ def codec_name(codec: Any) -> str:
     return str(name).removeprefix("numcodecs.")
 
 
-def bounded_codec(codec: Codec, where: str) -> Codec:
+def bounded_codec(codec: Codec, where: str, value_bytes: int) -> Codec:
     """Return a codec of format 3 that decodes within bounds; what does not compress is as it was."""
     if isinstance(codec, ShardingCodec):
-        return replace(codec, codecs=tuple(bounded_codec(part, where) for part in codec.codecs))
+        return replace(codec, codecs=tuple(bounded_codec(part, where, value_bytes) for part in codec.codecs))
     compresses = isinstance(codec, BytesBytesCodec) and codec_name(codec) in COMPRESSION_CODECS
-    return BoundedCodec(codec, where) if compresses and not isinstance(codec, BoundedCodec) else codec
+    return BoundedCodec(codec, where, value_bytes) if compresses and not isinstance(codec, BoundedCodec) else codec
 
 
 def bounded_numcodec(codec: Numcodec | None, most: int, where: str) -> Numcodec | None:
@@ -102,6 +103,7 @@ class BoundedCodec(BytesBytesCodec):
 
     codec: Any
     where: str
+    value_bytes: int
 
     is_fixed_size = False
 
@@ -123,7 +125,9 @@ class BoundedCodec(BytesBytesCodec):
 
     def _decoded(self, content: Buffer, spec: ArraySpec) -> Buffer | None:
         """Return what was decoded within bounds, or None where the codec itself can be trusted to."""
-        found = decoded_within(codec_name(self.codec), content.to_bytes(), most_bytes(spec.shape), self.where)
+        found = decoded_within(
+            codec_name(self.codec), content.to_bytes(), most_bytes(spec.shape, self.value_bytes), self.where
+        )
         return None if found is None else spec.prototype.buffer.from_bytes(found)
 
     def _decode_sync(self, chunk_bytes: Buffer, chunk_spec: ArraySpec) -> Buffer:
