@@ -47,7 +47,7 @@ def dense(rows: np.ndarray | sp.csr_matrix, dtype: type) -> np.ndarray:
 def true_squares(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, k: int) -> np.ndarray:
     """Return the squared distance to the k-th nearest neighbour of each query: (Q,) float64, exact for integers."""
     n_points, features = points.shape
-    at_once = max(1, BYTES_AT_ONCE // (4 * features))
+    at_once = max(1, BYTES_AT_ONCE // max(4 * features, 8 * len(queries)))
     wanted, kept = dense(points[queries], np.float32), min(k + SPARE, n_points - 1)
     candidates = np.empty((len(queries), 0), dtype=np.int64)
     scores = np.empty((len(queries), 0), dtype=np.float32)

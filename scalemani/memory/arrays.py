@@ -3,13 +3,15 @@
 import functools
 
 import numpy as np
-import zarr
 
+from scalemani.kernels.arrays.grouping import place_rows
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.memory.mapped import MappedRows, Table
 from scalemani.memory.process import PROCESS, Key
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
+
+FEW_ROWS = 4096  # are copied twice by NumPy before the machine code that copies them once is loaded
 
 
 def read_once(group: StageGroup, name: str) -> np.ndarray:
@@ -33,7 +35,7 @@ def copy_to_map(group: StageGroup, name: str) -> MappedRows:
     """Copy a whole array to a mapped file, chunk by chunk."""
     array = group.array(name)
     rows = MappedRows(group.objects.scratch_folder, array.shape, array.dtype)
-    copy_chunks(array, rows)
+    copy_chunks(group, name, rows)
     return rows
 
 
@@ -43,15 +45,15 @@ def read_large(group: StageGroup, name: str, empty: Empty) -> np.ndarray:
         return group.read(name)
     array = group.array(name)
     values = empty(array.shape, array.dtype)
-    copy_chunks(array, values)
+    copy_chunks(group, name, values)
     return values
 
 
-def copy_chunks(array: zarr.Array, rows: Table) -> None:
+def copy_chunks(group: StageGroup, name: str, rows: Table) -> None:
     """Copy all rows of a stored array to a table of its shape, chunk by chunk."""
-    step = array.chunks[0]
+    step = group.array(name).chunks[0]
     for start in range(0, len(rows), step):
-        rows[start : start + step] = np.asarray(array[start : start + step])
+        rows[start : start + step] = group.read_rows(name, start, start + step)
 
 
 def gather_rows(group: StageGroup, name: str, rows: np.ndarray, cache_bytes: int) -> np.ndarray:
@@ -86,12 +88,18 @@ def gather_into(gathered: Table, group: StageGroup, name: str, rows: np.ndarray,
     order = np.arange(0) if ordered else np.argsort(rows, kind="stable")
     ascending = rows if ordered else rows[order]
     n_rows = group.array(name).shape[0]
-    if len(ascending) and ascending[-1] >= n_rows:
-        raise damaged_object(f"{group.root}/{group.path}/{name}", f"row {ascending[-1]} of {n_rows} is asked for")
+    if len(ascending) and not 0 <= ascending[0] <= ascending[-1] < n_rows:
+        asked = ascending[0] if ascending[0] < 0 else ascending[-1]
+        raise damaged_object(f"{group.root}/{group.path}/{name}", f"row {asked} of {n_rows} is asked for")
     blocks = np.unique(ascending // group.block_rows)
     cuts = np.searchsorted(ascending, np.append(blocks, blocks[-1:] + 1) * group.block_rows)
     for position, block in enumerate(blocks):
         inside = slice(cuts[position], cuts[position + 1])
         local = ascending[inside] - block * group.block_rows
         values = PROCESS.blocks.read(group, name, int(block), cache_bytes)
-        gathered[inside if ordered else order[inside]] = values[local]
+        if ordered:
+            gathered[inside] = values[local]
+        elif isinstance(gathered, np.ndarray) and len(rows) > FEW_ROWS:
+            place_rows(values, local, gathered, order[inside])
+        else:
+            gathered[order[inside]] = values[local]

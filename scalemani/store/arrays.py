@@ -1,20 +1,24 @@
-"""Arrays of a group as zarr v3 describes them: made and opened from their metadata alone, one object each.
+"""Arrays of a group as zarr v3 describes them: made and opened from their metadata alone, and read by single chunks.
 
 zarr itself asks a store what is there before it makes or opens an array, several times an array and for every folder
-above it: more than all else that small runs write.
+above it: more than all else that small runs write. It decodes a chunk in its event loop and copies it from there, which
+takes longer than the decoding; most reads are of one chunk, that of a block.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 import zarr
+from numcodecs import blosc
 from zarr.codecs import BloscCodec, BytesCodec
 from zarr.storage import StorePath
 
-from scalemani.store.decoding import bounded
+from scalemani.store.decoding import SIZES, bounded
+from scalemani.store.objects import damaged_object
 from scalemani.store.schema import CODEC, CODEC_LEVEL
 from scalemani.store.verified import VerifiedStore
 
@@ -62,6 +66,47 @@ def open_array(store: VerifiedStore, path: str) -> zarr.Array:
     if content is None:
         raise FileNotFoundError(path)
     return bounded(opened(store, path, json.loads(content)), f"{store}/{path}")
+
+
+def only_chunk(array: zarr.Array, start: int, stop: int) -> int | None:
+    """Return the chunk that holds rows [start, stop) of an array and no others, None where there is none.
+
+    An array of one number and one without columns have no such chunk.
+    """
+    if not array.ndim or array.chunks[1:] != array.shape[1:] or not 0 <= start < stop:
+        return None
+    number, offset = divmod(start, array.chunks[0])
+    return None if offset or stop != min(start + array.chunks[0], array.shape[0]) else number
+
+
+def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) -> np.ndarray:
+    """Return the rows of a chunk, as many as the array has of them.
+
+    Parameters
+    ----------
+    store, path, array : where the array lies, and what is known of it; it is cut along its rows alone
+    number : of the chunk
+
+    Returns
+    -------
+    (n, columns...) of the dtype of the array, which can be written to
+
+    Raises
+    ------
+    MissingChunkError, CorruptChunkError
+        Where it is not what was committed, or does not hold what its array says.
+    """
+    key = f"{path}/c/{number}" + "/0" * (array.ndim - 1)
+    content, n_bytes = store.read(key), math.prod(array.chunks) * array.dtype.itemsize
+    if content is None or SIZES["blosc"](content) != n_bytes:
+        raise damaged_object(f"{store}/{key}", f"it does not decode to the {n_bytes} bytes of its shape")
+    rows = np.empty(array.chunks, array.dtype)
+    try:
+        blosc.decompress(content, rows)
+    except (RuntimeError, ValueError) as error:
+        raise damaged_object(f"{store}/{key}", str(error)) from error
+    missing = (number + 1) * array.chunks[0] - array.shape[0]
+    return rows if missing <= 0 else rows[:-missing].copy()
 
 
 def opened(store: VerifiedStore, path: str, metadata: dict[str, Any]) -> zarr.Array:

@@ -16,7 +16,7 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
-from scalemani.store.arrays import create_array, open_array
+from scalemani.store.arrays import create_array, only_chunk, open_array, read_chunk
 from scalemani.store.committed import check_size, marks_of, refuse_non_finite
 from scalemani.store.marks import Marks
 from scalemani.store.objects import RECORD_BYTES, damaged_object, digest
@@ -188,15 +188,24 @@ class StageGroup:
     def read_block(self, name: str, block: int) -> np.ndarray:
         """Return one block of rows of an array."""
         start = block * self.block_rows
-        return np.asarray(self._array(name)[start : start + self.block_rows])
+        return self.read_rows(name, start, start + self.block_rows)
 
     def read(self, name: str) -> np.ndarray:
         """Return a whole array."""
-        return np.asarray(self._array(name)[...])
+        return self.read_rows(name)
 
     def read_part(self, name: str, block: int, step: str = "") -> np.ndarray:
         """Return one ragged array of a block."""
-        return np.asarray(self._array(f"{block_unit(block, step)}/{name}")[...])
+        return self.read_rows(f"{block_unit(block, step)}/{name}")
+
+    def read_rows(self, name: str, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """Return rows [start, stop) of an array, by default all of it; a single chunk is decoded into place."""
+        array = self._array(name)
+        if array.ndim == 0:
+            return np.asarray(array[...])
+        stop = array.shape[0] if stop is None else min(stop, array.shape[0])
+        chunk = only_chunk(array, start, stop)
+        return np.asarray(array[start:stop]) if chunk is None else read_chunk(self._store, name, array, chunk)
 
     # Damage
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scalemani.memory.arrays import gather_into, gather_rows, map_once, read_large, read_once
+from scalemani.errors import CorruptChunkError
+from scalemani.memory.arrays import FEW_ROWS, gather_into, gather_rows, map_once, read_large, read_once
 from scalemani.memory.mapped import MappedArrays, MappedRows
 from scalemani.memory.process import PROCESS
 from scalemani.store.groups import StageGroup
@@ -81,6 +82,17 @@ def test_gathering_reads_each_block_once_and_a_cache_spares_the_next_call(group,
     gather_rows(group, "values", rows, values.nbytes)
     assert len(reads) == 5
     gather_rows(group, "values", rows, 0)
+
+
+def test_many_rows_are_gathered_as_few_are(group, values):
+    rows = np.random.default_rng(2).integers(0, N_ROWS, FEW_ROWS + 1)
+    np.testing.assert_array_equal(gather_rows(group, "values", rows, 0), values[rows])
+
+
+@pytest.mark.parametrize("row", [-1, N_ROWS])
+def test_a_row_that_is_none_is_refused_before_it_is_looked_up(group, row):
+    with pytest.raises(CorruptChunkError, match=f"row {row} of {N_ROWS} is asked for"):
+        gather_rows(group, "values", np.array([3, row]), 0)
 
 
 def test_a_cache_of_one_block_drops_the_block_used_least_recently(group, values, reads):

@@ -1,0 +1,75 @@
+"""Chunks decoded into place give what zarr reads of the same array, and nothing that was not committed."""
+
+import numpy as np
+import pytest
+import zarr
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scalemani.errors import CorruptChunkError, MissingChunkError
+from scalemani.store.arrays import create_array, only_chunk, open_array, read_chunk
+from scalemani.store.places import open_objects
+from scalemani.store.verified import VerifiedStore
+
+DTYPES = ("uint8", "bool", "int32", "float32", "float64", "int64")
+
+
+def stored(folder, values, rows):
+    """Return a store with an array of such values in chunks of so many rows, all of it committed, and the array."""
+    written = VerifiedStore(open_objects(folder), {}, {})
+    array = create_array(written, "a", values.shape, values.dtype, (rows, *values.shape[1:]), {})
+    for start in range(0, len(values), rows):
+        array[start : start + rows] = values[start : start + rows]
+    store = VerifiedStore(open_objects(folder), written.written, {})
+    return store, open_array(store, "a")
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    n_rows=st.integers(1, 25),
+    columns=st.sampled_from([(), (1,), (3,), (2, 3)]),
+    rows=st.integers(1, 12),
+    dtype=st.sampled_from(DTYPES),
+    seed=st.integers(0, 99),
+)
+def test_every_chunk_is_what_zarr_reads(tmp_path_factory, n_rows, columns, rows, dtype, seed):
+    values = np.random.default_rng(seed).integers(0, 2, (n_rows, *columns)).astype(dtype)
+    store, array = stored(tmp_path_factory.mktemp("store"), values, rows)
+    for number in range(-(-n_rows // rows)):
+        found = read_chunk(store, "a", array, number)
+        assert np.array_equal(found, values[number * rows : (number + 1) * rows])
+        assert found.dtype == values.dtype
+        assert found.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("start", "stop", "number"),
+    [(0, 4, 0), (4, 8, 1), (8, 10, 2), (0, 3, None), (1, 4, None), (0, 8, None), (4, 4, None), (8, 9, None)],
+)
+def test_rows_are_of_one_chunk_where_they_are_all_of_it(start, stop, number):
+    array = zarr.create_array({}, shape=(10, 2), chunks=(4, 2), dtype="f4")
+    assert only_chunk(array, start, stop) == number
+
+
+def test_columns_that_are_cut_and_numbers_are_no_single_chunks():
+    assert only_chunk(zarr.create_array({}, shape=(10, 2), chunks=(10, 1), dtype="f4"), 0, 10) is None
+    assert only_chunk(zarr.create_array({}, shape=(), dtype="f4"), 0, 1) is None
+
+
+def test_what_was_not_committed_or_is_changed_is_not_read(tmp_path):
+    store, array = stored(tmp_path, np.arange(12.0).reshape(6, 2), 4)
+    with pytest.raises(MissingChunkError, match="never committed"):
+        read_chunk(store, "a", array, 2)
+    chunk = tmp_path / "a" / "c" / "1" / "0"
+    chunk.write_bytes(chunk.read_bytes()[:-1])
+    with pytest.raises(CorruptChunkError):
+        read_chunk(store, "a", array, 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x02\x01\x13\x08", bytes(40), b"\x02\x01\x13\x08" + b"\x40\0\0\0" * 20])
+def test_what_is_committed_but_decodes_to_something_else_is_damaged(tmp_path, content):
+    store, array = stored(tmp_path, np.arange(8.0).reshape(4, 2), 4)
+    store.write("a/c/0/0", content)
+    store.expected.update(store.written)
+    with pytest.raises(CorruptChunkError, match="was damaged after it was written"):
+        read_chunk(store, "a", array, 0)
