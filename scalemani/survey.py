@@ -1,13 +1,14 @@
 """One pass over the source before anything is written: what the points are, and that they can be used."""
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from dask.utils import format_bytes
+from numpy.typing import DTypeLike
 
 from scalemani.chunked.task import Dimensions
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
@@ -38,6 +39,7 @@ LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
 SHOWN_CLASSES = 5
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
+UNREAD = ""  # the digest of a tile that was surveyed for an earlier run, whose store tells of any change
 
 
 class SeenRows(NamedTuple):
@@ -55,11 +57,30 @@ class SeenRows(NamedTuple):
     nonzeros: int
 
 
+class Extremes(NamedTuple):
+    """The least and the greatest value (D,) of each feature of the first `n_points` points."""
+
+    n_points: int
+    minima: np.ndarray
+    maxima: np.ndarray
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any], dtype: DTypeLike) -> "Extremes":
+        """Return the extremes that `as_dict` has described, of points of a dtype."""
+        return cls(stored["n_points"], np.array(stored["minima"], dtype), np.array(stored["maxima"], dtype))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a store keeps."""
+        return {"n_points": self.n_points, "minima": self.minima.tolist(), "maxima": self.maxima.tolist()}
+
+
 @dataclass(frozen=True)
 class Survey:
     """What one pass over the source found.
 
-    `content` identifies the points whatever file they came in; `stored_row_bytes` is about what one takes as stored;
+    `content` identifies the points whatever file they came in, of points that were appended to a run those behind it;
+    `tile_digests` are UNREAD of what the survey of that run has read; `extremes` are those of all points as read;
+    `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
     `classes` are those of labelled points, `start` is that of points with coordinates to start from, `landmarks` tell
     of those that came with the points, `weights` are those of weighted points, and `duplicates` tell which rows of the
@@ -72,6 +93,7 @@ class Survey:
     constant_features: int
     stored_row_bytes: float
     distinct_points: int
+    extremes: Extremes | None = None
     classes: Classes | None = None
     start: GivenStart | None = None
     landmarks: GivenLandmarks | None = None
@@ -96,24 +118,38 @@ def checked_block_rows(block_rows: int, n_points: int) -> int:
     return min(block_rows, -(-n_points // TILE_ROWS) * TILE_ROWS)
 
 
-def survey(source: PointsSource, executor: Executor, block_rows: int | None = None) -> Survey:
+def survey(
+    source: PointsSource, executor: Executor, block_rows: int | None = None, before: Extremes | None = None
+) -> Survey:
     """Read all points once: digests by tile, finiteness, constant features.
 
-    Raises DataError for NaN, infinity, equal points and values whose squared distances overflow or vanish, before
-    anything is written.
+    Parameters
+    ----------
+    source : (N, D), the points
+    executor : where they are read, and who is told
+    block_rows : rows a block; None chooses them
+    before : what was seen of the first points when these were surveyed: blocks of them alone are not read again
+
+    Raises
+    ------
+    DataError
+        For NaN, infinity, equal points and values whose squared distances overflow or vanish, before anything is
+        written.
     """
     check_source(source)
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     dimensions = dimensions_of(source, executor, block_rows)
     check_reading(dimensions, executor, source)
     tell_of_changes(source, dimensions, block_rows, executor)
-    executor.progress.start("reading", dimensions.n_blocks)
-    look, blocks = functools.partial(survey_block, source, dimensions), range(dimensions.n_blocks)
+    first = 0 if before is None else before.n_points // dimensions.block_rows
+    look, blocks = functools.partial(survey_block, source, dimensions), range(first, dimensions.n_blocks)
+    executor.progress.start("reading", len(blocks))
     if source.remote:
         need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
         seen = executor.fold(look, combine_seen, blocks, batch=Batch("reading", "reading", need))
     else:
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
+    seen, first_new = with_earlier(seen, before, dimensions)
     # Of lists, no column is a coordinate.
     labelled, landmarked = found_beside(source, LabelledPoints), found_beside(source, LandmarkedPoints)
     lists = isinstance(without_beside(source), NeighborLists)
@@ -127,7 +163,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
     if remark := getattr(source, "remark", ""):
         executor.progress.warn(remark)
     kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
-    content = digest(f"{n_points} {n_features} {kind} {' '.join(seen.tiles)}".encode())
+    content = digest(f"{n_points} {n_features} {kind} {' '.join(seen.tiles[first_new:])}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
     few = n_points <= LANDMARKS
     distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
@@ -135,11 +171,7 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
     started, weighted = found_beside(source, StartedPoints), found_beside(source, WeightedPoints)
     merged = found_beside(source, DistinctPoints)
-    if labelled is not None and labelled.lonely:
-        executor.progress.warn(
-            f"{len(labelled.lonely)} classes have one member and add nothing to what varies within classes: "
-            f"{', '.join(labelled.lonely[:SHOWN_CLASSES])}"
-        )
+    tell_of_lonely(labelled, executor)
     beside = (
         None if labelled is None else labelled.classes,
         None if started is None else started.start,
@@ -147,7 +179,27 @@ def survey(source: PointsSource, executor: Executor, block_rows: int | None = No
         None if weighted is None else weighted.weights,
         None if merged is None else merged.duplicates,
     )
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, *beside)
+    extremes = Extremes(n_points, seen.minima, seen.maxima)
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, *beside)
+
+
+def with_earlier(seen: SeenRows, before: Extremes | None, dimensions: Dimensions) -> tuple[SeenRows, int]:
+    """Return what was seen of all points, and the first tile that holds points that no earlier run has had."""
+    if before is None:
+        return seen, 0
+    unread = before.n_points // dimensions.block_rows * dimensions.block_rows // TILE_ROWS
+    extremes = np.minimum(before.minima, seen.minima), np.maximum(before.maxima, seen.maxima)
+    tiles = [UNREAD] * unread + seen.tiles
+    return seen._replace(tiles=tiles, minima=extremes[0], maxima=extremes[1]), before.n_points // TILE_ROWS
+
+
+def tell_of_lonely(labelled: LabelledPoints | None, executor: Executor) -> None:
+    """Warn of classes that have one member."""
+    if labelled is not None and labelled.lonely:
+        executor.progress.warn(
+            f"{len(labelled.lonely)} classes have one member and add nothing to what varies within classes: "
+            f"{', '.join(labelled.lonely[:SHOWN_CLASSES])}"
+        )
 
 
 def check_source(source: PointsSource) -> None:
@@ -240,8 +292,10 @@ def tile_digests(rows: Points) -> list[str]:
 
 
 def check_unchanged(rows: Points, start: int, digests: Sequence[str]) -> Points:
-    """Return rows read a second time, if they are what the survey saw."""
+    """Return rows read a second time, if they are what the survey saw where it has read them."""
     tile = start // TILE_ROWS
+    if digests[tile] == UNREAD:
+        return rows
     found = tile_digests(rows)
     if found != list(digests[tile : tile + len(found)]):
         raise DataError(

@@ -1,4 +1,4 @@
-"""The rows of W of points that were appended to a run: few, and all that joining them to what is known needs."""
+"""What stages of a run share to which points were appended: blocks that stay, and the rows of W of these points."""
 
 import functools
 
@@ -6,9 +6,25 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.chunked.task import StageTask
+from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.records.affinity_graph import affinity_graph
+from scalemani.store.groups import block_unit
+
+
+def take_earlier_blocks(work: StageWork) -> None:
+    """Commit the blocks that hold rows of the earlier run alone as its group has them, without reading them.
+
+    Where that cannot be, as where one is gone, a block is left to be computed as any other.
+    """
+    task = work.task
+    if task.earlier is None:
+        return
+    earlier = task.earlier.groups[task.stage]
+    whole = range(task.earlier.n_points // task.dimensions.block_rows)
+    missing = [block for block in whole if not task.output.committed(block_unit(block))]
+    work.executor.over(functools.partial(task.output.take_block, other=earlier), missing)
 
 
 def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:

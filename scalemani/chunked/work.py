@@ -19,17 +19,21 @@ from scalemani.workers.executor import Executor, write_ledger
 from scalemani.workers.folds import folded, runs_of
 
 PARTS_LEDGER = ".parts"
-DIMENSIONS = "dimensions.json"  # of the points, in their stage
+DIMENSIONS, EXTREMES = "dimensions.json", "extremes.json"  # of the points, in their stage
 Arrays = Mapping[ArrayDescription, np.ndarray]
 
 
 @dataclass(frozen=True)
 class PointsInput:
-    """What the stage `points` ingests: a source, the digests of its tiles as surveyed, and its constant features."""
+    """What the stage `points` ingests: a source, and what the survey saw of it.
+
+    That are the digests of its tiles, how many features are constant, and the extremes of all as a store keeps them.
+    """
 
     source: PointsSource
     tile_digests: tuple[str, ...]
     constant_features: int
+    extremes: Mapping[str, Any] | None = None
 
 
 BlockFunction = Callable[[StageTask, int], Arrays]

@@ -289,7 +289,8 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     fit = planned.fit
     task = StageTask(name, plan.dimensions, plan.params, inputs, group, fit.need.cache, fit.in_memory, earlier)
     surveyed = plan.outline.survey
-    points = PointsInput(source, surveyed.tile_digests, surveyed.constant_features)
+    extremes = None if surveyed.extremes is None else surveyed.extremes.as_dict()
+    points = PointsInput(source, surveyed.tile_digests, surveyed.constant_features, extremes)
     work = StageWork(task, executor, planned.at_once, fit.in_one_process, planned.batch, points)
     started, compiled = time.perf_counter(), COMPILING.total
     executor.progress.begin(name)

@@ -4,10 +4,11 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
+from scalemani.chunked.appended import take_earlier_blocks
 from scalemani.chunked.needs import EACH_TASK, ENCODED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
-from scalemani.chunked.work import DIMENSIONS, Arrays, StageTask, StageWork
+from scalemani.chunked.work import DIMENSIONS, EXTREMES, Arrays, StageTask, StageWork
 from scalemani.errors import StoreError
 from scalemani.kernels.rows.metrics import (
     COPIES_OF_MAPPED,
@@ -57,16 +58,22 @@ def arrays(dimensions: Dimensions) -> list[RowArray]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Copy the blocks that are missing from the source into the store: on the workers where they can read it too."""
+    """Copy the blocks that are missing from the source into the store: on the workers where they can read it too.
+
+    Where points were appended to a run, its blocks are taken over unread.
+    """
     task, given = work.task, work.points
     if given is None:
         raise ValueError("the stage `points` was started without points to read")
     task.output.objects.set_json(DIMENSIONS, task.dimensions.as_dict())
     sparse = task.dimensions.sparse
+    if given.extremes is not None and not sparse:
+        task.output.objects.set_json(EXTREMES, given.extremes)
     if sparse:
         task.output.write_whole(StoredPoints.SPARSE.features(task.dimensions.n_features), FEATURES)
     else:
         task.output.create(task.dimensions.n_points, arrays(task.dimensions))
+        take_earlier_blocks(work)
     if given.source.remote:
         task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
         (work.map_parts if sparse else work.map_blocks)(functools.partial(read_anywhere, given.source))

@@ -139,6 +139,29 @@ class BucketObjects(Objects):
             raise
         return str(answer["ETag"])
 
+    def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:
+        """Have the server copy the object of another prefix: nothing of it passes through this process."""
+        from botocore.exceptions import ClientError
+
+        if not isinstance(other, BucketObjects):
+            return super().take(key, other, committed)
+
+        def copy() -> str | None:
+            source = other._at(key)
+            there = client().head_object(**source)  # a condition of the copy itself is not kept by every server
+            if (there["ContentLength"], there["ETag"]) != (committed[0], committed[2] or there["ETag"]):
+                return None
+            return str(client().copy_object(**self._at(key), CopySource=source)["CopyObjectResult"]["ETag"])
+
+        try:
+            tag = self._asked(copy, f"copy {other.root}/{key} to {self.root}/{key}")
+        except StoreError as error:
+            cause = error.__cause__
+            if isinstance(cause, ClientError) and cause.response["Error"].get("Code") in GONE_CODES:
+                return None
+            raise
+        return None if tag is None else (*committed[:2], tag)
+
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
         self._asked(lambda: client().delete_object(**self._at(key)), f"delete {self.root}/{key}")

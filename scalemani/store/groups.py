@@ -22,7 +22,7 @@ from scalemani.store.marks import Marks
 from scalemani.store.objects import RECORD_BYTES, damaged_object, digest
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, whole_chunks
-from scalemani.store.verified import VerifiedStore
+from scalemani.store.verified import Digests, VerifiedStore
 
 SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
@@ -111,6 +111,22 @@ class StageGroup:
             target[start:stop] = rows
             keys.append(f"{path}/c/{block}" + "/0" * (rows.ndim - 1))
         self._commit(block_unit(block, step), keys)
+
+    def take_block(self, block: int, other: "StageGroup") -> bool:
+        """Commit a block as another group of the store holds it, unread; return whether that has it in such arrays."""
+        unit, taken = block_unit(block), {}
+        if unit not in other._marks:
+            return False
+        for key, committed in other._marks[unit].items():
+            array, source = self._array(key.partition("/c/")[0]), other._array(key.partition("/c/")[0])
+            if (array.chunks, array.dtype) != (source.chunks, source.dtype):
+                return False
+            found = self._store.objects.take(key, other._store.objects, committed)
+            if found is None:
+                return False
+            taken[key] = found
+        self._commit_mark(unit, taken)
+        return True
 
     def write_whole(self, arrays: Described, unit: str = WHOLE_UNIT, folder: str = "") -> None:
         """Write arrays of any length, in chunks of rows that memory always holds, then commit them as a unit."""
@@ -291,6 +307,9 @@ class StageGroup:
         written, folders, exact = self._store.written, tuple(key for key in keys if key.endswith("/")), set(keys)
         with self._lock:
             mark = {key: written.pop(key) for key in list(written) if key in exact or key.startswith(folders)}
+        self._commit_mark(unit, mark)
+
+    def _commit_mark(self, unit: str, mark: Digests) -> None:
         self.objects.set_json(f"marks/{unit}.json", mark)
         self._marks.add(unit, mark)
         self.revision = uuid.uuid4().hex

@@ -50,6 +50,18 @@ def written_group(root):
     return group
 
 
+def test_the_server_copies_blocks_that_a_group_takes_over(bucket):
+    other = written_group(f"{bucket}/place")
+    group = StageGroup(f"{bucket}/place", "stages/demo/grown", BLOCK_ROWS)
+    group.create(len(VALUES), [DEMO.sized()])
+    other.objects.set("arrays/values/c/1", b"another")
+    assert [group.take_block(block, other) for block in range(3)] == [True, False, True]
+    other.objects.delete("arrays/values/c/2")
+    reader = StageGroup(f"{bucket}/place", group.path, BLOCK_ROWS)
+    np.testing.assert_array_equal(reader.read_block("values", 2), VALUES[2 * BLOCK_ROWS :])
+    assert reader.damaged_units() == []
+
+
 def test_objects_are_kept_found_and_removed(bucket):
     objects = BucketObjects(f"{bucket}/place")
     assert objects.get("one") is None

@@ -3,6 +3,7 @@
 import hashlib
 import pickle
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -72,6 +73,61 @@ def test_a_block_of_zeros_is_stored_like_any_other(tmp_path):
     chunk(group, 1).unlink()
     with pytest.raises(MissingChunkError):
         StageGroup(tmp_path, group.path, BLOCK_ROWS).read_block("values", 1)
+
+
+def test_a_block_of_another_group_is_taken_over_as_it_is_and_stays_when_that_is_removed(tmp_path):
+    other = written_group(tmp_path, skip=(2,))
+    group = StageGroup(tmp_path, "stages/demo/grown", BLOCK_ROWS)
+    group.create(2 * N_ROWS, [VALUES.sized(3)])
+    assert [group.take_block(block, other) for block in range(3)] == [True, True, False]
+    assert chunk(group, 1).samefile(chunk(other, 1))
+    chunk(other, 0).unlink()
+    chunk(other, 1).unlink()
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    assert reader.units == [block_unit(0), block_unit(1), "schema"]
+    np.testing.assert_array_equal(reader.read_block("values", 1), values()[BLOCK_ROWS : 2 * BLOCK_ROWS])
+    assert reader.damaged_units() == []
+
+
+def test_a_block_that_is_written_anew_leaves_the_group_that_it_was_taken_from(tmp_path):
+    other = written_group(tmp_path)
+    group = StageGroup(tmp_path, "stages/demo/grown", BLOCK_ROWS)
+    group.create(N_ROWS, [VALUES.sized(3)])
+    assert group.take_block(0, other)
+    group.forget([block_unit(0)])
+    group.write_block(0, {VALUES: np.ones((BLOCK_ROWS, 3), np.float32)})
+    np.testing.assert_array_equal(other.read_block("values", 0), values()[:BLOCK_ROWS])
+    assert other.damaged_units() == []
+
+
+def test_blocks_are_copied_where_a_disk_knows_no_second_names(tmp_path, monkeypatch):
+    def refuse(*names):
+        raise PermissionError("Operation not permitted")
+
+    monkeypatch.setattr("os.link", refuse)
+    other = written_group(tmp_path)
+    group = StageGroup(tmp_path, "stages/demo/grown", BLOCK_ROWS)
+    group.create(N_ROWS, [VALUES.sized(3)])
+    chunk(other, 2).write_bytes(b"0" * chunk(other, 2).stat().st_size)
+    assert [group.take_block(block, other) for block in range(3)] == [True, True, False]
+    assert not chunk(group, 1).samefile(chunk(other, 1))
+    np.testing.assert_array_equal(group.read_block("values", 1), values()[BLOCK_ROWS : 2 * BLOCK_ROWS])
+
+
+@pytest.mark.parametrize("change", ["lost", "cut", "wider", "other dtype"])
+def test_a_block_that_is_gone_or_of_another_shape_is_not_taken_over(tmp_path, change):
+    other = written_group(tmp_path)
+    array = {"wider": VALUES.sized(4)}.get(change, VALUES.sized(3))
+    if change == "other dtype":
+        array = replace(VALUES, dtype="float64").sized(3)
+    group = StageGroup(tmp_path, "stages/demo/grown", BLOCK_ROWS)
+    group.create(N_ROWS, [array])
+    if change == "lost":
+        chunk(other, 0).unlink()
+    if change == "cut":
+        chunk(other, 0).write_bytes(chunk(other, 0).read_bytes()[:-1])
+    assert not group.take_block(0, other)
+    assert not group.committed(block_unit(0))
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "lost", "swap"])

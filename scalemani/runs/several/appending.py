@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.chunked.work import EXTREMES
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.params import Parameters
 from scalemani.records.classes import StoredClasses
@@ -26,8 +27,8 @@ from scalemani.runs.several.starts import run_coordinates
 from scalemani.runs.walk import open_for_writing, run_plans
 from scalemani.sources import PointsSource, map_points, open_points
 from scalemani.sources.beside.started import StartedPoints
-from scalemani.store.objects import digest
-from scalemani.survey import survey, tile_digests
+from scalemani.store.objects import RECORD_BYTES, digest
+from scalemani.survey import Extremes, survey, tile_digests
 from scalemani.workers.executor import Executor
 
 
@@ -95,7 +96,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
         params = before.params
         if params.layout.objective is not None:
             source, params = with_earlier_start(source, before), continued_descent(params, freeze)
-        surveyed = survey(source, executor, before.dimensions.block_rows)
+        surveyed = survey(source, executor, before.dimensions.block_rows, stored_extremes(before))
         outline = outline_run(before.method, params, surveyed, earlier=Earlier(before.keys, n_before, content))
         with open_for_writing(before.store.root, outline, executor, None) as target:
             if target.store.load_plan() != current:
@@ -147,6 +148,12 @@ def points_of(run: Run) -> ArrayReader:
     if not isinstance(stored, ArrayReader):
         raise ConfigError("points cannot be appended to a run of sparse points: embed all points anew")
     return stored
+
+
+def stored_extremes(run: Run) -> Extremes | None:
+    """Return what the survey of a run has seen of its points; None in stores of versions that did not keep it."""
+    found = run.group(StoredPoints.STAGE).objects.intact(EXTREMES, RECORD_BYTES)
+    return None if found is None else Extremes.from_dict(found, run.dimensions.dtype)
 
 
 def check_like_run(run: Run, new: PointsSource) -> None:

@@ -18,7 +18,7 @@ from scalemani.params import Parameters
 from scalemani.progress import Silent
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import open_run
-from scalemani.runs.several.appending import append_points
+from scalemani.runs.several.appending import AppendedPoints, append_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.stages.neighbors import continued
@@ -60,9 +60,15 @@ def earlier(embed, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def grown(earlier, points, tmp_path_factory):
-    """Copies of these after the other points were appended, and how many distances of sketches that took."""
-    folder, counts = tmp_path_factory.mktemp("grown"), []
-    patch = pytest.MonkeyPatch()
+    """Copies of these after the other points were appended, how many distances of sketches and which reads it took."""
+    folder, counts, reads = tmp_path_factory.mktemp("grown"), [], []
+    patch, read = pytest.MonkeyPatch(), AppendedPoints.read
+
+    def reading(source, start, stop):
+        reads.append((start, stop))
+        return read(source, start, stop)
+
+    patch.setattr(AppendedPoints, "read", reading)
     for name in ("search_cells", "search_enough_cells"):
         patch.setattr(continued, name, counting(getattr(continued, name), counts))
     found = {}
@@ -70,7 +76,7 @@ def grown(earlier, points, tmp_path_factory):
         shutil.copytree(earlier / method, folder / method)
         found[method] = append_points(open_run(folder / method), points[BEFORE:], Executor(workers=2))
     patch.undo()
-    return found, sum(counts) / len(found)
+    return found, sum(counts) / len(found), reads
 
 
 def counting(search, counts):
@@ -111,6 +117,15 @@ def test_the_search_through_cells_costs_what_the_appended_points_do(grown):
     sizes = np.diff(StoredWorkPoints(run_of_all.group("work_points")).cell_offsets.read())
     of_new_run = VALUES["neighbors"]["n_probes"] * float((sizes.astype(np.float64) ** 2).sum())
     assert grown[1] < 2.5 * share * of_new_run
+
+
+def test_blocks_of_earlier_points_are_taken_over_unread(grown, earlier, points):
+    assert min(start for start, _ in grown[2]) == BEFORE // 1024 * 1024
+    for method, found in grown[0].items():
+        group, before = found.run.group("points"), open_run(earlier / method).group("points")
+        np.testing.assert_array_equal(group.read("points"), points)
+        assert group.record["certificates"] == {"points": N_POINTS, "constant_features": 0}
+        assert before.damaged_units() == group.damaged_units() == []
 
 
 def test_eigenvectors_go_on_to_the_residual_and_are_those_of_the_new_graph(grown):
