@@ -58,7 +58,7 @@ class Stage:
 DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True, optional=True)
 POINTS = Stage("points", (), continues=("points",))
 PARTITION = Stage("partition", ("points",), seeded=True, version=2, continues=("partition",))
-WORK_POINTS = Stage("work_points", ("points", "partition"))
+WORK_POINTS = Stage("work_points", ("points", "partition"), continues=("work_points",))
 NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points"),

@@ -25,10 +25,7 @@ Arrays = Mapping[ArrayDescription, np.ndarray]
 
 @dataclass(frozen=True)
 class PointsInput:
-    """What the stage `points` ingests: a source, and what the survey saw of it.
-
-    That are the digests of its tiles, how many features are constant, and the extremes of all as a store keeps them.
-    """
+    """What the stage `points` ingests: a source, and of its survey tiles, constant features and extremes as stored."""
 
     source: PointsSource
     tile_digests: tuple[str, ...]

@@ -20,6 +20,7 @@ from scalemani.params.tuned import NeighborsTuning
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.runs.opened import Run
+from scalemani.stages.neighbors.cells import SketchesByCell
 
 CANDIDATES_PER_NEIGHBOR = 2.0
 CACHE_BYTES = 2**28  # of decoded blocks of training points
@@ -61,13 +62,14 @@ class HeldRows:
 class NeighborIndex:
     """What finding neighbours takes: sketches (N, s) of the training points by cell, and the points themselves.
 
-    `groups` are those of the cells, by which a new point comes to the cells near it as the points of a run do.
+    `groups` are those of the cells, by which a new point comes to the cells near it as the points of a run do;
+    `sketches` are those in work order, and `by_cell` the same as cells are scanned.
     """
 
     basis: SketchBasis
     centroids: np.ndarray
     groups: CellGroups
-    cell_offsets: np.ndarray
+    by_cell: SketchesByCell
     sketches: np.ndarray
     rows: TrainingRows
     dtype: np.dtype
@@ -84,7 +86,10 @@ class NeighborIndex:
         probes = nearest_cells_in_groups(own, self.groups, n_probes)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         behind = len(self.sketches)
-        candidates = search_enough_cells(self.sketches, self.cell_offsets, self.centroids, probes, behind, wanted, own)
+        cells = self.by_cell
+        candidates = search_enough_cells(cells.sketches, cells.offsets, self.centroids, probes, behind, wanted, own)
+        if cells.rows is not None:
+            candidates = np.where(candidates < 0, candidates, cells.rows[candidates])
         labels, places = compact_rows(candidates)
         rows = self.rows.gather(labels).astype(points.dtype, copy=False)
         none = no_neighbors(points.shape[0], n_neighbors)
@@ -135,15 +140,24 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) ->
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
     partition, stored = StoredPartition(run.group("partition")), StoredWorkPoints(run.group("work_points"))
     rows = HeldRows(stored.points.read()) if in_memory else StoredRows(stored.points, cache_bytes)
-    centroids = partition.centroids.read()
+    centroids, sketches = partition.centroids.read(), stored.sketch.read()
     return NeighborIndex(
         partition.basis,
         centroids,
         group_cells(centroids),
-        stored.cell_offsets.read(),
-        stored.sketch.read(),
+        by_cell(stored, sketches, len(centroids)),
+        sketches,
         rows,
         np.dtype(run.dimensions.dtype),
         run.params.neighbors,
         run.dimensions.sparse,
     )
+
+
+def by_cell(stored: StoredWorkPoints, sketches: np.ndarray, n_cells: int) -> SketchesByCell:
+    """Return sketches (N, s) in work order as they lie by cell."""
+    stretches = stored.stretches
+    if stored.sorted_by_cell:
+        return SketchesByCell(sketches, stretches.offsets, None)
+    rows, offsets = stretches.by_cell(n_cells)
+    return SketchesByCell(sketches[rows], offsets, rows.astype(np.int32))

@@ -68,6 +68,8 @@ DIMENSIONS: dict[str, str] = {
     "axis": "the axes of a sketch: partition.sketch_dimensions, at most D",
     "cell": "the cells of the partition",
     "cell_bound": "the cells, and one",
+    "stretch": "the stretches of work rows of one cell",
+    "stretch_bound": "these stretches, and one",
     "neighbor": "the neighbours of a point, k",
     "query": "the points by which the recall is measured: neighbors.sampled_queries, at most N",
     "figure": "the share, its standard error, and the number of points",

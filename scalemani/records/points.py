@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.kernels.neighbors.stretches import Stretches, stretches_of_sorted
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.records.reading import ArrayReader, StoredStage
@@ -17,6 +18,7 @@ from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
+STRETCHES = "stretches"  # of the unit of work points that have appended ones behind them
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,19 @@ class StoredWorkPoints(StoredRows):
         "work row",
         "the first work row of each cell, and behind the last one the number of points",
     )
+    STRETCH_OFFSETS: ClassVar = ArrayDescription(
+        STAGE,
+        "stretch_offsets",
+        "whole",
+        ("stretch_bound",),
+        "int64",
+        "work row",
+        "in the place of `cell_offsets` where appended points come behind the others, sorted by cell among themselves: "
+        "the first row of each stretch of work rows of one cell, and behind the last one the number of points",
+    )
+    STRETCH_CELLS: ClassVar = ArrayDescription(
+        STAGE, "stretch_cells", "whole", ("stretch",), "int32", "cell", "the cell of each of these stretches"
+    )
     POINTS: ClassVar = ArrayDescription(
         STAGE, "points", "rows", ("point", "feature"), AS_POINTS, "as given", "the same points in work order"
     )
@@ -188,7 +203,7 @@ class StoredWorkPoints(StoredRows):
         "their leading principal components, in units of `partition/scale`",
     )
     SPARSE: ClassVar = sparse_points(STAGE, "rows-block-N", "work order")
-    ARRAYS: ClassVar = (INPUT_ROWS, CELL_OFFSETS, POINTS, *SPARSE.all, SKETCH)
+    ARRAYS: ClassVar = (INPUT_ROWS, CELL_OFFSETS, STRETCH_OFFSETS, STRETCH_CELLS, POINTS, *SPARSE.all, SKETCH)
 
     @property
     def input_rows(self) -> ArrayReader:
@@ -196,9 +211,16 @@ class StoredWorkPoints(StoredRows):
         return self.reader(self.INPUT_ROWS)
 
     @property
-    def cell_offsets(self) -> ArrayReader:
-        """The first work row of each cell, then N: (C + 1,) int64."""
-        return self.reader(self.CELL_OFFSETS)
+    def sorted_by_cell(self) -> bool:
+        """Whether all work rows are sorted by cell: no appended points have come behind the others."""
+        return not self.group.committed(STRETCHES)
+
+    @property
+    def stretches(self) -> Stretches:
+        """The stretches of work rows of one cell: the cells, where all rows are sorted by these."""
+        if self.sorted_by_cell:
+            return stretches_of_sorted(self.reader(self.CELL_OFFSETS).read())
+        return Stretches(self.reader(self.STRETCH_OFFSETS).read(), self.reader(self.STRETCH_CELLS).read())
 
     @property
     def sketch(self) -> ArrayReader:

@@ -30,6 +30,10 @@ class Earlier:
     n_points: int
     appended: str
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a store keeps: after how many points, and the digest of those that follow."""
+        return {"after": self.n_points, "content": self.appended}
+
 
 @dataclass(frozen=True)
 class Outline:
@@ -49,6 +53,11 @@ class Outline:
     survey: Survey
     origins: tuple[dict[str, Any], ...] = ()
     earlier: Earlier | None = None
+
+    @property
+    def n_appended(self) -> int:
+        """How many points were appended to an earlier run."""
+        return 0 if self.earlier is None else self.survey.dimensions.n_points - self.earlier.n_points
 
 
 def outline_run(

@@ -127,8 +127,7 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the store keeps of the plan."""
-        earlier = self.outline.earlier
-        appended = {} if earlier is None else {APPENDED: {"after": earlier.n_points, "content": earlier.appended}}
+        appended = {} if self.outline.earlier is None else {APPENDED: self.outline.earlier.as_dict()}
         return {
             **appended,
             "method": self.method,
@@ -156,8 +155,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     keys, surveyed = outline.keys, outline.survey
     dimensions = with_stored_blocks(store, keys["points"], surveyed.dimensions)
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
-    n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
-    weighted, processes = surveyed.weights is not None, tuple(executor.processes)
+    weighted, processes, n_appended = surveyed.weights is not None, tuple(executor.processes), outline.n_appended
     n_rows = 0 if surveyed.duplicates is None else surveyed.duplicates.n_rows
     counted = counted_nonzeros(groups)
     sizes = Sizes(dimensions, outline.params, counted, weighted, n_appended, executor.keep, n_rows, executor.on_cluster)

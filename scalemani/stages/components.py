@@ -158,10 +158,10 @@ def stored_affinities(task: StageTask) -> StoredAffinities | None:
 
 
 def cells_with_radii(work: StageWork) -> Cells:
-    """Return the cells of the partition as balls, by one pass over the sketches."""
+    """Return the stretches of the cells of the partition as balls, by one pass over the sketches."""
     task = work.task
-    offsets = StoredWorkPoints(task.inputs["work_points"]).cell_offsets.read()
-    centers = StoredPartition(task.inputs["partition"]).centroids.read()
+    offsets, cells = StoredWorkPoints(task.inputs["work_points"]).stretches
+    centers = StoredPartition(task.inputs["partition"]).centroids.read()[cells]
     measured = functools.partial(radii_in_block, task, offsets, centers)
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))

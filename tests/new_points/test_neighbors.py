@@ -8,33 +8,41 @@ from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, group_cells
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
 from scalemani.new_points.neighbors import HeldRows, NeighborIndex
 from scalemani.params.tuned import NeighborsTuning
+from scalemani.stages.neighbors.cells import SketchesByCell
 
 PER_CELL, N_DIMS, K = 4, 3, 10
 
 
-def index_of(n_cells):
-    """An index of four points around each of so many centres, which are cells; the points are their own sketches."""
+def index_of(n_cells, behind=0):
+    """An index of four points around each of so many centres, which are cells; the points are their own sketches.
+
+    As many of each four as are to be `behind` come after all others.
+    """
     draws = np.random.default_rng(0)
     centers = draws.uniform(-1, 1, (n_cells, N_DIMS))
     points = np.repeat(centers, PER_CELL, axis=0) + draws.normal(scale=1e-3, size=(n_cells * PER_CELL, N_DIMS))
     basis = SketchBasis(np.zeros(N_DIMS), np.eye(N_DIMS, dtype=np.float32), 1.0)
-    centroids, offsets = centers.astype(np.float32), np.arange(0, len(points) + 1, PER_CELL)
+    centroids, sketches = centers.astype(np.float32), sketch_points(points, basis)
+    order = np.argsort(np.arange(len(points)) % PER_CELL >= PER_CELL - behind, kind="stable")
+    by_cell = SketchesByCell(
+        sketches, np.arange(0, len(points) + 1, PER_CELL), np.argsort(order).astype(np.int32) if behind else None
+    )
     return NeighborIndex(
         basis,
         centroids,
         group_cells(centroids),
-        offsets,
-        sketch_points(points, basis),
-        HeldRows(points),
+        by_cell,
+        sketches[order],
+        HeldRows(points[order]),
         points.dtype,
         NeighborsTuning(exact_below=1000),
         False,
-    ), points
+    ), points[order]
 
 
-@pytest.mark.parametrize("n_cells", [1500, FEW_CELLS + 500])
-def test_the_neighbours_found_are_nearly_all_those_of_brute_force(n_cells):
-    index, points = index_of(n_cells)
+@pytest.mark.parametrize(("n_cells", "behind"), [(1500, 0), (1500, 1), (FEW_CELLS + 500, 0)])
+def test_the_neighbours_found_are_nearly_all_those_of_brute_force(n_cells, behind):
+    index, points = index_of(n_cells, behind)
     assert (len(index.groups.centers) > 1) == (n_cells > FEW_CELLS)
     new = np.random.default_rng(1).uniform(-1, 1, (300, N_DIMS))
     found, away = index.neighbors(new, K), cdist(new, points)

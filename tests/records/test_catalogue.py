@@ -9,6 +9,7 @@ import pytest
 import zarr
 
 import scalemani
+import scalemani as sm
 from scalemani.errors import StoreError
 from scalemani.records.catalogue import DIMENSIONS, STORED_STAGES, description_of, stored_stage
 from scalemani.records.graph import StoredNeighbors
@@ -62,7 +63,7 @@ def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
     assert named == set(DIMENSIONS)
 
 
-@pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run", "weighted"])
+@pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run", "weighted", "grown"])
 def test_what_is_stored_is_what_is_described(which, request):
     runs = request.getfixturevalue(which)
     one = runs["t-sne"] if isinstance(runs, dict) else runs
@@ -74,10 +75,18 @@ def test_what_is_stored_is_what_is_described(which, request):
         assert dict(array.attrs) == {"meaning": described.meaning, "units": described.units}, where
 
 
-def test_runs_store_every_array_that_is_described(finished, wide, pictured, sparse_run, weighted):
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory):
+    """A run that points were appended to."""
+    points, folder = np.random.default_rng(0).normal(size=(330, 4)), tmp_path_factory.mktemp("grown") / "run"
+    sm.knn_graph(points[:300], 5, store=folder)
+    return sm.append(folder, points[300:]).run
+
+
+def test_runs_store_every_array_that_is_described(finished, wide, pictured, sparse_run, weighted, grown):
     seen = {
         (stage, description_of(stage, path))
-        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted)
+        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown)
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
     described = {(stored.STAGE, one) for stored in STORED_STAGES for one in stored.ARRAYS}

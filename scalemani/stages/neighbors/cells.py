@@ -1,5 +1,7 @@
 """Rounds of a search that look through the cells nearest to each point."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask
@@ -9,9 +11,22 @@ from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
+from scalemani.kernels.neighbors.stretches import Stretches
+from scalemani.memory.mapped import Table
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates, n_probes
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
+
+
+class SketchesByCell(NamedTuple):
+    """The sketches (N, s) of all points cell after cell, where cells begin (C + 1,), and the work rows of these.
+
+    `rows` (N,) int32 is None where work rows are sorted by cell.
+    """
+
+    sketches: Table
+    offsets: np.ndarray
+    rows: np.ndarray | None
 
 
 def first_round(task: StageTask) -> Round:
@@ -60,12 +75,51 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
     -------
     (stop - start, c) int32, -1 for none
     """
-    work_points = StoredWorkPoints(task.inputs["work_points"])
-    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
+    probes, count = visited_cells(task, start, stop, asked), asked.candidates * n_candidates(task.params, 0)
+    cells = task.once(sketches_by_cell)
+    if cells.rows is not None:
+        return candidates_of_rows(task, np.arange(start, stop), probes, count)
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
-    probes = visited_cells(task, start, stop, asked)
-    count = asked.candidates * n_candidates(task.params, 0)
-    return search_enough_cells(sketches, offsets, centroids, probes, start, count)
+    return search_enough_cells(cells.sketches, cells.offsets, centroids, probes, start, count)
+
+
+def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, count: int) -> np.ndarray:
+    """Return what `candidates_of_cells` does, of any rows.
+
+    Parameters
+    ----------
+    task : the stage's
+    rows : (n,) int64, work rows
+    probes : (n, m) int32, the cells that each visits
+    count : candidates of a row
+
+    Returns
+    -------
+    (n, count + 1) int32, -1 for none
+    """
+    sketches = task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
+    centroids, cells = StoredPartition(task.inputs["partition"]).centroids.read_once(), task.once(sketches_by_cell)
+    # One candidate more: a query that is given beside the table finds itself.
+    queries, behind = np.ascontiguousarray(sketches[rows]), task.dimensions.n_points
+    found = search_enough_cells(cells.sketches, cells.offsets, centroids, probes, behind, count + 1, queries)
+    if cells.rows is not None:
+        found = np.where(found < 0, found, cells.rows[found])
+    return np.where(found == rows[:, np.newaxis], np.int32(-1), found)
+
+
+def sketches_by_cell(task: StageTask) -> SketchesByCell:
+    """Return the sketches of all points by cell: those in work order, where that is sorted by cell."""
+    stored = StoredWorkPoints(task.inputs["work_points"])
+    sketches, stretches = task.read_table(stored.sketch), stored.stretches
+    if stored.sorted_by_cell:
+        return SketchesByCell(sketches, stretches.offsets, None)
+    rows, offsets = stretches.by_cell(len(StoredPartition(task.inputs["partition"]).centroids.read_once()))
+    table = task.table(sketches.shape, np.float32)
+    for part in slices(len(rows), task.dimensions.block_rows):
+        table[part] = sketches[rows[part]]
+    if isinstance(table, np.ndarray):
+        table.flags.writeable = False  # as those in work order are: kernels are compiled once for both
+    return SketchesByCell(table, offsets, rows.astype(np.int32))
 
 
 def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
@@ -80,12 +134,16 @@ def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.nd
     (stop - start, m) int32, nearest first
     """
     work_points = StoredWorkPoints(task.inputs["work_points"])
-    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
+    offsets, cells = task.once(stretches_of_cells).among(start, stop)
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
-    near = task.once(nearby_cells, asked.last)
-    own = sketches[start:stop]
-    probes = nearest_nearby_cells(own, 0, len(own), offsets - start, centroids, near, asked.last)
+    near, own = task.once(nearby_cells, asked.last), task.read_table(work_points.sketch)[start:stop]
+    probes = nearest_nearby_cells(own, 0, len(own), offsets, centroids, near[cells], asked.last)
     return np.ascontiguousarray(probes[:, asked.first :])
+
+
+def stretches_of_cells(task: StageTask) -> Stretches:
+    """Return the stretches of work rows of one cell."""
+    return StoredWorkPoints(task.inputs["work_points"]).stretches
 
 
 def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:

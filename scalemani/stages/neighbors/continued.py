@@ -11,11 +11,11 @@ import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.arrays.grouping import inverse_order
-from scalemani.kernels.neighbors.cell_scan import search_cells, search_enough_cells
+from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.cells import first_round, visited_cells
+from scalemani.stages.neighbors.cells import candidates_of_rows, first_round, visited_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
 
@@ -23,12 +23,13 @@ from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
 class Appended(NamedTuple):
     """Where the points of an earlier run have come, and those beside them.
 
-    `known` are the work rows (n,) of the earlier work rows and `new` (m,) those of the appended points, both ascending:
-    points of one cell are in input order. `input_rows` (m,) are the input rows of the appended points, `sketches`
-    (m, s) theirs, `offsets` (C + 1,) where the cells begin among them.
+    `known` are the work rows (n,) of the earlier work rows, `earlier_rows` (N,) these of all work rows, -1 for appended
+    points. `new` (m,) are the work rows of appended points, ascending, and those of one cell follow each other;
+    `input_rows` (m,) are their input rows, `sketches` (m, s) theirs, `offsets` (C + 1,) where cells begin among them.
     """
 
     known: np.ndarray
+    earlier_rows: np.ndarray
     new: np.ndarray
     input_rows: np.ndarray
     sketches: np.ndarray
@@ -40,8 +41,8 @@ def continued_block(task: StageTask, block: int) -> Arrays:
     appended = task.once(appended_points)
     start, stop = task.dimensions.rows(block)
     known = no_known(task, block)
-    first, last = np.searchsorted(appended.known, [start, stop])
-    places, rows = appended.known[first:last] - start, np.arange(first, last)
+    places = np.flatnonzero(appended.earlier_rows[start:stop] >= 0)
+    rows = appended.earlier_rows[start + places]
     stored = StoredNeighbors(task.earlier_results.groups[StoredNeighbors.STAGE])
     step = stored.final_step
     known.indices[places] = appended.known[stored.indices(step).gather(rows)]
@@ -57,8 +58,12 @@ def appended_points(task: StageTask) -> Appended:
     new = np.flatnonzero(order >= earlier.n_points)
     sketches = np.ascontiguousarray(task.read_table(work_points.sketch)[new])
     sketches.flags.writeable = False  # as those of all points are, so that kernels are compiled once for both
-    offsets = np.searchsorted(new, work_points.cell_offsets.read())
-    return Appended(inverse_order(order)[before], new, order[new], sketches, offsets)
+    partition = StoredPartition(task.inputs["partition"])
+    sizes = np.bincount(partition.cells.gather(order[new]), minlength=len(partition.centroids.read_once()))
+    offsets = np.concatenate([[0], np.cumsum(sizes)])  # appended points of a cell follow each other in either order
+    known, earlier_rows = inverse_order(order)[before], np.full(len(order), -1)
+    earlier_rows[known] = np.arange(len(known))
+    return Appended(known, earlier_rows, new, order[new], sketches, offsets)
 
 
 def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: Neighbors) -> np.ndarray:
@@ -73,19 +78,14 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
     """
     appended, n_rows, count = task.once(appended_points), len(known.indices), n_candidates(task.params, 0)
     work_points, partition = StoredWorkPoints(task.inputs["work_points"]), StoredPartition(task.inputs["partition"])
-    sketches, offsets = task.read_table(work_points.sketch), work_points.cell_offsets.read_once()
-    probes, own = visited_cells(task, start, start + n_rows, first_round(task)), sketches[start : start + n_rows]
+    probes = visited_cells(task, start, start + n_rows, first_round(task))
     candidates = np.full((n_rows, count + 1), -1, np.int32)
     if len(places):
         limits = ((known.distances[places, -1] / partition.basis.scale) ** 2).astype(np.float32)
-        behind, queries = len(appended.new), np.ascontiguousarray(own[places])
+        behind, queries = len(appended.new), task.read_table(work_points.sketch)[start + places]
         found = search_cells(appended.sketches, appended.offsets, probes[places], behind, count, queries, limits)
         candidates[places, :count] = np.where(found < 0, -1, appended.new[found])
     others = np.setdiff1d(np.arange(n_rows), places)
     if len(others):
-        queries, centroids = np.ascontiguousarray(own[others]), partition.centroids.read_once()
-        # One candidate more: a query that is given beside the table finds itself.
-        behind = task.dimensions.n_points
-        found = search_enough_cells(sketches, offsets, centroids, probes[others], behind, count + 1, queries)
-        candidates[others] = np.where(found == (start + others)[:, np.newaxis], np.int32(-1), found)
+        candidates[others] = candidates_of_rows(task, start + others, probes[others], count)
     return candidates

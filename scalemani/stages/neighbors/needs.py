@@ -26,7 +26,8 @@ BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
 COPIES_OF_LISTS = 4  # those before, those found, the same encoded, and what a block is merged with
 BYTES_BY_DESCENT = 60  # of pynndescent: lists with their distances, new and old candidates
 SPARE_CANDIDATES, COPIES_OF_CANDIDATES = 144, 4  # of a pool; pools of a block, in order, and numbered anew
-COPIES_OF_ROWS = 4  # of both orders, from one to the other, and which are new
+COPIES_OF_ROWS = 5  # of both orders, from one to the other and back, and which are new
+COPIES_OF_CELLS = 4  # while rows are listed by cell
 COPIES_OF_BLOCK = 2  # decoded, and put together
 SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
 COPIES_OF_SKETCHES = 4  # of two blocks, as read and in panels
@@ -111,6 +112,8 @@ def continued_held(sizes: Sizes) -> list[Held]:
         return []
     return [
         Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
+        Held("sketches of all points by cell", GROWING, sizes.dimensions.n_points, sizes.sketch_width, "float32"),
+        Held("work rows by cell", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_CELLS),
         Held("sketches of the appended points", EACH_PROCESS, sizes.n_appended, sizes.sketch_width, "float32"),
         Held(
             "appended points of a block",

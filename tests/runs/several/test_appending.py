@@ -16,12 +16,12 @@ from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
 from scalemani.progress import Silent
-from scalemani.records.points import StoredWorkPoints
+from scalemani.records.points import StoredPartition
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import AppendedPoints, append_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.stages.neighbors import continued
+from scalemani.stages.neighbors import cells, continued
 from scalemani.workers.executor import Executor
 
 BEFORE, N_POINTS, K = 2000, 2300, 10
@@ -69,8 +69,8 @@ def grown(earlier, points, tmp_path_factory):
         return read(source, start, stop)
 
     patch.setattr(AppendedPoints, "read", reading)
-    for name in ("search_cells", "search_enough_cells"):
-        patch.setattr(continued, name, counting(getattr(continued, name), counts))
+    for module, name in ((continued, "search_cells"), (cells, "search_enough_cells")):
+        patch.setattr(module, name, counting(getattr(module, name), counts))
     found = {}
     for method in ("laplacian-eigenmaps", "t-sne"):
         shutil.copytree(earlier / method, folder / method)
@@ -114,7 +114,7 @@ def test_the_graph_has_the_recall_of_a_new_one_in_every_direction(grown, truth, 
 def test_the_search_through_cells_costs_what_the_appended_points_do(grown):
     share = (N_POINTS - BEFORE) / N_POINTS
     run_of_all = grown[0]["laplacian-eigenmaps"].run
-    sizes = np.diff(StoredWorkPoints(run_of_all.group("work_points")).cell_offsets.read())
+    sizes = np.bincount(StoredPartition(run_of_all.group("partition")).cells.read())
     of_new_run = VALUES["neighbors"]["n_probes"] * float((sizes.astype(np.float64) ** 2).sum())
     assert grown[1] < 2.5 * share * of_new_run
 

@@ -1,18 +1,23 @@
-"""Points and sketches in work order: sorted by cell, so that a cell is a range of rows and near rows near points."""
+"""Points and sketches in work order: sorted by cell, so that a cell is a range of rows and near rows near points.
+
+Points that are appended to a run come behind the others as long as they are few.
+"""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from scalemani.chunked.appended import take_earlier_blocks
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, ENCODED, GROWING, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes, sketched_tile
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.rows.sketches import sketch_points
-from scalemani.records.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.records.points import FEATURES, STRETCHES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.routes import PRECOMPUTED
+from scalemani.stages.work_points.continued import appended_block, kept_order
 from scalemani.store.schema import RowArray
 
 COPIES_OF_ORDER = 4  # the order, that of a run, sorted, and the blocks its rows are in
@@ -62,15 +67,32 @@ def run(work: StageWork) -> dict[str, Any]:
         return {}
     task, partition = work.task, StoredPartition(work.task.inputs["partition"])
     if not task.output.committed("whole"):
-        order, offsets = group_by(partition.cells.read(), len(partition.centroids.read()))
-        task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+        write_order(task, partition)
     width = partition.basis.axes.shape[1]
     if task.dimensions.sparse:
         write_sparse(work, width)
         return {}
     task.output.create(task.dimensions.n_points, arrays(task.dimensions, width))
+    if not StoredWorkPoints(task.output).sorted_by_cell:
+        take_earlier_blocks(work)
+        work.map_blocks(appended_block)
+        return {}
     work.map_runs(ordered_blocks, -(-task.dimensions.n_blocks // work.at_once))
     return {}
+
+
+def write_order(task: StageTask, partition: StoredPartition) -> None:
+    """Write which input row each work row is, and where cells begin; the last is written last."""
+    cells, n_cells = partition.cells.read(), len(partition.centroids.read())
+    kept = None if task.earlier is None else kept_order(task.earlier, cells, n_cells)
+    if kept is None:
+        order, offsets = group_by(cells, n_cells)
+        task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+        return
+    order, (offsets, of_cells) = kept
+    stretches = {StoredWorkPoints.STRETCH_OFFSETS: offsets, StoredWorkPoints.STRETCH_CELLS: of_cells}
+    task.output.write_whole(stretches, STRETCHES)
+    task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order})
 
 
 def keep_order(work: StageWork) -> None:

@@ -1,0 +1,86 @@
+"""Work order where points were appended: blocks of the earlier run stay as they are, until it has grown much."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from scalemani.params import Parameters
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.runs.opened import open_run
+from scalemani.runs.several.appending import append_points
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
+from scalemani.stages.work_points import continued
+from scalemani.workers.executor import Executor
+
+BOUNDS = (2100, 2200, 2300, 2900)
+ASKED = {"n_neighbors": 10, "method": "partition", "n_probes": 4, "recall": 0.5}
+
+
+@pytest.fixture(scope="module")
+def goes(tmp_path_factory):
+    """Points, the run of the first ones, and that after each go of appending others; the last adds a fifth."""
+    points = np.random.default_rng(3).normal(size=(BOUNDS[-1], 4)).astype(np.float32)
+    folder, executor = tmp_path_factory.mktemp("goes") / "run", Executor(workers=1)
+    values = Parameters().with_values({"neighbors": ASKED, "partition": {"cell_points": 50}})
+    found = [run(open_points(points[: BOUNDS[0]]), folder, "knn-graph", values, executor, 1024)]
+    for start, stop in itertools.pairwise(BOUNDS):
+        found.append(append_points(open_run(folder), points[start:stop], executor).run)
+    return points, found
+
+
+def stored(grown):
+    """Return the work points of a run, and the cell of each point."""
+    return StoredWorkPoints(grown.group("work_points")), StoredPartition(grown.group("partition")).cells.read()
+
+
+@pytest.mark.parametrize("go", [1, 2])
+def test_appended_points_come_behind_the_others_sorted_by_cell(goes, go):
+    points, runs = goes
+    (found, cells), (before, _) = stored(runs[go]), stored(runs[go - 1])
+    order, n_before = found.input_rows.read(), BOUNDS[go - 1]
+    np.testing.assert_array_equal(order[:n_before], before.input_rows.read())
+    np.testing.assert_array_equal(order[n_before:], n_before + np.argsort(cells[n_before:], kind="stable"))
+    np.testing.assert_array_equal(found.points.read(), points[order])
+    np.testing.assert_array_equal(found.sketch.read()[:n_before], before.sketch.read())
+    offsets, of_cells = found.stretches
+    np.testing.assert_array_equal(np.repeat(of_cells, np.diff(offsets)), cells[order])
+
+
+@pytest.mark.parametrize("go", [1, 2])
+@pytest.mark.parametrize(("stage", "names"), [("points", ["points"]), ("work_points", ["points", "sketch"])])
+def test_blocks_of_earlier_points_are_files_of_the_earlier_run(goes, go, stage, names):
+    roots = [found.group(stage).objects.root / "arrays" for found in (goes[1][go], goes[1][go - 1])]
+    for name in names:
+        same = [(roots[0] / name / "c" / block / "0").samefile(roots[1] / name / "c" / block / "0") for block in "012"]
+        assert same == [True, True, False]
+
+
+def test_a_run_that_has_grown_much_is_sorted_by_cell_anew(goes):
+    points, runs = goes
+    found, cells = stored(runs[-1])
+    assert [stored(one)[0].sorted_by_cell for one in runs] == [True, False, False, True]
+    np.testing.assert_array_equal(found.input_rows.read(), np.argsort(cells, kind="stable"))
+    np.testing.assert_array_equal(found.points.read(), points[found.input_rows.read()])
+
+
+def test_lists_are_true_in_either_order(goes):
+    points, runs = goes
+    for grown in runs[1:]:
+        indices, distances = (np.asarray(part[...]) for part in (grown.graph.indices, grown.graph.distances))
+        rows = points[: len(indices)]
+        apart = np.linalg.norm(rows[indices].astype(np.float64) - rows[:, np.newaxis], axis=2)
+        np.testing.assert_allclose(distances, apart, rtol=1e-5)
+        assert (indices != np.arange(len(indices))[:, np.newaxis]).all()
+        assert grown.certificates["neighbors"]["recall"] > 0.9
+
+
+def test_many_goes_end_in_an_order_by_cell_anew(goes, monkeypatch):
+    earlier = stored(goes[1][1])[0]
+    cells = stored(goes[1][2])[1]
+    task = continued.EarlierResults(BOUNDS[1], {"work_points": earlier.group})
+    n_cells = int(cells.max()) + 1
+    assert continued.kept_order(task, cells, n_cells) is not None
+    monkeypatch.setattr(continued, "MOST_STRETCHES", 2)
+    assert continued.kept_order(task, cells, n_cells) is None
