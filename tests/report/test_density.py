@@ -27,6 +27,23 @@ def clusters() -> tuple[np.ndarray, np.ndarray]:
     return embedding.astype(np.float32), np.array(["a", "b", "c"])[classes]
 
 
+def test_tiles_of_few_points_run_into_each_other_and_are_no_grains(open_browser, tmp_path):
+    embedding, classes = clusters()
+    sampled = np.arange(0, N_POINTS, 20)
+    found = map_of(open_points(embedding), {"class": classes}, sampled, sampled, 512)
+    (tmp_path / "map.html").write_text(map_page(found))
+    browser = open_browser()
+    browser.open(tmp_path / "map.html")
+    browser.wait("document.getElementById('map').dataset.ready === 'true'")
+    browser.wait("document.getElementById('points').dataset.view")
+    browser.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    image = inks(canvas_of(browser))
+    for middle, reach in (((-6.0, 0.0), 1.5), ((4.0, 3.0), 0.7)):
+        inside = within(browser, image, middle, reach)
+        assert (image[inside] > 0.05).mean() > 0.99
+        assert np.abs(np.diff(image, axis=1))[inside[:, 1:]].mean() < 0.04
+
+
 @pytest.fixture(scope="module")
 def opened(open_browser, tmp_path_factory):
     """A page of nothing but a map that draws all points."""
@@ -54,6 +71,11 @@ def drawn(page) -> np.ndarray:
     page.value("new Promise(done => setTimeout(done, 300))")
     page.wait(f"document.getElementById('points').dataset.drawn === '{N_POINTS}'")
     page.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return canvas_of(page)
+
+
+def canvas_of(page) -> np.ndarray:
+    """Return the map as it is drawn at this moment, as pixels (h, w, 3)."""
     x, y, width, height = page.value(
         "(({x, y, width, height}) => [x, y, width, height])(document.getElementById('points').getBoundingClientRect())"
     )
@@ -133,6 +155,28 @@ def test_far_points_are_discs_and_all_are_in_a_close_view(page):
     columns, rows = places[:, 0].astype(int), (image.shape[0] - 1 - places[:, 1]).astype(int)
     inside = (columns > 4) & (rows > 4) & (columns < image.shape[1] - 5) & (rows < image.shape[0] - 5)
     assert (image[rows[inside], columns[inside]] > 0.3).mean() > 0.95
+
+
+MOVED = """window.moving = setInterval(() => {
+  const end = performance.now() + 60; // a frame that takes long: fewer points are drawn in the next one
+  while (performance.now() < end);
+  document.getElementById('points').dispatchEvent(new PointerEvent('pointermove', {clientX: 400, clientY: 300}));
+}, 1)"""
+
+
+def test_regions_stay_even_while_the_map_moves_and_few_points_are_drawn(page):
+    rest = inks(drawn(page))
+    page.mouse("Moved", 400, 300)
+    page.mouse("Pressed", 400, 300)
+    page.value(MOVED)
+    page.wait("Number(document.getElementById('points').dataset.drawn) <= 10000")
+    image = inks(canvas_of(page))
+    page.value("clearInterval(window.moving)")
+    page.mouse("Released", 400, 300)
+    rim = within(page, image, (-6.0, 0.0), 1.7)
+    assert (image[rim] > 0.1).mean() > 0.97  # no white between dots
+    assert np.abs(np.diff(image, axis=1))[rim[:, 1:]].mean() < 0.05
+    np.testing.assert_allclose(image[rim].mean(), rest[rim].mean(), rtol=0.25)
 
 
 def test_what_is_selected_stands_out_of_regions_too(page):

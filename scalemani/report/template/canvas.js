@@ -4,21 +4,23 @@
 // forbids: it allows these scripts and no others, whatever a run holds.
 const SPLINE = `#version 300 es
 precision highp float;
-uniform highp sampler2D sums; // of red, green, blue and points
-uniform float enough, few, regional; // points: for an average, and at which a region begins and ends to be smooth
-uniform float splined; // pixels of its level that a spline averages over
-vec4 spline(vec2 uv, int level) {
-  vec2 size = vec2(textureSize(sums, level)), at = uv * size - 0.5, f = fract(at), g = 1.0 - f;
+vec4 spline(highp sampler2D image, vec2 uv, int level) {
+  vec2 size = vec2(textureSize(image, level)), at = uv * size - 0.5, f = fract(at), g = 1.0 - f;
   vec2 second = (4.0 - 6.0 * f * f + 3.0 * f * f * f) / 6.0, fourth = f * f * f / 6.0;
   vec2 low = g * g * g / 6.0 + second, high = 1.0 - low;
   vec2 below = (floor(at) - 0.5 + second / low) / size, above = (floor(at) + 1.5 + fourth / high) / size;
   float lod = float(level);
-  return low.y * (low.x * textureLod(sums, below, lod) + high.x * textureLod(sums, vec2(above.x, below.y), lod))
-    + high.y * (low.x * textureLod(sums, vec2(below.x, above.y), lod) + high.x * textureLod(sums, above, lod));
+  return low.y * (low.x * textureLod(image, below, lod) + high.x * textureLod(image, vec2(above.x, below.y), lod))
+    + high.y * (low.x * textureLod(image, vec2(below.x, above.y), lod) + high.x * textureLod(image, above, lod));
 }
+`;
+const SHARE_OF_REGIONS = `${SPLINE}
+uniform highp sampler2D sums; // of red, green, blue and points
+uniform float enough, few, regional; // points: for an average, and at which a region begins and ends to be smooth
+uniform float splined; // pixels of its level that a spline averages over
 float smoothShare(float held) { return held <= few ? 0.0 : min(1.0, log(held / few) / log(regional / few)); }
 `;
-const DISC_SHADER = `${SPLINE}
+const DISC_SHADER = `${SHARE_OF_REGIONS}
 in vec2 place;
 in uint code;
 uniform vec4 view; // scale and offset from [0, 1] to clip space
@@ -29,7 +31,7 @@ uniform sampler2D palette;
 out vec4 colour;
 void main() {
   vec2 clip = place * view.xy + view.zw;
-  float share = smoothShare(splined * exp2(2.0 * float(widest)) * spline((clip * 0.5 + 0.5) * part, widest).a);
+  float share = smoothShare(splined * exp2(2.0 * float(widest)) * spline(sums, (clip * 0.5 + 0.5) * part, widest).a);
   gl_Position = vec4(share < 1.0 ? clip : vec2(2.0), 0.0, 1.0);
   gl_PointSize = size;
   colour = vec4(texelFetch(palette, ivec2(int(code) % 256, int(code) / 256), 0).rgb, 1.0 - share);
@@ -54,14 +56,14 @@ void main() {
   gl_Position = vec4(uv * 2.0 - 1.0, 0.0, 1.0);
 }`;
 // The narrowest average that holds enough points, as the next wider one tells, which has less noise.
-const REGION_COLOUR = `${SPLINE}
+const REGION_COLOUR = `${SHARE_OF_REGIONS}
 in vec2 uv;
 uniform int finest, widest;
 uniform float blended; // pixels of its level that a bilinear look at it averages over
 uniform float thinnest, contrast, highest, strength; // opacities, ratios of densities, the highest density, a factor
 out vec4 pixel;
 void main() {
-  vec4 wide = spline(uv, widest);
+  vec4 wide = spline(sums, uv, widest);
   float share = smoothShare(splined * exp2(2.0 * float(widest)) * wide.a), left = 1.0;
   vec4 mixed = vec4(0.0), finer = textureLod(sums, uv, float(finest));
   for (int level = finest; level < widest; level++) {
@@ -91,7 +93,19 @@ uniform sampler2D image;
 uniform float faint;
 out vec4 pixel;
 void main() { pixel = faint * texture(image, place); }`;
+const TILE_COLOUR = `${SPLINE}
+in vec2 place;
+uniform highp sampler2D image;
+uniform float faint, level, near; // the grid, of which a part is taken from the next; how far tiles run into each other
+out vec4 pixel;
+void main() {
+  vec4 even = mix(spline(image, place, int(level)), spline(image, place, int(ceil(level))), fract(level));
+  pixel = faint * mix(texture(image, place), even, near);
+}`;
 const FAINT = 0.12, FAINT_TILES = 0.3; // of the opacity of what is not selected, where something is
+const EARLIER = 0.25; // of a level, by which averages are wider rather than grainy
+const MOST_DOUBLINGS = 2; // of a pixel, up to the tiles of a few pixels that eyes take for even
+const DISTINCT = 2.5; // pixels: the radius of discs that are seen one by one, and hide no tiles
 const UNITS = { palette: 0, tiles: 1, sums: 2, regions: 3 }; // of textures
 
 class Canvas {
@@ -108,6 +122,7 @@ class Canvas {
     this.discs = linked(gl, DISC_SHADER, DISC_COLOUR);
     this.regions = linked(gl, REGION_SHADER, REGION_COLOUR);
     this.image = linked(gl, IMAGE_SHADER, IMAGE_COLOUR);
+    this.tile = linked(gl, IMAGE_SHADER, TILE_COLOUR);
     this.palette = gl.createTexture();
     this.buffers = { place: gl.createBuffer(), code: gl.createBuffer(), cell: gl.createBuffer() };
     this.vertices = { discs: gl.createVertexArray(), regions: gl.createVertexArray() };
@@ -188,38 +203,53 @@ class Canvas {
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
     gl.clearColor(...paper, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    if (tiled) this.drawImage("tiles", view, this.anyChosen ? FAINT_TILES : 1);
-    // While the map moves, fewer points are counted on fewer pixels.
-    const coarser = Number(count < this.points.count), usual = USUAL_LEVEL - coarser, larger = Math.round(size) - coarser;
-    const finest = Math.max(0, larger), widest = Math.min(CELL_LEVEL, Math.max(finest + 1, USUAL_LEVEL + larger));
+    if (tiled) this.drawTiles(view, this.anyChosen ? FAINT_TILES : 1);
+    // While the map moves, fewer points are counted on fewer pixels, and averages are so much wider that they hold as many.
+    const coarser = Number(count < this.points.count), standsFor = this.points.count / Math.max(1, count);
+    const wider = Math.round(Math.log2(standsFor) / 2 + EARLIER) - coarser, larger = Math.round(size) + wider;
+    const usual = Math.min(CELL_LEVEL, Math.max(0, USUAL_LEVEL + wider));
+    const finest = Math.min(CELL_LEVEL - 1, Math.max(0, larger)), widest = Math.min(CELL_LEVEL, Math.max(finest + 1, USUAL_LEVEL + larger));
     const step = Math.max(1, Math.round(ratio)) * 2 ** coarser;
     const grid = { view, step, finest, widest, usual, below: this.anyChosen ? null : missing };
     this.countPoints(grid, count);
-    const { shading } = this, inView = this.layers.reduce((sum, layer) => sum + layer.count, 0);
+    const { shading } = this, inView = standsFor * this.layers.reduce((sum, layer) => sum + layer.count, 0);
     const highest = Math.max(...this.layers.map((layer) => layer.highest(shading.percent, usual)));
     const radius = discRadius(inView, gl.canvas.clientWidth * gl.canvas.clientHeight, shading);
     grid.crowd = Math.max(1, radius / shading.uncrowded) ** 2;
     const points = Math.max(1, 2 * ratio * radius * 2 ** size), opacity = Math.min(1, strength * loneOpacity(inView, shading));
+    const distinct = tiled ? Math.min(1, Math.max(0, radius - shading.smallest) / (DISTINCT - shading.smallest)) : 1;
     let discs = 0;
     this.layers.forEach((layer, number) => {
       if (!layer.count) return;
       const faint = this.anyChosen && number === 0 ? FAINT : 1;
       this.uploadSums(layer, widest);
       if (!tiled) this.drawRegions(layer, grid, highest, faint * strength); // tiles are regions of all points
-      discs += this.drawDiscs(number, grid, count, points, faint * opacity);
+      discs += this.drawDiscs(number, grid, count, points, faint * opacity * distinct);
     });
     return discs;
   }
 
-  // Draw the texture of a unit over the place that a view gives it.
-  drawImage(unit, view, faint) {
-    const gl = this.gl;
-    gl.useProgram(this.image);
-    gl.bindVertexArray(this.empty);
-    gl.uniform4fv(gl.getUniformLocation(this.image, "view"), view);
-    gl.uniform1i(gl.getUniformLocation(this.image, "image"), UNITS[unit]);
-    gl.uniform1f(gl.getUniformLocation(this.image, "faint"), faint);
+  // Draw tiles over the place that a view gives them. Where they are larger than pixels, counts of a few points would be
+  // grains: there the grid is taken whose tiles hold enough points, and its tiles run into each other.
+  drawTiles(view, faint) {
+    const gl = this.gl, { grids, mean } = this.points.tiles, [finest] = grids;
+    const pixels = Math.min(view[0] * gl.canvas.width, view[1] * gl.canvas.height) / (2 * finest.side);
+    const doublings = Math.log2(pixels), smooth = Math.max(0, Math.log2(this.shading.enough / mean) / 2);
+    const level = Math.max(-doublings, Math.min(smooth, doublings + MOST_DOUBLINGS));
+    this.beginImage(this.tile, "tiles", view, faint);
+    gl.uniform1f(gl.getUniformLocation(this.tile, "level"), Math.min(grids.length - 1, Math.max(0, level)));
+    gl.uniform1f(gl.getUniformLocation(this.tile, "near"), Math.min(1, Math.max(0, doublings + MOST_DOUBLINGS)));
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+  }
+
+  // Make a program ready that draws the texture of a unit over the place that a view gives it.
+  beginImage(program, unit, view, faint) {
+    const gl = this.gl;
+    gl.useProgram(program);
+    gl.bindVertexArray(this.empty);
+    gl.uniform4fv(gl.getUniformLocation(program, "view"), view);
+    gl.uniform1i(gl.getUniformLocation(program, "image"), UNITS[unit]);
+    gl.uniform1f(gl.getUniformLocation(program, "faint"), faint);
   }
 
   // Call for the first `count` points that are shown and in view, with each its layer and its pixel of the grid.
@@ -314,7 +344,8 @@ class Canvas {
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
     const [wide, tall] = this.part(grid.step);
-    this.drawImage("regions", [2 / wide, 2 / tall, -1, -1], 1);
+    this.beginImage(this.image, "regions", [2 / wide, 2 / tall, -1, -1], 1);
+    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   }
 
   // The part of the sums that is in view, across and up.

@@ -24,6 +24,7 @@ class Tiles {
     }
     for (const grid of tiles.grids) grid.most = grid.counts.reduce((most, count) => Math.max(most, count), 1);
     tiles.counted = counts.reduce((sum, count) => sum + count, 0);
+    tiles.mean = tiles.counted / Math.max(1, counts.reduce((sum, count) => sum + Number(count > 0), 0)); // of those with points
     return tiles;
   }
 
