@@ -138,15 +138,19 @@ def info(
     as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
     debug: Debug = False,
 ) -> None:
-    """Show parameters, stages, seconds, peak memory and certificates of a run."""
-    from scalemani.cli.summaries import show_records
+    """Show parameters, stages, seconds, peak memory and certificates of a run, and which of these fall short."""
+    from importlib.metadata import version
+
+    from scalemani.cli.summaries import show_records, show_verdicts
+    from scalemani.report.certificates import judged_certificates
     from scalemani.runs.opened import open_run
 
     opened = open_run(run)
     if as_json:
         summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": opened.records()}
+        verdicts = {f"{one.stage}.{one.name}": one.judged.verdict for one in judged_certificates(opened)}
         sizes = {"dimensions": vars(opened.dimensions), "input_points": opened.n_input_points}
-        say(json.dumps({**summary, **sizes}, indent=1))
+        say(json.dumps({"scalemani": version("scalemani"), **summary, **sizes, "verdicts": verdicts}, indent=1))
         return
     say(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
     say(f"seed {opened.params.seed}")
@@ -155,6 +159,7 @@ def info(
         if values:
             say(f"{name}: " + ", ".join(f"{key} {value}" for key, value in values.items()))
     show_records(opened)
+    show_verdicts(opened)
 
 
 @app.command()

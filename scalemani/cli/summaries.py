@@ -11,6 +11,8 @@ from dask.utils import format_bytes
 from scalemani.cli.output import say
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
+from scalemani.report.certificates import counted, judged_certificates
+from scalemani.report.scales import VERDICTS
 from scalemani.runs.opened import Run
 from scalemani.runs.plan import Plan
 from scalemani.runs.results import StoredResult
@@ -18,6 +20,7 @@ from scalemani.runs.several.aligning import Alignment
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
+TOLD = ("look", "short")  # verdicts on certificates that are not as good as was asked for
 
 
 def left_out(run: Run) -> str:
@@ -33,6 +36,16 @@ def show_records(run: Run) -> None:
     for name, record in run.records().items():
         certificates = certificate_text(record["certificates"])
         say(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
+
+
+def show_verdicts(run: Run) -> None:
+    """Print how many certificates are as good as was asked for, and those that are not, with what they mean."""
+    certificates = list(judged_certificates(run))
+    say(f"{counted(certificates)['good']} certificates are good; 'scalemani report' explains all")
+    for one in certificates:
+        if one.judged.verdict in TOLD:
+            words = f"{VERDICTS[one.judged.verdict]}: {one.stage}.{one.name}, {one.meaning}"
+            say(f"{words}; {one.judged.scale}" if one.judged.scale else words)
 
 
 def next_steps(run: Run) -> str:

@@ -42,7 +42,7 @@ from scalemani.params.of_methods import (
     LocalReconstructionParams,
 )
 from scalemani.params.parsing import checked, replaced, set_value
-from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, WEIGHTS, Stage, route
+from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, Stage, route
 
 # Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
 UNKEYED_DEFAULTS = {
@@ -52,6 +52,7 @@ UNKEYED_DEFAULTS = {
     "symmetric_affinities": ("target_weight",),
     "layout": ("init", "freeze"),
 }
+OPTIONS = ("method", "memory", "workers", "scheduler", "weights", "labels")  # of a command, which results do not keep
 
 
 @parameters()
@@ -168,7 +169,7 @@ class Parameters:
         groups = {name: getattr(self, name) for name in names_of(self)}
         for name, value in values.items():
             if name not in groups:
-                raise ConfigError(f"unknown stage {name!r}: {nearest_name(name, groups)}")
+                raise ConfigError(f"unknown stage {name!r}: {place_of(name) or nearest_name(name, groups)}")
             if name == "seed":
                 groups[name] = value
             elif isinstance(value, Mapping):
@@ -203,6 +204,18 @@ def names_of_parameters() -> list[str]:
     """Return the names that all parameters have on the command line: `seed`, then `stage.parameter`."""
     stages = [name for name in names_of(Parameters()) if name != "seed"]
     return ["seed", *(f"{stage}.{name}" for stage in stages for name in names_of(getattr(Parameters(), stage)))]
+
+
+def place_of(name: str) -> str:
+    """Return where a name that is no stage belongs: a parameter, an option of the command line, a method; else ""."""
+    if homes := [full for full in names_of_parameters() if full.endswith(f".{name}")]:
+        return f"it is a parameter, {' or '.join(homes)}"
+    if name in OPTIONS:
+        return f"it is no parameter of a stage, but an option: --{name}"
+    plain = {method.replace("-", ""): method for method in ROUTES}
+    if method := plain.get(name.replace("-", "").replace("_", "").lower()):
+        return f"it is a method, --method {method}; parameters are those of its stages, which `scalemani params` lists"
+    return ""
 
 
 # The tuned numbers of each stage.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from scalemani.report import scales
-from scalemani.report.scales import Judged, Scale
+from scalemani.report.scales import VERDICTS, Judged, Scale
 from scalemani.runs.opened import Run
 
 
@@ -195,3 +195,8 @@ def judged_certificates(run: Run) -> Iterator[Certificate]:
             value, meaning = found[name], known.get(name, Meaning(name.replace("_", " ")))
             judged = Judged("says") if meaning.scale is None else meaning.scale(value, found, run)
             yield Certificate(stage, name, value, meaning.text, judged)
+
+
+def counted(certificates: list[Certificate]) -> dict[str, int]:
+    """Return how many certificates have each verdict."""
+    return {verdict: sum(one.judged.verdict == verdict for one in certificates) for verdict in VERDICTS}

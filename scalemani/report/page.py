@@ -12,11 +12,12 @@ import jinja2
 from dask.utils import format_bytes
 
 from scalemani.objectives import OBJECTIVES
-from scalemani.report.certificates import Certificate, judged_certificates
+from scalemani.report.certificates import counted, judged_certificates
 from scalemani.report.distributions import distributions
 from scalemani.report.map_data import MapData
 from scalemani.report.parameters import commands, parameters_beside_defaults
 from scalemani.report.quality import Quality
+from scalemani.report.scales import VERDICTS
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import given_warnings
 from scalemani.sources.base import without_credentials
@@ -25,7 +26,6 @@ SCRIPTS = ("page", "points", "tiles", "density", "canvas", "map")
 TEMPLATES = files("scalemani.report") / "template"
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list
-VERDICTS = {"good": "good", "look": "have a look", "short": "falls short", "says": ""}
 
 
 class StageRow(NamedTuple):
@@ -89,11 +89,6 @@ def stage_rows(run: Run) -> Iterator[StageRow]:
             run.keys[name],
             tuple(message for _, message in given_warnings(group)),
         )
-
-
-def counted(certificates: list[Certificate]) -> dict[str, int]:
-    """Return how many certificates have each verdict."""
-    return {verdict: sum(one.judged.verdict == verdict for one in certificates) for verdict in VERDICTS}
 
 
 def versions() -> dict[str, str]:

@@ -9,6 +9,7 @@ from scalemani.stages.affinities import MUCH_AT_FLOOR
 from scalemani.stages.embedding import MOST_ANGLE
 
 Verdict = Literal["good", "look", "short", "says"]
+VERDICTS = {"good": "good", "look": "have a look", "short": "falls short", "says": ""}  # in words
 Scale = Callable[[Any, Mapping[str, Any], Run], "Judged"]
 
 

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,13 @@ def test_info_says_parameters_and_records_also_as_json(scalemani, folder):
     assert summary["dimensions"]["n_points"] == 2000
     assert summary["params"]["neighbors"]["n_neighbors"] == 10
     assert list(summary["stages"])[:6] == STAGES
+    assert summary["scalemani"] == version("scalemani")
+    verdicts = summary["verdicts"]
+    assert verdicts["neighbors.recall"] == "good"
+    told = [f"{name}," for name, verdict in verdicts.items() if verdict in ("look", "short")]
+    good, *others = output.splitlines()[-len(told) - 1 :]
+    assert good == f"{list(verdicts.values()).count('good')} certificates are good; 'scalemani report' explains all"
+    assert [line.partition(": ")[2].split()[0] for line in others] == told
     assert all(record["seconds"] >= 0 and record["peak_memory"] > 0 for record in summary["stages"].values())
 
 

@@ -1,5 +1,6 @@
 """What is handed to Docker and Kubernetes, against its schemas, and held to the rules that a cluster should enforce."""
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -8,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+
+from scalemani.cli.commands import app
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OPERATOR = "dask-kubernetes==2026.3.0"
@@ -24,13 +27,14 @@ def resources() -> dict[str, dict[str, Any]]:
 
 
 def pods() -> dict[str, dict[str, Any]]:
-    """Return the descriptions of the pods of a run, by what they are."""
+    """Return the descriptions of the pods of a run and of that for files, by what they are."""
     job = resources()["DaskJob"]["spec"]
     cluster = job["cluster"]["spec"]
     return {
         "driver": job["job"]["spec"],
         "scheduler": cluster["scheduler"]["spec"],
         "worker": cluster["worker"]["spec"],
+        "files": resources()["Pod"]["spec"],
     }
 
 
@@ -74,7 +78,7 @@ def test_resources_and_pods_are_what_kubernetes_takes():
         kubernetes_validate.validate(wrapped[0], KUBERNETES, strict=True)
 
 
-@pytest.mark.parametrize("name", ["driver", "scheduler", "worker"])
+@pytest.mark.parametrize("name", ["driver", "scheduler", "worker", "files"])
 def test_pods_have_no_rights_they_do_not_need(name):
     pod = pods()[name]
     assert pod["automountServiceAccountToken"] is False
@@ -91,8 +95,11 @@ def test_pods_have_no_rights_they_do_not_need(name):
         }
         assert container["resources"]["limits"]["memory"]
         assert container["image"].rpartition(":")[2] not in ("", "latest")
-        assert container["args"][0] in ("dask", "scalemani")  # the operator's own generator still says dask-worker
         variables = {variable["name"]: variable["value"] for variable in container["env"]}
+        if name == "files":  # it is no part of the cluster
+            assert not [variable for variable in variables if "DASK" in variable]
+            continue
+        assert container["args"][0] in ("dask", "scalemani")  # the operator's own generator still says dask-worker
         assert variables["DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION"] == "True"
         assert variables["DASK_SCHEDULER_ADDRESS"].startswith("tls://")
 
@@ -134,3 +141,15 @@ def test_the_image_is_pinned_and_not_run_as_root():
     assert all(base.partition(":")[2].count(".") == 2 for base in bases)
     users = [line for line in lines if line.startswith("USER ")]
     assert users == ["USER 10001:10001"]
+
+
+@pytest.mark.parametrize("name", sorted(path.parent.name for path in DEPLOY.glob("*/README.md")))
+def test_the_page_of_a_runner_names_files_and_commands_that_are_there(name):
+    page = (DEPLOY / name / "README.md").read_text()
+    blocks = "\n".join(line for line in page.splitlines() if line.startswith("    "))
+    files = re.findall(r"(?<!tests/)deploy/[\w./-]+", page)
+    assert files
+    assert [file for file in files if not (DEPLOY.parent / file).exists()] == []
+    asked = set(re.findall(r"(?:bin/scalemani|driver|--|\$IMAGE\"|:0\.1\.0) (?:scalemani )?([a-z]+)\b", blocks))
+    assert "report" in asked  # from an empty machine to a result
+    assert asked <= {command.name or command.callback.__name__ for command in app.registered_commands}
