@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -194,3 +195,16 @@ def parameters_of(given: Mapping[str, Any]) -> Parameters:
         elif name not in (*RESOURCES, *OF_POINTS):
             set_value(values, PARAMETERS[name], value)
     return Parameters().with_values(values)
+
+
+def with_python_names(message: str) -> str:
+    """Return a message with the names in Python of parameters that it calls otherwise, as the command line does."""
+    named = {
+        full: name
+        for name, full in PARAMETERS.items()
+        if name != full.rpartition(".")[2] and re.search(rf"(?<![\w.]){re.escape(full)}(?!\w)", message)
+    }
+    named.pop(PARAMETERS["random_state"], None)  # a word, and no name of a stage and its parameter
+    return (
+        f"{message} (in Python, {', '.join(f'{full} is {name}' for full, name in named.items())})" if named else message
+    )

@@ -50,7 +50,9 @@ def test_a_residual_that_is_reached_is_none(points):
 def test_a_warning_is_given_again_by_whoever_takes_the_result_from_its_store(points, tmp_path):
     asked = {"perplexity": 4, "max_iter": 12, "random_state": 0, "store": tmp_path / "run"}
     for _ in range(2):
-        with pytest.warns(ScalemaniWarning, match="layout: not converged after 12 iterations"):
+        with pytest.warns(
+            ScalemaniWarning, match=r"not converged after 12 .*in Python, layout.max_iterations is max_iter"
+        ):
             sm.TSNE(**asked).fit(points)
 
 
@@ -122,3 +124,10 @@ def test_callbacks_see_the_descent_and_leave_it_as_it_is(points):
     for wrong, message in ((one.set_params(callbacks=["print"]), "callables of"), (other, "at least one, got 0")):
         with pytest.raises(ConfigError, match=message):
             wrong.fit(points[:300])
+
+
+def test_an_error_names_a_parameter_as_python_does_where_its_name_there_is_another(points):
+    with pytest.raises(ConfigError, match=r"affinities.kind must .* \(in Python, affinities.kind is affinity\)$"):
+        sm.LaplacianEigenmaps(affinity="gausian").fit(points)
+    with pytest.raises(ConfigError, match=r"affinities.perplexity must be > 1, got 0.5$"):
+        sm.LaplacianEigenmaps(perplexity=0.5).fit(points)
