@@ -23,6 +23,7 @@ PAGES = {
     "scalemani/LIMITS.md": "limits",
     "tests/RELIABILITY.md": "reliability",
 }
+PICTURES = ("pipelines/figures/contact-sheet.png",)  # that pages of the site show, beside those of the pages above
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
@@ -35,6 +36,8 @@ def write(built: Path) -> None:
         source = ROOT / page
         lead = partial(led, origin=source.parent, folder=folder)
         (folder / f"{name}.md").write_text(LINK.sub(lead, source.read_text()))
+    for picture in PICTURES:
+        shutil.copy(ROOT / picture, folder)
 
 
 def led(link: re.Match[str], origin: Path, folder: Path) -> str:

@@ -18,7 +18,7 @@ LEGENDS = ("auto", "beside", "map")
 MOST_RINGS = 2_000
 SMALLEST_POINTS, LARGEST_POINTS = 0.1, 20.0  # times the usual size
 RING = 0.4  # heights of text, the radius of a ring
-FEW_POINTS = 20  # of a class whose name is above it
+FEW_POINTS = 20  # of a class whose name is beside it
 CAPTION_LIFT = 0.75  # heights of text above a panel, of the middle of its caption
 
 
@@ -177,7 +177,10 @@ def draw_names(drawing: Drawing, panel: Panel, corner: tuple[int, int], sheet: S
     classes = panel.named_classes[order]
     names = [shortened(panel.colours.classes[number]) for number in classes]
     anchors = panel.places.densest()[order] * panel.shape
-    anchors[panel.places.sizes[order] < FEW_POINTS, 1] -= sheet.text  # a name over them would hide them
+    few = (
+        panel.places.sizes[order] < FEW_POINTS
+    )  # a name over them would hide them: it is above, at the upper rim below
+    anchors[few, 1] += np.where(anchors[few, 1] < 2 * sheet.text, sheet.text, -sheet.text)
     inks = [drawing.theme.readable(colour) for colour in panel.colours.colours[classes]]
     parts, n_lacking = names_on_map(names, anchors, inks, panel.shape, sheet.text)
     drawing.add(*(part.moved(*corner) for part in parts))

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.figures.composing import checked_look
-from scalemani.figures.drawing import Words, font_of
+from scalemani.figures.drawing import Discs, Words, font_of
 from scalemani.figures.picture import draw
 from scalemani.figures.placing import ClassPlaces, place_boxes
 from scalemani.figures.themes import READABLE, THEMES, contrast
@@ -54,6 +54,16 @@ def test_a_lone_cluster_has_its_name_on_it():
     far = next(part for part in drawing.parts if isinstance(part, Words) and part.text == "far")
     left, _, right, _ = ink(far)
     assert drawing.width * 0.85 < (left + right) / 2
+
+
+def test_names_of_few_points_hide_none_of_them():
+    points = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
+    drawing, _ = draw(points, np.array(list("abcde")), checked_look(720, "", "map"), most_discs=5)
+    boxes = np.array([ink(part) for part in drawing.parts if isinstance(part, Words) and part.halo])
+    (discs,) = (part for part in drawing.parts if isinstance(part, Discs))
+    assert len(boxes) == len(discs.places) == 5
+    nearest = np.clip(discs.places, boxes[:, None, :2], boxes[:, None, 2:])
+    assert np.linalg.norm(nearest - discs.places, axis=2).min() > discs.radius / 2
 
 
 def test_more_names_than_have_room_are_counted_below():

@@ -115,6 +115,14 @@ def test_focus_goes_through_the_page_in_the_order_in_which_it_is_read(page):
     assert page.value('document.querySelectorAll(\'[tabindex]:not([tabindex="0"]):not([tabindex="-1"])\').length') == 0
 
 
+def test_a_narrow_window_is_scrolled_down_and_never_sideways(page):
+    page.send("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=False)
+    page.wait("innerWidth === 400")
+    width = page.value("document.documentElement.scrollWidth")
+    page.send("Emulation.clearDeviceMetricsOverride")
+    assert width <= 400
+
+
 def test_axe_core_finds_nothing(page):
     script = os.environ.get("SCALEMANI_AXE")
     if not script:
