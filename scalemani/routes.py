@@ -65,7 +65,7 @@ NEIGHBORS = Stage(
     seeded=True,
     version=7,
     continues=("neighbors", "work_points"),
-    continued_version=2,
+    continued_version=3,
 )
 WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
 CLASSES = Stage("classes", ("work_points",), reads_labels=True)
@@ -75,7 +75,7 @@ NEIGHBOR_COMPONENTS = replace(COMPONENTS, inputs=("partition", "work_points", "n
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
-LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True)
+LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True, continues=("landmarks",))
 # What is around landmarks, whatever of it their graphs take; of graphs by the Bhattacharyya distance.
 LANDMARK_COVARIANCES = Stage(
     "landmark_covariances",

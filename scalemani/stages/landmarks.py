@@ -1,5 +1,7 @@
 """The landmarks, chosen among the points in input order: they depend on the points and the seed alone.
 
+Where points were appended to a run, landmarks are those of all points; what was a landmark before is not read again.
+
 Landmarks off the data are stored with their anchors, the points nearest to them, which give them coordinates.
 """
 
@@ -7,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.chunked.appended import KnownPoints
 from scalemani.chunked.beside_points import given_beside
 from scalemani.chunked.needs import EACH_PROCESS, ENCODED, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
+from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
 from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, Diversity
@@ -20,6 +23,7 @@ from scalemani.kernels.landmarks.repulsive import PROPOSED
 from scalemani.kernels.landmarks.selection import ONE_BY_ONE, Choice, Selected, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
+from scalemani.kernels.rows.points_by_row import PointsByRow
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.params import Parameters
 from scalemani.records.landmarks import StoredLandmarks
@@ -36,10 +40,13 @@ def memory(sizes: Sizes) -> list[Held]:
     """List the points that landmarks are chosen from, as the method compares them, and the landmarks."""
     dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
     n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
+    landmarks = n_landmarks, features, dtype
     held = [
-        Held("landmarks", EACH_PROCESS, n_landmarks, features, dtype),
+        Held("landmarks", EACH_PROCESS, *landmarks),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dtype),
     ]
+    if sizes.n_appended:
+        held.append(Held("landmarks of the earlier run, and those read beside them", EACH_PROCESS, *landmarks, 2))
     if asked.method == GIVEN_LANDMARKS:
         return held + anchors_memory(sizes)
     if asked.method in ("dpp", "dpp-exact"):
@@ -137,8 +144,7 @@ def run(work: StageWork) -> dict[str, Any]:
     params, output, progress = work.task.params, work.task.output, work.executor.progress
     one_by_one = params.landmarks.method in ONE_BY_ONE
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
-    stored = StoredPoints(work.task.inputs["points"]).points
-    points = RowsOfArray(stored, work.task.dimensions.n_points, work.task.cache_bytes)
+    points = points_by_row(work.task)
     if params.landmarks.method == GIVEN_LANDMARKS:
         landmarks, rows, found = Selected(given_beside(work, LandmarkedPoints).landmarks, None)
     else:
@@ -161,6 +167,15 @@ def run(work: StageWork) -> dict[str, Any]:
     if not one_by_one:
         progress.advance()
     return certificates
+
+
+def points_by_row(task: StageTask) -> PointsByRow:
+    """Return the points, of which the landmarks of an earlier run are at hand: most are drawn again."""
+    points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
+    if task.earlier is None:
+        return points
+    before = StoredLandmarks(task.earlier.groups[StoredLandmarks.STAGE])
+    return points if before.off_data else KnownPoints(points, before.rows.read(), before.points.read())
 
 
 def choice_of(params: Parameters) -> Choice:

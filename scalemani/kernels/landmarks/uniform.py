@@ -77,7 +77,7 @@ def random_landmarks(
         )
     if gather is None:
         return np.sort(draw_rows(n_rows, n_landmarks, seed, f"landmarks/{stage}"))
-    n_drawn = n_landmarks + n_landmarks // SPARE_FRACTION + 1
+    n_drawn = n_landmarks  # no spare ones at first: each lies in another block of a store, which is read for it
     while True:
         drawn = draw_rows(n_rows, n_drawn, seed, f"landmarks/{stage}")
         order = np.argsort(drawn)
@@ -90,7 +90,7 @@ def random_landmarks(
                 f"{n_landmarks} landmarks were asked for, but these {n_rows} points have only {len(distinct)} distinct "
                 f"rows; ask for at most {len(distinct)} landmarks"
             )
-        n_drawn *= 2
+        n_drawn = 2 * n_drawn if n_drawn > n_landmarks else n_landmarks + n_landmarks // SPARE_FRACTION + 1
 
 
 def n_spread_candidates(n_landmarks: int, n_rows: int) -> int:

@@ -1,8 +1,9 @@
 """The first round where points were appended to a run: its graph, with what the appended points change.
 
 Appended points look through the cells nearest to them, as all points do in a first round. A point of the earlier graph
-keeps its list, and looks among the appended points alone, in the same cells, for those within its farthest neighbour.
-The cost follows the appended points: each of them is compared as often as it is in a first round, in both directions.
+keeps its list, and looks among the appended points alone that look through its cell, for those within its farthest
+neighbour. The cost follows the appended points: each of them is compared as often as it is in a first round, in both
+directions, and no other point looks for the cells near it.
 """
 
 from typing import NamedTuple
@@ -10,12 +11,13 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask
-from scalemani.kernels.arrays.grouping import inverse_order
+from scalemani.kernels.arrays.grouping import group_by, inverse_order
 from scalemani.kernels.neighbors.cell_scan import search_cells
+from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.cells import candidates_of_rows, first_round, visited_cells
+from scalemani.stages.neighbors.cells import candidates_of_rows, first_round, nearby_cells, stretches_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
 
@@ -24,14 +26,25 @@ class Appended(NamedTuple):
     """Where the points of an earlier run have come, and those beside them.
 
     `known` are the work rows (n,) of the earlier work rows, `earlier_rows` (N,) these of all work rows, -1 for appended
-    points. `new` (m,) are the work rows of appended points, ascending, and those of one cell follow each other;
-    `input_rows` (m,) are their input rows, `sketches` (m, s) theirs, `offsets` (C + 1,) where cells begin among them.
+    points. `new` (m,) are the work rows of appended points, ascending; `input_rows` (m,) are their input rows,
+    `sketches` (m, s) theirs, and `probes` (m, p) the cells that they look through.
     """
 
     known: np.ndarray
     earlier_rows: np.ndarray
     new: np.ndarray
     input_rows: np.ndarray
+    sketches: np.ndarray
+    probes: np.ndarray
+
+
+class Visitors(NamedTuple):
+    """Which appended points look through each cell, cell after cell.
+
+    `numbers` (v,) are theirs among the appended points, `sketches` (v, s) theirs, `offsets` (C + 1,) where cells begin.
+    """
+
+    numbers: np.ndarray
     sketches: np.ndarray
     offsets: np.ndarray
 
@@ -58,12 +71,24 @@ def appended_points(task: StageTask) -> Appended:
     new = np.flatnonzero(order >= earlier.n_points)
     sketches = np.ascontiguousarray(task.read_table(work_points.sketch)[new])
     sketches.flags.writeable = False  # as those of all points are, so that kernels are compiled once for both
-    partition = StoredPartition(task.inputs["partition"])
-    sizes = np.bincount(partition.cells.gather(order[new]), minlength=len(partition.centroids.read_once()))
-    offsets = np.concatenate([[0], np.cumsum(sizes)])  # appended points of a cell follow each other in either order
+    partition, asked = StoredPartition(task.inputs["partition"]), first_round(task)
+    centroids, near = partition.centroids.read_once(), task.once(nearby_cells, asked.last)
+    sizes = np.bincount(partition.cells.gather(order[new]), minlength=len(centroids))
+    offsets = np.concatenate([[0], np.cumsum(sizes)])  # those of one cell follow each other in either order
+    probes = nearest_nearby_cells(sketches, 0, len(new), offsets, centroids, near, asked.last)
     known, earlier_rows = inverse_order(order)[before], np.full(len(order), -1)
     earlier_rows[known] = np.arange(len(known))
-    return Appended(known, earlier_rows, new, order[new], sketches, offsets)
+    return Appended(known, earlier_rows, new, order[new], sketches, probes)
+
+
+def visitors_of_cells(task: StageTask) -> Visitors:
+    """Return the appended points that look through each cell."""
+    appended, n_cells = task.once(appended_points), len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    visits, offsets = group_by(appended.probes.ravel(), n_cells)
+    numbers = visits // appended.probes.shape[1]
+    sketches = appended.sketches[numbers]
+    sketches.flags.writeable = False
+    return Visitors(numbers, sketches, offsets)
 
 
 def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: Neighbors) -> np.ndarray:
@@ -78,14 +103,19 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
     """
     appended, n_rows, count = task.once(appended_points), len(known.indices), n_candidates(task.params, 0)
     work_points, partition = StoredWorkPoints(task.inputs["work_points"]), StoredPartition(task.inputs["partition"])
-    probes = visited_cells(task, start, start + n_rows, first_round(task))
     candidates = np.full((n_rows, count + 1), -1, np.int32)
     if len(places):
         limits = ((known.distances[places, -1] / partition.basis.scale) ** 2).astype(np.float32)
-        behind, queries = len(appended.new), task.read_table(work_points.sketch)[start + places]
-        found = search_cells(appended.sketches, appended.offsets, probes[places], behind, count, queries, limits)
-        candidates[places, :count] = np.where(found < 0, -1, appended.new[found])
+        visitors, (offsets, cells) = (
+            task.once(visitors_of_cells),
+            task.once(stretches_of_cells).among(start, start + n_rows),
+        )
+        own = np.repeat(cells, np.diff(offsets))[places, np.newaxis]
+        behind, queries = len(visitors.numbers), task.read_table(work_points.sketch)[start + places]
+        found = search_cells(visitors.sketches, visitors.offsets, own, behind, count, queries, limits)
+        candidates[places, :count] = np.where(found < 0, -1, appended.new[visitors.numbers[found]])
     others = np.setdiff1d(np.arange(n_rows), places)
     if len(others):
-        candidates[others] = candidates_of_rows(task, start + others, probes[others], count)
+        probes = appended.probes[np.searchsorted(appended.new, start + others)]
+        candidates[others] = candidates_of_rows(task, start + others, probes, count)
     return candidates

@@ -19,7 +19,7 @@ from scalemani.kernels.neighbors.sparse_scan import LANES
 from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
 from scalemani.routes import PRECOMPUTED
-from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
+from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed, n_probes
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
 BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
@@ -27,6 +27,7 @@ COPIES_OF_LISTS = 4  # those before, those found, the same encoded, and what a b
 BYTES_BY_DESCENT = 60  # of pynndescent: lists with their distances, new and old candidates
 SPARE_CANDIDATES, COPIES_OF_CANDIDATES = 144, 4  # of a pool; pools of a block, in order, and numbered anew
 COPIES_OF_ROWS = 5  # of both orders, from one to the other and back, and which are new
+COPIES_OF_VISITS = 3  # as found, by cell, and numbered
 COPIES_OF_CELLS = 4  # while rows are listed by cell
 COPIES_OF_BLOCK = 2  # decoded, and put together
 SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
@@ -110,11 +111,14 @@ def continued_held(sizes: Sizes) -> list[Held]:
     """List what goes on from an earlier graph: where its rows are, and the sketches of the points that it lacks."""
     if not sizes.n_appended:
         return []
+    visits = sizes.n_appended * n_probes(sizes.dimensions, sizes.params)
     return [
         Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
         Held("sketches of all points by cell", GROWING, sizes.dimensions.n_points, sizes.sketch_width, "float32"),
         Held("work rows by cell", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_CELLS),
         Held("sketches of the appended points", EACH_PROCESS, sizes.n_appended, sizes.sketch_width, "float32"),
+        Held("the same for each cell looked through", EACH_PROCESS, visits, sizes.sketch_width, "float32"),
+        Held("cells that appended points look through", EACH_PROCESS, visits, 1, "int64", COPIES_OF_VISITS),
         Held(
             "appended points of a block",
             EACH_TASK,

@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
 import scalemani as sm
+from scalemani.chunked.appended import KnownPoints
 from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.kernels.landmarks.selection import selected_landmarks
 from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
 from scalemani.progress import Silent
@@ -21,6 +23,7 @@ from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import AppendedPoints, append_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
+from scalemani.stages.landmarks import choice_of
 from scalemani.stages.neighbors import cells, continued
 from scalemani.workers.executor import Executor
 
@@ -126,6 +129,30 @@ def test_blocks_of_earlier_points_are_taken_over_unread(grown, earlier, points):
         np.testing.assert_array_equal(group.read("points"), points)
         assert group.record["certificates"] == {"points": N_POINTS, "constant_features": 0}
         assert before.damaged_units() == group.damaged_units() == []
+
+
+def test_landmarks_are_those_of_all_points(grown, points):
+    found = grown[0]["laplacian-eigenmaps"].run
+    expected = selected_landmarks(points, choice_of(found.params))
+    np.testing.assert_array_equal(found.landmarks.rows, expected.rows)
+    np.testing.assert_array_equal(found.landmarks.points, points[expected.rows])
+
+
+def test_known_points_are_not_read(points):
+    read = []
+
+    class Counted:
+        def __len__(self):
+            return N_POINTS
+
+        def __getitem__(self, rows):
+            read.extend(rows)
+            return points[rows]
+
+    known = np.array([3, 50, 900])
+    asked = np.array([900, 7, 3, 2000, 3])
+    np.testing.assert_array_equal(KnownPoints(Counted(), known, points[known])[asked], points[asked])
+    assert read == [7, 2000]
 
 
 def test_eigenvectors_go_on_to_the_residual_and_are_those_of_the_new_graph(grown):
