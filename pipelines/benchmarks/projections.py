@@ -51,7 +51,12 @@ def rows_of(features: int, options: Options) -> list[dict[str, Any]]:
     """Run a case and return a row of the table for each stage."""
     shutil.rmtree(options.run, ignore_errors=True)
     plan = plan_run(
-        options.source(), options.run, options.method, options.parameters(), options.executor(Silent()), None
+        options.source(options.parameters()),
+        options.run,
+        options.method,
+        options.parameters(),
+        options.executor(Silent()),
+        None,
     )
     budget = [f"--memory={options.memory}"] if options.memory else []
     words = ["embed", options.points, options.run, f"--method={options.method}", *budget]

@@ -8,8 +8,8 @@ from typing import Any, TypeVar, TypeVarTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.memory.mapped import MappedRows, Table
 from scalemani.memory.process import PROCESS, Key
+from scalemani.memory.rows_in_file import RowsInFile, Table
 from scalemani.params import Parameters
 from scalemani.records.reading import ArrayReader
 from scalemani.store.groups import StageGroup
@@ -99,8 +99,8 @@ class StageTask:
         return self.earlier
 
     def read_table(self, array: ArrayReader) -> Table:
-        """Return an array with a row a point, shared until the stage ends: in memory where it has room, else mapped."""
-        return array.read_once() if self.in_memory else array.map_once()
+        """Return an array with a row a point, shared until the stage ends: in memory if it has room, else in a file."""
+        return array.read_once() if self.in_memory else array.keep_in_file()
 
     def once(self, make: "Callable[[StageTask, *Arguments], Made]", *arguments: *Arguments) -> Made:
         """Return make(task, *arguments), computed once a process and shared by its tasks until the stage ends.
@@ -121,5 +121,5 @@ class StageTask:
     def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
         """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""
         return (
-            np.empty(shape, dtype) if self.in_memory else MappedRows(self.output.objects.scratch_folder, shape, dtype)
+            np.empty(shape, dtype) if self.in_memory else RowsInFile(self.output.objects.scratch_folder, shape, dtype)
         )

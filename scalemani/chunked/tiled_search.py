@@ -13,8 +13,8 @@ from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighb
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import compressed_rows
 from scalemani.kernels.rows.renumbering import compact_rows
-from scalemani.memory.mapped import Table
 from scalemani.memory.process import PROCESS, Key
+from scalemani.memory.rows_in_file import Table
 from scalemani.memory.sparse_rows import SparseTable
 
 NUMBER_BYTES = 40  # of a copied row: its number, and its places in a hash table and among the others

@@ -1,4 +1,4 @@
-"""Stored arrays in memory: whole and shared by all tasks, mapped, or the rows that a task asks for."""
+"""Stored arrays in memory: whole and shared by all tasks, in a file, or the rows that a task asks for."""
 
 import functools
 
@@ -6,8 +6,8 @@ import numpy as np
 
 from scalemani.kernels.arrays.grouping import place_rows
 from scalemani.kernels.arrays.workspace import Empty
-from scalemani.memory.mapped import MappedRows, Table
 from scalemani.memory.process import PROCESS, Key
+from scalemani.memory.rows_in_file import RowsInFile, Table
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 
@@ -26,15 +26,15 @@ def read_only(group: StageGroup, name: str) -> np.ndarray:
     return values
 
 
-def map_once(group: StageGroup, name: str) -> MappedRows:
-    """As `read_once`, in a mapped file: of an array with a row a point, little is in memory at any moment."""
-    return PROCESS.once(Key.of(copy_to_map, (name,), group), functools.partial(copy_to_map, group, name))
+def keep_in_file(group: StageGroup, name: str) -> RowsInFile:
+    """As `read_once`, in a file without a name: rows are copied out of it as they are asked for."""
+    return PROCESS.once(Key.of(copy_to_file, (name,), group), functools.partial(copy_to_file, group, name))
 
 
-def copy_to_map(group: StageGroup, name: str) -> MappedRows:
-    """Copy a whole array to a mapped file, chunk by chunk."""
+def copy_to_file(group: StageGroup, name: str) -> RowsInFile:
+    """Copy a whole array to a file, chunk by chunk."""
     array = group.array(name)
-    rows = MappedRows(group.objects.scratch_folder, array.shape, array.dtype)
+    rows = RowsInFile(group.objects.scratch_folder, array.shape, array.dtype)
     copy_chunks(group, name, rows)
     return rows
 

@@ -1,4 +1,4 @@
-"""Stored sparse rows: read by block, gathered by number, and in tables of all of them, in memory or mapped."""
+"""Stored sparse rows: read by block, gathered by number, and in tables of all of them, in memory or in files."""
 
 import functools
 import itertools
@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.rows.compressed import copy_rows
-from scalemani.memory.mapped import MappedRows, Table
 from scalemani.memory.process import PROCESS, Key
+from scalemani.memory.rows_in_file import RowsInFile, Table
 from scalemani.store.groups import StageGroup, block_unit
 
 INDPTR, INDICES, VALUES = "indptr", "indices", "values"  # the parts of a block
@@ -53,8 +53,8 @@ class SparseRowsReader:
         """Return all rows, read once a process and shared until the stage ends."""
         return PROCESS.once(Key.of(table_of, (self.step, False), self.group), functools.partial(table_of, self))
 
-    def map_once(self) -> "SparseTable":
-        """As `read_once`, in mapped files: rows are copied out of them as they are asked for."""
+    def keep_in_file(self) -> "SparseTable":
+        """As `read_once`, in files without names: rows are copied out of them as they are asked for."""
         folder = self.group.objects.scratch_folder
         return PROCESS.once(Key.of(table_of, (self.step, True), self.group), functools.partial(table_of, self, folder))
 
@@ -109,19 +109,19 @@ class SparseTable:
 
 def taken_runs(table: Table, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Return runs of entries of a table (m,), one behind the other; they begin at `starts`, ascending."""
-    if isinstance(table, MappedRows):
+    if isinstance(table, RowsInFile):
         return table.take_runs(starts, lengths)
     ends = np.cumsum(lengths)
     return table[np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)]
 
 
 def table_of(reader: SparseRowsReader, folder: Path | None = None) -> SparseTable:
-    """Return a table of all rows that a group holds: in memory, or in mapped files in a folder."""
+    """Return a table of all rows that a group holds: in memory, or in files in a folder."""
     bounds = [reader.read_bounds(block) for block in reader.blocks]
     indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.diff(part) for part in bounds]))])
     shape, columns_dtype = (int(indptr[-1]),), reader.group.array(f"{block_unit(0, reader.step)}/{INDICES}").dtype
     columns, values = (
-        np.empty(shape, dtype) if folder is None else MappedRows(folder, shape, dtype)
+        np.empty(shape, dtype) if folder is None else RowsInFile(folder, shape, dtype)
         for dtype in (columns_dtype, reader.dtype)
     )
     first = 0

@@ -10,8 +10,8 @@ import zarr
 
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.memory.arrays import gather_into, gather_rows, map_once, read_large, read_once
-from scalemani.memory.mapped import MappedRows, Table
+from scalemani.memory.arrays import gather_into, gather_rows, keep_in_file, read_large, read_once
+from scalemani.memory.rows_in_file import RowsInFile, Table
 from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import SPARSE_INDEX, ArrayDescription, DtypeRule, Kind
@@ -36,9 +36,9 @@ class ArrayReader:
         """Return all of it, read once a process and shared until the stage ends; it cannot be written to."""
         return read_once(self.group, self.path)
 
-    def map_once(self) -> MappedRows:
-        """As `read_once`, in a mapped file: rows are copied out of it as they are asked for."""
-        return map_once(self.group, self.path)
+    def keep_in_file(self) -> RowsInFile:
+        """As `read_once`, in a file without a name: rows are copied out of it as they are asked for."""
+        return keep_in_file(self.group, self.path)
 
     def gather(self, rows: np.ndarray, cache_bytes: int = 0) -> np.ndarray:
         """Return its rows at row numbers (n,) int, in any order; `cache_bytes` of decoded blocks stay for the next."""

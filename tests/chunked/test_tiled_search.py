@@ -8,8 +8,8 @@ from scalemani.chunked import tiled_search
 from scalemani.chunked.tiled_search import propose_by_tiles, refine_by_tiles
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
-from scalemani.memory.mapped import MappedRows
 from scalemani.memory.process import PROCESS
+from scalemani.memory.rows_in_file import RowsInFile
 
 N_POINTS, K, START, STOP = 500, 6, 120, 330
 
@@ -21,7 +21,7 @@ def nothing_shared():
 
 
 def mapped(folder, values):
-    rows = MappedRows(folder, values.shape, values.dtype)
+    rows = RowsInFile(folder, values.shape, values.dtype)
     rows[slice(0, len(values))] = values
     return rows
 

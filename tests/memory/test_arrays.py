@@ -8,9 +8,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import CorruptChunkError
-from scalemani.memory.arrays import FEW_ROWS, gather_into, gather_rows, map_once, read_large, read_once
-from scalemani.memory.mapped import MappedArrays, MappedRows
+from scalemani.memory.arrays import FEW_ROWS, gather_into, gather_rows, keep_in_file, read_large, read_once
+from scalemani.memory.mapped import MappedArrays
 from scalemani.memory.process import PROCESS
+from scalemani.memory.rows_in_file import RowsInFile
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import ArrayDescription
 
@@ -50,12 +51,12 @@ def test_a_whole_array_is_read_once_and_cannot_be_written_to(group, values):
         found[0] = 0
 
 
-def test_a_mapped_array_is_never_taken_for_one_in_memory(group, values):
-    read, mapped = read_once(group, "values"), map_once(group, "values")
+def test_an_array_in_a_file_is_never_taken_for_one_in_memory(group, values):
+    read, filed = read_once(group, "values"), keep_in_file(group, "values")
     assert isinstance(read, np.ndarray)
-    assert isinstance(mapped, MappedRows)
-    assert map_once(group, "values") is mapped
-    np.testing.assert_array_equal(mapped[:], values)
+    assert isinstance(filed, RowsInFile)
+    assert keep_in_file(group, "values") is filed
+    np.testing.assert_array_equal(filed[:], values)
 
 
 def test_a_large_array_lies_where_it_was_asked_to(group, values, tmp_path):

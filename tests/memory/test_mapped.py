@@ -2,22 +2,20 @@
 
 import gc
 import os
-import tempfile
 import threading
 import time
-from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.chunked.task import Dimensions
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.memory import mapped
-from scalemani.memory.mapped import ROWS_AT_ONCE, TOUCHED_BYTES, MappedArrays, MappedRows, mapped_file
+from scalemani.memory.mapped import TOUCHED_BYTES, MappedArrays, mapped_file
 from scalemani.memory.pages import MAPPED_BYTES, WATCHER, MappedPages, file_pages_bytes
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
@@ -48,35 +46,6 @@ def test_they_hold_what_was_written_when_their_pages_were_released(tmp_path):
     for array, values in zip(held, written, strict=True):
         np.testing.assert_array_equal(array, values)
     assert list(tmp_path.iterdir()) == []
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 3 * ROWS_AT_ONCE), st.sampled_from([(), (3,), (5, 2)]))
-@settings(deadline=None, max_examples=20)
-def test_mapped_rows_are_those_of_an_array(seed, n_rows, columns):
-    rng = np.random.default_rng(seed)
-    with tempfile.TemporaryDirectory() as folder:
-        rows, expected = MappedRows(Path(folder), (n_rows, *columns), np.int64), np.zeros((n_rows, *columns), np.int64)
-        start, stop = np.sort(rng.integers(0, n_rows + 1, 2))
-        scattered = rng.permutation(n_rows)[: n_rows // 2]
-        for chosen in (slice(start, stop), scattered):
-            values = rng.integers(0, 10**6, expected[chosen].shape)
-            rows[chosen], expected[chosen] = values, values
-        ascending = np.sort(rng.integers(0, n_rows, 2 * n_rows))
-        for chosen in (slice(None), slice(start, stop), ascending, ascending[:0]):
-            np.testing.assert_array_equal(rows[chosen], expected[chosen])
-        assert len(rows) == n_rows
-
-
-def test_rows_from_here_and_there_bring_few_pages_in_however_busy_the_machine(tmp_path, monkeypatch):
-    monkeypatch.setattr(PROCESS, "pages", Unwatched())
-    rows = MappedRows(tmp_path, (200_000, 1024), np.uint8)
-    for start in range(0, len(rows), 20_000):
-        rows[start : start + 20_000] = np.full((20_000, 1024), start // 20_000, np.uint8)
-    before = file_pages_bytes()
-    for seed in range(20):
-        chosen = np.sort(np.random.default_rng(seed).choice(len(rows), 5_000, replace=False))
-        np.testing.assert_array_equal(rows[chosen][:, 0], chosen // 20_000)
-        assert file_pages_bytes() - before < ROWS_AT_ONCE * 2**16
 
 
 def test_the_process_holds_few_of_their_pages(tmp_path):

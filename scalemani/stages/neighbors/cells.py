@@ -12,7 +12,7 @@ from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
-from scalemani.memory.mapped import Table
+from scalemani.memory.rows_in_file import Table
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates, n_probes
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block

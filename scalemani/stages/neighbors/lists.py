@@ -68,6 +68,6 @@ def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, k
     known : (n, k) neighbours, none of them a candidate
     """
     stored = StoredWorkPoints(task.inputs["work_points"]).points
-    points = stored.read_once() if holds_points(task) else stored.map_once()
+    points = stored.read_once() if holds_points(task) else stored.keep_in_file()
     found, fresh = refine_by_tiles(points, start, candidates, known, task.dimensions.row_bytes)
     return round_arrays(found, fresh)

@@ -8,7 +8,7 @@ from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
-from scalemani.memory.mapped import Table
+from scalemani.memory.rows_in_file import Table
 from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates, n_listed
