@@ -1,7 +1,6 @@
 """What the map on a page is made of: positions as 16-bit integers, labels as codes, tiles where points are many."""
 
 import base64
-import gzip
 import io
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from scalemani.figures.panels import GOLDEN_RATIO, blocks, column_limits
 from scalemani.figures.shading import SHADING
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.records.embeddings import StoredClustering
+from scalemani.report.packing import packed, packed_texts
 from scalemani.report.tiles import RESOLUTIONS, SIDE, ClassTiles, Tiles, ValueTiles
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource, open_points
@@ -26,6 +26,7 @@ PLANE_POINTS = 1_000_000  # beyond, the first two axes alone: each more is 2.6 b
 STEPS = 2**16 - 1  # of a position
 MOST_CLASSES = 4096  # of a column of texts: no legend is read to the end of more
 FEW_CLASSES = 256  # beyond, texts that are different for more than half of the points are identifiers
+MOST_TEXT_BYTES = 1_000_000  # of a column of identifiers in a page, compressed and in base64
 LEVELS = 255  # of values along a ramp; one more code is for points without a value
 PICTURE_PIXELS = 900
 
@@ -36,8 +37,9 @@ class MapData(NamedTuple):
     Attributes
     ----------
     description : what a script reads as JSON: counts, limits, columns
-    arrays : compressed bytes in base64 by name: `positions`, `column-0` ...; `rows` where not every row is drawn;
-        `counts` of the finest tiles and what tiles show, `tiles-0` ..., where there are tiles
+    arrays : compressed bytes in base64 by name: `positions`, `column-0` ..., `texts-0` ... of identifiers; `rows`
+        where not every row is drawn; where there are tiles, `counts` of the finest ones and what they show, `tiles-0`
+        ...
     picture : a PNG in base64 that stands in where the map cannot be drawn, and on paper; None without Pillow
     """
 
@@ -86,6 +88,7 @@ def map_of(
     drawn: np.ndarray,
     rows: np.ndarray | None = None,
     side: int = SIDE,
+    text_bytes: int = MOST_TEXT_BYTES,
 ) -> MapData:
     """Return the map of an embedding, without a picture.
 
@@ -96,6 +99,7 @@ def map_of(
     drawn : (M,) rows of the embedding, ascending: the points; where these are not all, tiles count all
     rows : (M,) what the page calls these, ascending; None: as they are counted from 0
     side : tiles a side of the finest grid
+    text_bytes : that a column of identifiers may take; of longer ones nothing is told
     """
     n_points = source.shape[0]
     solid = len(drawn) == n_points <= PLANE_POINTS  # tiles lie in the plane of two axes
@@ -111,6 +115,9 @@ def map_of(
         arrays["counts"] = packed(tiles.counts.astype(np.uint32))
         for number, (column, codes) in enumerate(described):
             arrays[f"tiles-{number}"] = packed(tiles.shown(number, codes.dtype, column["missing"]))
+    texts = {name: packed_texts(values[drawn]) for name, values in columns.items() if name not in shown}
+    told = [name for name, packed in texts.items() if len(packed) <= text_bytes]
+    arrays |= {f"texts-{number}": texts[name] for number, name in enumerate(told)}
     if rows is not None:
         arrays["rows"] = packed(np.diff(rows, prepend=0).astype(np.uint32))
     description = {
@@ -119,7 +126,8 @@ def map_of(
         "outside": n_outside,
         "axes": axis_names(source.shape[1], limits),
         "columns": [column for column, _ in described],
-        "left_out": [name for name in columns if name not in shown],
+        "texts": told,
+        "left_out": [name for name in texts if name not in told],
         "tiles": None if tiles is None else {"side": side, "resolutions": RESOLUTIONS},
         "shading": SHADING,
     }
@@ -192,17 +200,6 @@ def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.nd
         "colours": ["#" + bytes(np.rint(colour * 255).astype(np.uint8)).hex() for colour in table],
     }
     return described, codes
-
-
-def packed(values: np.ndarray) -> str:
-    """Return little-endian integers as compressed bytes in base64, all first bytes before all second ones.
-
-    Bytes of one kind next to each other compress better: the high ones of positions are alike, the low ones noise.
-    """
-    columns = values.reshape(len(values), -1)
-    planes = np.ascontiguousarray(columns.T).astype(columns.dtype.newbyteorder("<")).view(np.uint8)
-    planes = planes.reshape(columns.shape[1], len(values), columns.dtype.itemsize).transpose(0, 2, 1)
-    return base64.b64encode(gzip.compress(np.ascontiguousarray(planes).tobytes(), 6, mtime=0)).decode()
 
 
 def picture(embedding: Any, labels: np.ndarray | None, size: int = PICTURE_PIXELS) -> str | None:

@@ -20,6 +20,7 @@ SAMPLED_POINTS = 10_000  # of more than are all drawn: on top of tiles
 DRAWN_BYTES = 700_000  # that points may take in a page; scripts and pictures take some 200,000 more
 AXIS_BYTES, COLUMN_BYTES = 3, 2  # of a point, compressed and in base64
 SIDE = 256  # tiles a side
+TEXT_BYTES = 50_000  # of a column of identifiers
 PICTURED_PIXELS = 400
 SCRIPTS = ("points", "tiles", "density", "canvas", "map")
 
@@ -48,9 +49,8 @@ class LiveMap:
         most = DRAWN_BYTES // (AXIS_BYTES * n_axes + COLUMN_BYTES * len(self.columns))
         drawn = sample_rows(0, "report/notebook", n_points, n_points if n_points <= most else SAMPLED_POINTS)
         rows = drawn if self.rows is None else self.rows[drawn]
-        found = map_of(
-            self.source, self.columns, drawn, None if self.rows is None and len(drawn) == n_points else rows, SIDE
-        )
+        asked = None if self.rows is None and len(drawn) == n_points else rows
+        found = map_of(self.source, self.columns, drawn, asked, SIDE, TEXT_BYTES)
         return map_page(found._replace(picture=self.picture))
 
     def _repr_html_(self) -> str:

@@ -141,7 +141,7 @@ def test_a_row_can_be_searched_for(page, classes):
 
 def test_every_control_is_reached_by_keyboard(page):
     wanted = page.value(
-        f'[...document.querySelectorAll("{CONTROLS}")].filter(e => e.offsetParent && !e.disabled).length'
+        f'[...document.querySelectorAll("{CONTROLS}")].filter(e => e.checkVisibility() && !e.disabled).length'
     )
     page.value("window.reached = new Set(); document.addEventListener('focusin', e => window.reached.add(e.target)); 1")
     for _ in range(wanted + 2):
@@ -185,7 +185,9 @@ def tiled(open_browser, runs, classes, tmp_path_factory):
         patch.setattr("scalemani.report.map_data.MOST_POINTS", 1499)
         patch.setattr("scalemani.report.map_data.SAMPLED_POINTS", 30)
         path = tmp_path_factory.mktemp("tiled") / "report.html"
-        runs["t-sne"].report(path, {"side": classes, "row": np.arange(len(classes)) / 2}, n_sampled=0)
+        names = np.array([f"point {number}" for number in range(len(classes))])
+        columns = {"side": classes, "row": np.arange(len(classes)) / 2, "name": names}
+        runs["t-sne"].report(path, columns, n_sampled=0)
     page = open_browser()
     page.open(path)
     page.wait(
@@ -242,9 +244,14 @@ def test_rows_of_a_sample_are_those_of_the_run(tiled, runs):
     assert len(rows) == 30
     assert rows.max() > 1000
     tiled.mouse("Moved", *pixels(tiled, embedding)[rows[7]])
-    assert tiled.value("document.getElementById('tip').textContent").splitlines()[0] == f"row {rows[7]}"
+    assert tiled.value("document.getElementById('tip').textContent").splitlines()[:2] == [
+        f"row {rows[7]}",
+        f"name: point {rows[7]}",
+    ]
     tiled.value(f"document.getElementById('row').value = '{rows[5]}'; document.querySelector('#search button').click()")
-    assert tiled.value("document.getElementById('status').textContent").startswith(f"row {rows[5]}, side: ")
+    assert tiled.value("document.getElementById('status').textContent").startswith(
+        f"row {rows[5]}, name: point {rows[5]}, side: "
+    )
     tiled.value("document.getElementById('whole').click()")
 
 

@@ -2,6 +2,7 @@
 
 import base64
 import gzip
+import json
 from types import SimpleNamespace
 
 import h5py
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from scalemani.report import map_data as module
-from scalemani.report.map_data import encoded_column, map_data, map_of, packed
+from scalemani.report.map_data import encoded_column, map_data, map_of
+from scalemani.report.packing import packed
 from scalemani.runs.exporting import export_map
 from scalemani.sources import named_labels, open_points
 
@@ -104,7 +106,25 @@ def test_identifiers_are_no_colours():
         columns = {"name": np.array([f"kind {n % n_kinds}" for n in rows]), "side": rows % 2}
         found = map_of(open_points(embedding[:n_points]), columns, rows).description
         assert [column["name"] for column in found["columns"]] == (["side"] if left_out else ["name", "side"])
-        assert found["left_out"] == (["name"] if left_out else [])
+        assert found["texts"] == (["name"] if left_out else [])
+        assert found["left_out"] == []
+
+
+def test_identifiers_are_told_of_the_points_drawn_unless_they_are_too_long():
+    embedding, names = np.random.default_rng(0).normal(size=(1000, 2)), np.arange(1000).astype("U4")
+    names[1] = ""
+    letters = np.random.default_rng(1).integers(0x4E00, 0x9FA5, (1000, 200))
+    columns = {"id": names, "text": np.array([f"<b>{''.join(map(chr, line))}" for line in letters])}
+    drawn = np.arange(0, 1000, 7)
+    found = map_of(open_points(embedding), columns, drawn)
+    assert found.description["texts"] == ["id", "text"]
+    told = [json.loads(gzip.decompress(base64.b64decode(found.arrays[f"texts-{number}"]))) for number in (0, 1)]
+    assert told[0] == names[drawn].tolist()
+    assert {len(text) for text in told[1]} == {120}
+    assert told[1][1] == columns["text"][7][:119] + "…"
+    short = map_of(open_points(embedding), columns, drawn, text_bytes=10_000)
+    assert (short.description["texts"], short.description["left_out"]) == (["id"], ["text"])
+    assert "texts-1" not in short.arrays
 
 
 @pytest.mark.parametrize("n_classes", [3, 256, 300])

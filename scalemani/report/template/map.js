@@ -286,8 +286,8 @@ class MapView {
   // Points under the pointer, searched for, and chosen.
 
   describe(point) {
-    const { axes, columns } = this.points.description, { across, up } = this.points;
-    const lines = [`row ${this.points.row(point)}`];
+    const { axes, columns, texts } = this.points.description, { across, up } = this.points;
+    const lines = [`row ${this.points.row(point)}`, ...texts.map((name, number) => `${name}: ${this.points.texts[number][point] || "none"}`)];
     columns.forEach((column, number) => {
       const code = this.points.codes[number][point];
       lines.push(`${column.name}: ${code === column.missing ? "none" : (column.classes ? "" : "about ") + this.textOf(column, code)}`);

@@ -38,6 +38,10 @@ class Points {
       const bytes = await readBytes(`column-${number}`);
       points.codes.push(joinPlanes(bytes, count, bytes.length / count)[0]);
     }
+    points.texts = [];
+    for (let number = 0; number < description.texts.length; number++) {
+      points.texts.push(JSON.parse(new TextDecoder().decode(await readBytes(`texts-${number}`))));
+    }
     if (document.getElementById("array-rows")) {
       points.rows = joinPlanes(await readBytes("rows"), count, 4)[0];
       for (let i = 1; i < count; i++) points.rows[i] += points.rows[i - 1];
