@@ -3,6 +3,7 @@
 import difflib
 import inspect
 import re
+import shlex
 import warnings
 from collections.abc import Iterable
 from pathlib import PurePath
@@ -132,6 +133,15 @@ def nearest_name(name: object, allowed: Iterable[str]) -> str:
     close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
     offer = f"did you mean {close[0]!r}? " if close else ""
     return f"{offer}allowed: {', '.join(names)}"
+
+
+def installing(extra: str) -> str:
+    """Return the command that installs what an extra adds, wherever this package came from."""
+    from importlib.metadata import requires
+
+    asked = re.compile(rf"extra\s*==\s*['\"]{extra}['\"]")
+    wanted = [one.partition(";")[0].strip() for one in requires("scalemani") or () if asked.search(one)]
+    return f"pip install {' '.join(map(shlex.quote, wanted))}"
 
 
 URL = r"[A-Za-z][A-Za-z0-9+.-]*:/"  # the beginning, of which a path leaves one slash

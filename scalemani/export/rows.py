@@ -14,7 +14,7 @@ import numpy as np
 import zarr
 from dask.system import cpu_count
 
-from scalemani.errors import ConfigError, StoreError, refuse_credentials
+from scalemani.errors import ConfigError, StoreError, installing, refuse_credentials
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.sources.opening import open_points
@@ -166,7 +166,7 @@ def creating(target: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ConfigError(f"{where} needs s3fs: pip install 'scalemani[s3]'") from error
+        raise ConfigError(f"{where} needs s3fs: {installing('s3')}") from error
     except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
         raise StoreError(f"cannot create {where}: {without_credentials(str(error))}") from error
 

@@ -11,7 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, without_user
+from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, installing, without_user
 from scalemani.kernels.rows.compressed import Points
 from scalemani.validation import check_dtype, check_exact, check_shape, refuse_masked
 
@@ -156,7 +156,7 @@ def optional_module(name: str, extra: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise ConfigError(f"this needs {name.split('.')[0]}: pip install 'scalemani[{extra}]'") from error
+        raise ConfigError(f"this needs {name.split('.')[0]}: {installing(extra)}") from error
 
 
 def check_file(path: Path) -> None:

@@ -12,7 +12,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
-from scalemani.errors import ConfigError, ScalemaniError, StoreError, refuse_credentials
+from scalemani.errors import ConfigError, ScalemaniError, StoreError, installing, refuse_credentials
 from scalemani.limits import check_limit
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
@@ -166,7 +166,7 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
                 OPENING_SECONDS,
             )
     except ImportError as error:
-        what = "s3fs: pip install 'scalemani[s3]'" if location.startswith("s3://") else f"another package: {error}"
+        what = f"s3fs: {installing('s3')}" if location.startswith("s3://") else f"another package: {error}"
         raise ConfigError(f"{description} needs {what}") from error
     except ScalemaniError:
         raise

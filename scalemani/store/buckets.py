@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, refuse_credentials
+from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, installing, refuse_credentials
 from scalemani.store.leases import ConflictError, hold_lease
 from scalemani.store.locks import RunLock
 from scalemani.store.objects import DESCRIPTION_BYTES, SAFE_NAME, Committed, Objects, check_length, checked_key
@@ -35,7 +35,7 @@ def client() -> Any:
         from botocore.config import Config
         from botocore.session import get_session
     except ImportError as error:
-        raise ConfigError("s3:// needs botocore and s3fs: pip install 'scalemani[s3]'") from error
+        raise ConfigError(f"s3:// needs botocore and s3fs: {installing('s3')}") from error
     config = Config(
         connect_timeout=CONNECT_SECONDS,
         read_timeout=READ_SECONDS,

@@ -258,5 +258,5 @@ def test_what_is_missing_is_named(monkeypatch):
     for name in ("botocore.config", "botocore.session"):
         monkeypatch.setitem(sys.modules, name, None)
     buckets.client.cache_clear()
-    with pytest.raises(ConfigError, match=r"pip install 'scalemani\[s3\]'"):
+    with pytest.raises(ConfigError, match=r"pip install 'botocore>=\S+' 's3fs>=\S+'"):
         RunStore.open("s3://bucket/run")
