@@ -78,7 +78,8 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--peer-python", required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
-    parser.add_argument("--peers", nargs="+", choices=["openTSNE", "umap"], default=["openTSNE", "umap"])
+    parser.add_argument("--set", action="append", default=[], help="further parameters of our runs")
+    parser.add_argument("--peers", nargs="*", choices=["openTSNE", "umap"], default=["openTSNE", "umap"])
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     path, run, target = filled_tfidf_file(arguments.folder), arguments.folder / "run-maps", arguments.folder / "map.npy"
@@ -87,7 +88,7 @@ def main() -> None:
     true, rows = true_neighbors(points, queries), []
     for seed in arguments.seeds:
         shutil.rmtree(run, ignore_errors=True)
-        asked = settings(affinities__perplexity=PERPLEXITY, seed=seed)
+        asked = settings(affinities__perplexity=PERPLEXITY, seed=seed) + [f"--set={one}" for one in arguments.set]
         own = ("embed", str(path), str(run), "--method", "t-sne", "--metric", "cosine", *asked)
         taken = scalemani(*own)
         found = np.asarray(open_run(run).embedding[...], dtype=np.float64)
