@@ -36,9 +36,9 @@ class KnownPoints:
 
 
 def take_earlier_blocks(work: StageWork) -> None:
-    """Commit the blocks that hold rows of the earlier run alone as its group has them, without reading them.
+    """Commit the blocks that hold rows of the earlier run alone as its group has them; none is decoded.
 
-    Where that cannot be, as where one is gone, a block is left to be computed as any other.
+    Where that cannot be, as where one is damaged, a block is left to be computed as any other.
     """
     task = work.task
     if task.earlier is None:

@@ -18,7 +18,6 @@ from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
-STRETCHES = "stretches"  # of the unit of work points that have appended ones behind them
 
 
 @dataclass(frozen=True)
@@ -213,7 +212,7 @@ class StoredWorkPoints(StoredRows):
     @property
     def sorted_by_cell(self) -> bool:
         """Whether all work rows are sorted by cell: no appended points have come behind the others."""
-        return not self.group.committed(STRETCHES)
+        return not self.group.holds(self.STRETCH_OFFSETS.name)
 
     @property
     def stretches(self) -> Stretches:

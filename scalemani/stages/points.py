@@ -60,7 +60,7 @@ def arrays(dimensions: Dimensions) -> list[RowArray]:
 def run(work: StageWork) -> dict[str, Any]:
     """Copy the blocks that are missing from the source into the store: on the workers where they can read it too.
 
-    Where points were appended to a run, its blocks are taken over unread.
+    Where points were appended to a run, its blocks are taken over as they are.
     """
     task, given = work.task, work.points
     if given is None:

@@ -113,7 +113,7 @@ class StageGroup:
         self._commit(block_unit(block, step), keys)
 
     def take_block(self, block: int, other: "StageGroup") -> bool:
-        """Commit a block as another group of the store holds it, unread; return whether that has it in such arrays."""
+        """Commit a block as another group of the store holds it, undecoded; return whether that is intact and fits."""
         unit, taken = block_unit(block), {}
         if unit not in other._marks:
             return False
@@ -196,6 +196,10 @@ class StageGroup:
             return False
         self._marks.add(unit, found[unit])
         return True
+
+    def holds(self, name: str) -> bool:
+        """Return whether an array is there, as far as the marks are known here."""
+        return f"{name}/zarr.json" in self._marks.objects
 
     def array(self, name: str) -> zarr.Array:
         """Return a row array or whole array; every chunk read from it is checked against its digest."""

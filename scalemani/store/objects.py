@@ -186,15 +186,19 @@ class Objects(ABC):
     def take(self, key: str, other: "Objects", committed: Committed) -> Committed | None:
         """Hold what another place of the same kind holds under `key`; return how it is known here.
 
-        None where it is gone there, or is not what was committed as far as a look tells.
+        None where it is gone there, or is not what was committed.
         """
+        content = other.intact_bytes(key, committed)
+        return None if content is None else (*committed[:2], self.set(key, content))
+
+    def intact_bytes(self, key: str, committed: Committed) -> bytes | None:
+        """Return the content of `key`, or None where it is gone or is not what was committed."""
         try:
-            content = other.get(key, committed[0])
+            content = self.get(key, committed[0])
         except CorruptChunkError:
             return None
-        if content is None or (len(content), digest(content)) != committed[:2]:
-            return None
-        return *committed[:2], self.set(key, content)
+        whole = content is not None and (len(content), digest(content)) == committed[:2]
+        return content if whole else None
 
     def get_json(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
         """Return the description under `key`, or None where there is none; CorruptChunkError if it was damaged."""
@@ -264,15 +268,13 @@ class LocalObjects(Objects):
         """Give the file of another folder a second name here: files are replaced as a whole and never changed."""
         if not isinstance(other, LocalObjects):
             return super().take(key, other, committed)
+        if other.intact_bytes(key, committed) is None:
+            return None
         source, path = checked_path(other.root, key), checked_path(self.root, key)
         try:
-            if source.lstat().st_size != committed[0]:
-                return None
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
             os.link(source, path)
-        except FileNotFoundError:
-            return None
         except OSError:  # a disk that knows no second names, or a file that has as many as there may be
             return super().take(key, other, committed)
         return committed
@@ -301,12 +303,7 @@ class LocalObjects(Objects):
         """Read every object and compare its digest."""
 
         def intact(key: str) -> bool:
-            length, expected = committed[key][:2]
-            try:
-                content = self.get(key, length)
-            except CorruptChunkError:
-                return False
-            return content is not None and len(content) == length and digest(content) == expected
+            return self.intact_bytes(key, committed[key]) is not None
 
         with ThreadPoolExecutor(threads) as pool:
             return {key for key, whole in zip(committed, pool.map(intact, committed), strict=True) if not whole}

@@ -114,8 +114,8 @@ def test_blocks_are_copied_where_a_disk_knows_no_second_names(tmp_path, monkeypa
     np.testing.assert_array_equal(group.read_block("values", 1), values()[BLOCK_ROWS : 2 * BLOCK_ROWS])
 
 
-@pytest.mark.parametrize("change", ["lost", "cut", "wider", "other dtype"])
-def test_a_block_that_is_gone_or_of_another_shape_is_not_taken_over(tmp_path, change):
+@pytest.mark.parametrize("change", ["lost", "cut", "flipped", "wider", "other dtype"])
+def test_a_block_that_is_damaged_or_of_another_shape_is_not_taken_over(tmp_path, change):
     other = written_group(tmp_path)
     array = {"wider": VALUES.sized(4)}.get(change, VALUES.sized(3))
     if change == "other dtype":
@@ -124,6 +124,8 @@ def test_a_block_that_is_gone_or_of_another_shape_is_not_taken_over(tmp_path, ch
     group.create(N_ROWS, [array])
     if change == "lost":
         chunk(other, 0).unlink()
+    if change == "flipped":
+        chunk(other, 0).write_bytes(bytes([chunk(other, 0).read_bytes()[0] ^ 1]) + chunk(other, 0).read_bytes()[1:])
     if change == "cut":
         chunk(other, 0).write_bytes(chunk(other, 0).read_bytes()[:-1])
     assert not group.take_block(0, other)

@@ -15,7 +15,7 @@ from scalemani.chunked.task import Dimensions
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.rows.sketches import sketch_points
-from scalemani.records.points import FEATURES, STRETCHES, StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.records.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.routes import PRECOMPUTED
 from scalemani.stages.work_points.continued import appended_block, kept_order
 from scalemani.store.schema import RowArray
@@ -82,7 +82,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def write_order(task: StageTask, partition: StoredPartition) -> None:
-    """Write which input row each work row is, and where cells begin; the last is written last."""
+    """Write which input row each work row is, and where cells begin, or where the stretches of cells do."""
     cells, n_cells = partition.cells.read(), len(partition.centroids.read())
     kept = None if task.earlier is None else kept_order(task.earlier, cells, n_cells)
     if kept is None:
@@ -91,8 +91,7 @@ def write_order(task: StageTask, partition: StoredPartition) -> None:
         return
     order, (offsets, of_cells) = kept
     stretches = {StoredWorkPoints.STRETCH_OFFSETS: offsets, StoredWorkPoints.STRETCH_CELLS: of_cells}
-    task.output.write_whole(stretches, STRETCHES)
-    task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order})
+    task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, **stretches})
 
 
 def keep_order(work: StageWork) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 
 from scalemani.chunked.task import EarlierResults
 from scalemani.chunked.work import Arrays, StageTask
+from scalemani.errors import CorruptChunkError
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
@@ -36,13 +37,15 @@ def kept_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tupl
 
 
 def appended_block(task: StageTask, block: int) -> Arrays:
-    """Return a block with appended points: behind rows of the earlier run, which are there in its order."""
+    """Return a block that was not taken over: rows of the earlier run, and appended points behind them."""
     (start, stop), earlier = task.dimensions.rows(block), task.earlier_results
     border = max(start, min(stop, earlier.n_points))
-    order = StoredWorkPoints(task.output).input_rows.read_once()
-    before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE])
-    known = before.reader(before.POINTS).gather(np.arange(start, border))
-    new = StoredPoints(task.inputs["points"]).points.gather(order[border:stop])
-    rows = np.concatenate([known, new])
+    order, stored = StoredWorkPoints(task.output).input_rows.read_once(), StoredPoints(task.inputs["points"])
+    points, before = stored.reader(stored.POINTS), StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE])
+    try:
+        known = before.reader(before.POINTS).gather(np.arange(start, border))
+    except CorruptChunkError:
+        known = points.gather(order[start:border])  # which lie in all blocks
+    rows = np.concatenate([known, points.gather(order[border:stop])])
     basis = StoredPartition(task.inputs["partition"]).basis
     return {StoredWorkPoints.POINTS: rows, StoredWorkPoints.SKETCH: sketch_points(rows, basis)}

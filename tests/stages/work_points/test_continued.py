@@ -1,13 +1,14 @@
 """Work order where points were appended: blocks of the earlier run stay as they are, until it has grown much."""
 
 import itertools
+import shutil
 
 import numpy as np
 import pytest
 
 from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.runs.opened import open_run
+from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
@@ -84,3 +85,31 @@ def test_many_goes_end_in_an_order_by_cell_anew(goes, monkeypatch):
     assert continued.kept_order(task, cells, n_cells) is not None
     monkeypatch.setattr(continued, "MOST_STRETCHES", 2)
     assert continued.kept_order(task, cells, n_cells) is None
+
+
+@pytest.mark.parametrize(
+    ("chunk", "of_both"),
+    [
+        ("input_rows/c/0", False),
+        ("stretch_cells/c/0", False),
+        ("points/c/0/0", False),
+        ("points/c/0/0", True),
+        ("points/c/2/0", True),
+    ],
+)
+def test_what_is_damaged_is_computed_anew_to_the_same_bits(goes, tmp_path, chunk, of_both):
+    points, runs = goes
+    shutil.copytree(runs[0].store.root, tmp_path / "run")
+    before = Run(tmp_path / "run", runs[0].plan)
+    before.store.save_plan(before.plan)
+    grown = Run(tmp_path / "run", runs[1].plan)
+    for one in (grown, before) if of_both else (grown,):
+        file = one.group("work_points").objects.root / "arrays" / chunk
+        content = bytearray(file.read_bytes())
+        content[-1] ^= 1
+        file.write_bytes(content)
+    assert len(grown.group("work_points").damaged_units()) == 1
+    found = append_points(before, points[BOUNDS[0] : BOUNDS[1]], Executor(workers=1)).run
+    assert found.keys == runs[1].keys
+    assert found.group("work_points").damaged_units() == []
+    assert found.group("work_points").content_digest == runs[1].group("work_points").content_digest
