@@ -1,9 +1,7 @@
 """The routes from points to an embedding, as plain data that one can print."""
 
-from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from scalemani.errors import ConfigError, nearest_name
 from scalemani.objectives import OBJECTIVES
 
 SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embedding
@@ -244,145 +242,9 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
 
-WITHOUT_POINTS = ("laplacian-eigenmaps", "diffusion-maps", *OBJECTIVES)  # methods that go on from neighbours alone
+# Methods that go on from neighbours, or from affinities, alone.
+WITHOUT_POINTS = ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps", *OBJECTIVES)
 WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images and videos
-
-
-def route(
-    method: str,
-    solver: str,
-    metric: str = "euclidean",
-    start: str = SPECTRAL_START,
-    neighbors: str = "",
-    optional: Collection[str] = (),
-) -> tuple[Stage, ...]:
-    """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
-
-    `optional` names the stages that are asked for beside those of every run: "weights" where points have some,
-    "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these,
-    "landmark_covariances" where landmarks are joined by what is around them.
-
-    Where the metric is "precomputed", neighbours take the place of points, and stages that need points are left out.
-    Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
-    A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
-    they tell which new points lie far out. Raises ConfigError for what the method does not take.
-    """
-    if method not in ROUTES:
-        raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
-    if solver in LANDMARK_GRAPH_SOLVERS and EMBEDDING in ROUTES[method]:
-        return stages_over_landmark_graph(method, solver, metric, LANDMARK_COVARIANCES.name in optional)
-    if DUPLICATES.name in optional:
-        check_takes_duplicates(method, metric, neighbors)
-    elif WEIGHTS.name in optional:
-        check_takes_weights(method, neighbors)
-    if CLASSES.name in optional:
-        check_follows_classes(method, neighbors)
-    asked = [stage for stage in ROUTES[method] if not stage.optional or stage.name in optional]
-    needed = [stage for stage in asked if not stage.solvers or solver in stage.solvers]
-    if LAYOUT in needed and start != SPECTRAL_START:
-        needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
-    if metric == PRECOMPUTED:
-        needed = stages_without_points(method, solver, needed)
-    elif neighbors == WINDOW:
-        needed = stages_of_pixels(method, needed)
-    return with_inputs_among(needed)
-
-
-def with_inputs_among(stages: Sequence[Stage]) -> tuple[Stage, ...]:
-    """Return the stages of a route, each with those inputs alone that are stages of it."""
-    names = {stage.name for stage in stages}
-    return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in stages)
-
-
-def stages_over_landmark_graph(method: str, solver: str, metric: str, covariances: bool) -> tuple[Stage, ...]:
-    """Return the stages of a method by the landmarks' own graph; raise ConfigError where it needs one of all points."""
-    if LANDMARK_GRAPH not in ROUTES[method] or metric == PRECOMPUTED:
-        needs = "points, and metric=precomputed gives neighbours" if metric == PRECOMPUTED else "no graph of all points"
-        others = [name for name, stages in ROUTES.items() if LANDMARK_GRAPH in stages]
-        raise ConfigError(
-            f"embedding.solver={solver} takes {needs}; {method} has another route: take one of {', '.join(others)} "
-            "with points, or embedding.solver refine or exact"
-        )
-    around = [LANDMARK_COVARIANCES] if covariances else []
-    following = [stage for stage in ROUTES[method] if stage is CLUSTERING]
-    return with_inputs_among([POINTS, LANDMARKS, *around, LANDMARK_GRAPH, LANDMARK_GRAPH_EMBEDDING, *following])
-
-
-def stages_without_points(method: str, solver: str, stages: Sequence[Stage]) -> list[Stage]:
-    """Return the stages of a route from given neighbours on; raise ConfigError for methods that need points."""
-    if method not in WITHOUT_POINTS or solver in REDUCING_SOLVERS:
-        raise ConfigError(
-            f"{method} with embedding.solver={solver} needs points, and metric=precomputed gives neighbours alone: "
-            f"take {', '.join(WITHOUT_POINTS)} with embedding.solver refine or exact, or give points"
-        )
-    given = replace(NEIGHBORS, inputs=("points", "work_points"))
-    return [given if stage is NEIGHBORS else stage for stage in stages if stage not in (PARTITION, LANDMARKS)]
-
-
-def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
-    """Return the stages of a route for pixels, which stay in their order; raise ConfigError for other methods.
-
-    What reads W reads the pixels too, of which its rows are made.
-    """
-    if method not in WINDOWED:
-        raise ConfigError(
-            f"neighbors.method={WINDOW} is for {' and '.join(WINDOWED)}, got {method}: take one of these, or another "
-            "neighbors.method"
-        )
-    in_order = {
-        WORK_POINTS: replace(WORK_POINTS, inputs=("points",)),
-        SYMMETRIC_AFFINITIES: replace(
-            SYMMETRIC_AFFINITIES, inputs=("work_points",), seeded=True, also_reads=("neighbors", "affinities")
-        ),
-    }
-    kept = [
-        in_order.get(stage, stage) for stage in stages if stage not in (PARTITION, NEIGHBORS, AFFINITIES, COMPONENTS)
-    ]
-    return [
-        replace(stage, inputs=tuple(dict.fromkeys(("work_points", *stage.inputs))))
-        if SYMMETRIC_AFFINITIES.name in stage.inputs
-        else stage
-        for stage in kept
-    ]
-
-
-def weighing_methods() -> list[str]:
-    """Return the methods of points with weights."""
-    return [name for name, stages in ROUTES.items() if WEIGHTS in stages]
-
-
-def check_takes_weights(method: str, neighbors: str) -> None:
-    """Raise ConfigError for a method that knows no weights of points, and for pixels."""
-    if method not in weighing_methods():
-        raise ConfigError(
-            f"{method} takes no weights: leave them out, give the points repeated, or take "
-            f"{', '.join(weighing_methods())}"
-        )
-    if neighbors == WINDOW:
-        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, which have no weights: leave out one of the two")
-
-
-def check_takes_duplicates(method: str, metric: str, neighbors: str) -> None:
-    """Raise ConfigError where equal rows cannot be one point: without weights, of given neighbours, and of pixels."""
-    without = "leave out --deduplicate (duplicates.tolerance)"
-    if method not in weighing_methods():
-        raise ConfigError(
-            f"equal rows become a point with a weight, and {method} takes no weights: {without}, or take "
-            f"{', '.join(weighing_methods())}"
-        )
-    if metric == PRECOMPUTED:
-        raise ConfigError(f"metric={PRECOMPUTED} gives neighbours and no rows that could be equal: {without}")
-    if neighbors == WINDOW:
-        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, each of which has a place of its own: {without}")
-
-
-def check_follows_classes(method: str, neighbors: str) -> None:
-    """Raise ConfigError where affinities cannot follow classes: where they are a kernel, and of pixels."""
-    without = "leave out symmetric_affinities.target_weight (target_weight)"
-    if takes_kernel(method):
-        raise ConfigError(f"affinities are a kernel in {method}, which new points without a class share: {without}")
-    if neighbors == WINDOW:
-        raise ConfigError(f"neighbors.method={WINDOW} makes W of the pixels alone, whatever their classes: {without}")
 
 
 def takes_labels(method: str) -> bool:

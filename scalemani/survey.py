@@ -18,7 +18,7 @@ from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.limits import check_limit
 from scalemani.params import LANDMARKS
 from scalemani.records.points import stored_parts
-from scalemani.sources import NeighborLists, PointsSource
+from scalemani.sources import GivenAffinities, NeighborLists, PointsSource
 from scalemani.sources.base import nonzeros_of, read_rows
 from scalemani.sources.beside import found_beside, without_beside
 from scalemani.sources.beside.distinct import DistinctPoints, Duplicates
@@ -82,6 +82,7 @@ class Survey:
     `tile_digests` are UNREAD of what the survey of that run has read; `extremes` are those of all points as read;
     `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
+    `components_given` are the points in each component of affinities that were given, the largest first.
     `classes` are those of labelled points, `start` is that of points with coordinates to start from, `landmarks` tell
     of those that came with the points, `weights` are those of weighted points, and `duplicates` tell which rows of the
     input are one point.
@@ -99,6 +100,7 @@ class Survey:
     landmarks: GivenLandmarks | None = None
     weights: Weights | None = None
     duplicates: Duplicates | None = None
+    components_given: tuple[int, ...] = ()
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -150,10 +152,11 @@ def survey(
     else:
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
     seen, first_new = with_earlier(seen, before, dimensions)
-    # Of lists, no column is a coordinate.
+    # Of lists and affinities, no column is a coordinate.
     labelled, landmarked = found_beside(source, LabelledPoints), found_beside(source, LandmarkedPoints)
-    lists = isinstance(without_beside(source), NeighborLists)
-    constant = 0 if lists else check_magnitude(seen.minima, seen.maxima, dtype)
+    given = without_beside(source)
+    instead = isinstance(given, NeighborLists | GivenAffinities)
+    constant = 0 if instead else check_magnitude(seen.minima, seen.maxima, dtype)
     if landmarked is not None:
         lowest, highest = landmarked.landmarks.min(axis=0), landmarked.landmarks.max(axis=0)
         both = np.minimum(seen.minima, lowest), np.maximum(seen.maxima, highest)
@@ -178,6 +181,7 @@ def survey(
         None if landmarked is None else landmarked.given,
         None if weighted is None else weighted.weights,
         None if merged is None else merged.duplicates,
+        tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else (),
     )
     extremes = Extremes(n_points, seen.minima, seen.maxima)
     return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, *beside)

@@ -17,7 +17,7 @@ from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.limits import LIMITS, check_limit, limits_table
 from scalemani.params import Parameters
 from scalemani.records.catalogue import STORED_STAGES
-from scalemani.routes import route
+from scalemani.routing import route
 from scalemani.runs.walk import plan_run
 from scalemani.sources import open_points
 from scalemani.stages.table import STAGES

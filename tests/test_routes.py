@@ -2,7 +2,8 @@
 
 import pytest
 
-from scalemani.routes import ROUTES, route, takes_labels
+from scalemani.routes import ROUTES, WITHOUT_POINTS, takes_labels
+from scalemani.routing import route
 
 CELLS = {"partition", "work_points"}
 
@@ -22,3 +23,15 @@ def test_discriminants_alone_cannot_do_without_labels():
 def test_linear_methods_alone_store_points_once():
     without = {method for method in ROUTES if not CELLS & {stage.name for stage in route(method, "lll")}}
     assert without == {"pca", "lda"}
+
+
+@pytest.mark.parametrize("method", WITHOUT_POINTS)
+def test_what_is_given_in_the_place_of_points_leaves_out_what_comes_before_it(method):
+    of_points, of_lists, of_affinities = (
+        [stage.name for stage in route(method, "exact", metric, affinities=kind)]
+        for metric, kind in (("euclidean", None), ("precomputed", None), ("precomputed", "precomputed"))
+    )
+    assert of_lists == [name for name in of_points if name not in ("partition", "landmarks")]
+    assert of_affinities == [name for name in of_lists if name not in ("neighbors", "affinities", "components")]
+    for stage in route(method, "exact", "euclidean", affinities="precomputed"):
+        assert set(stage.inputs) <= set(of_affinities)

@@ -72,12 +72,16 @@ class Sizes:
     @property
     def most_nonzeros(self) -> int:
         """What W cannot exceed, whatever the points."""
+        if self.params.affinities.precomputed:
+            return self.nonzeros
         loops = self.dimensions.n_points if self.weighted else 0
         return 2 * self.n_affinities + 2 * (self.dimensions.n_points // (self.params.affinity_neighbors + 1)) + loops
 
     @property
     def one_way_share(self) -> float:
         """The share of edges that go one way."""
+        if self.params.affinities.precomputed:
+            return MOST_ONE_WAY
         if self.counted_nonzeros is not None:
             return max(0.0, self.counted_nonzeros / self.n_affinities - 1)
         if self.params.neighbors.by_window:
@@ -87,6 +91,8 @@ class Sizes:
     @property
     def nonzeros(self) -> int:
         """The nonzeros of W, as counted or expected."""
+        if self.params.affinities.precomputed and self.dimensions.nonzeros is not None:
+            return self.dimensions.nonzeros
         if self.counted_nonzeros is not None and self.params.affinities.by_trees:
             return self.counted_nonzeros  # trees have a few of the edges
         return int((1 + self.one_way_share) * self.n_affinities)

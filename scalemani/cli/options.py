@@ -32,7 +32,8 @@ Metric = Annotated[
     str | None,
     typer.Option(
         help="euclidean (default), cosine, correlation, hellinger or hamming (of bits): how points are compared; "
-        "precomputed: POINTS are neighbour lists or distances; the same as --set points.metric=METRIC"
+        "precomputed: POINTS are neighbour lists or distances (affinities: --set affinities.kind=precomputed); the "
+        "same as --set points.metric=METRIC"
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file with one table of parameters for each stage")]
@@ -241,16 +242,15 @@ class Options:
 
     def source(self, params: Any) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
-        from scalemani.routes import PRECOMPUTED
         from scalemani.runs.several.starts import with_start
-        from scalemani.sources import open_labels, open_lists, open_pixels, open_points
+        from scalemani.sources import open_labels, open_pixels, open_points, opener_instead
         from scalemani.sources.beside.labelled import LabelledPoints
         from scalemani.sources.beside.landmarked import LandmarkedPoints
         from scalemani.sources.beside.weighted import WeightedPoints
 
         refuse_output_in_input(self.run, self.points)
-        given = open_pixels if params.neighbors.takes_image else open_points
-        source = (open_lists if params.points.metric == PRECOMPUTED else given)(self.points)
+        opener = opener_instead(params.points.metric, params.affinities.kind)
+        source = (opener or (open_pixels if params.neighbors.takes_image else open_points))(self.points)
         if self.init not in (None, *COMPUTED_STARTS):
             refuse_output_in_input(self.run, self.init, *(self.ids or ()))
             source = with_start(source, self.init, self.ids)

@@ -11,7 +11,7 @@ import typer
 from scalemani.cli.options import EQUAL, Config, Options, taking_options
 from scalemani.cli.output import say
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.routes import PRECOMPUTED, ROUTES, takes_labels
+from scalemani.routes import ROUTES, takes_labels
 from scalemani.tuning import METHOD
 
 if TYPE_CHECKING:
@@ -153,10 +153,11 @@ def common_params(candidates: Sequence["Candidate"]) -> Any:
     usable = [one.params for one in candidates if not isinstance(one.params, ScalemaniError)]
     if not usable:
         raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
-    kinds = {(params.points.metric == PRECOMPUTED, params.neighbors.takes_image) for params in usable}
+    kinds = {(params.given_instead, params.neighbors.takes_image) for params in usable}
     if len(kinds) > 1:
         raise ConfigError(
-            "neighbour lists, the pixels of images and points are tuned one at a time: give candidates of one kind"
+            "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
+            "one kind"
         )
     return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
 

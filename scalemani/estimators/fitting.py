@@ -19,7 +19,7 @@ from scalemani.figures import Size, checked_look, picture_or_path
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.report.notebook import MOST_SHOWN, LiveMap
 from scalemani.report.opened import ReportedRun
-from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, SPECTRAL_START, WINDOW
+from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW
 from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
 from scalemani.runs.several.starts import with_start
@@ -29,9 +29,9 @@ from scalemani.sources import (
     columns_shown,
     has_names,
     is_stored,
-    open_lists,
     open_pixels,
     open_points,
+    opener_instead,
     take_representation,
 )
 from scalemani.sources.beside.labelled import LabelledPoints
@@ -148,15 +148,15 @@ def cloned(estimator: Estimator) -> Estimator:
 def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
     asked = estimator.get_params(deep=False)
-    lists, points = asked.get("metric") == PRECOMPUTED, pixels_of(points, asked)
-    source = open_lists(points) if lists else open_training_points(points, asked["use_rep"])
+    open_instead, points = opener_instead(asked.get("metric"), asked.get("affinity")), pixels_of(points, asked)
+    source = open_training_points(points, asked["use_rep"]) if open_instead is None else open_instead(points)
     given = source
     if labels is not None and asked.get("target_weight", True):  # without such a parameter labels are always learnt
         given = LabelledPoints(source, labels, partial="target_weight" in asked)
     if weights is not None:
         given = WeightedPoints(given, weights)
     given, asked = with_arrays(given, asked)
-    if not lists:
+    if open_instead is None:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
     with store_or_temporary(asked["store"] or estimator._folder) as folder:
         with executor_for(**resources_of(asked)) as executor:
@@ -166,10 +166,10 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
         estimator._kept = asked["store"], finished.plan
         if hasattr(estimator, "_placement"):
             del estimator._placement  # of an earlier fit
-        if lists:
-            estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
-        else:
+        if open_instead is None:
             estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
+        else:
+            estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
         yield finished
 
 

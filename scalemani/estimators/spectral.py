@@ -32,9 +32,13 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     landmark_neighbors, regularization : int or None, float or None
         Landmarks a point is a combination of, K_Z (None: 5, or L where there are fewer), and the share of the mean
         diagonal added to their Gram matrix (None: 1e-3 where K_Z is above the number of features, else 1e-10).
-    affinity : {"entropic", "gaussian", "self-tuning", "ensemble"}
+    affinity : {"entropic", "gaussian", "self-tuning", "ensemble", "precomputed"}
         Weights of the edges: of the `perplexity`, of one `sigma`, or of the distance to the `bandwidth_neighbor`-th
         neighbour as each point's sigma. "ensemble", of images: the shares of minimum spanning trees of jittered pixels.
+        "precomputed": X is W, a matrix of affinities (N, N), of SciPy or dense, an AnnData with obsp["connectivities"],
+        the affinities of a run, or the path of one of these. It is held in memory while it is read, and used as it is:
+        numbers of the graph have no effect. Of one that is not symmetric the mean with its transpose is taken, with a
+        warning; the diagonal is left out; new points cannot be placed.
     affinity_neighbors : int or None
         Nearest of the `n_neighbors` that have an affinity, K_W, so that one graph serves several. None: all.
     affinity_solver, affinity_order, affinity_tolerance : str, str, float
@@ -46,7 +50,7 @@ class LaplacianEigenmaps(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
         as square roots of their frequencies (hellinger), or as bits (hamming: zeros and ones, dense or sparse), new
         points too; landmarks and `sigma` are in that geometry.
-        "precomputed": X are neighbour lists, a SciPy matrix of distances (N, N) with as many entries in each row, a
+        "precomputed": X are neighbour lists: a SciPy matrix of distances (N, N) with as many entries in each row, a
         `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
         (N, N) between all points, or the path of any of these; new points cannot be placed then.
     deduplicate : bool, float or None

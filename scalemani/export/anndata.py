@@ -9,7 +9,6 @@ import zarr
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.export.anndata_elements import (
-    ANNDATA,
     GROUP,
     GROUPS,
     ZARR_FORMAT,
@@ -22,21 +21,10 @@ from scalemani.export.rows import PARTIAL, refuse_there
 from scalemani.export.several import whole_file, whole_group
 from scalemani.sources.base import optional_module
 from scalemani.sources.hdf5 import h5ad_node, refuse_other_files
+from scalemani.sources.pairwise import is_anndata
 from scalemani.store.objects import as_store_error
 
 REPLACED = "replaced"  # the folder of elements that others take the place of, until all are in place
-
-
-def is_anndata(target: str) -> bool:
-    """Return whether there is an AnnData in a zarr store of this machine."""
-    path = Path(target)
-    if "://" in target or not any((path / name).exists() for name in (".zgroup", "zarr.json")):
-        return False
-    try:
-        node = zarr.open(path, mode="r")
-    except Exception:  # damaged, in one of many ways: no AnnData
-        return False
-    return isinstance(node, zarr.Group) and node.attrs.get("encoding-type") == ANNDATA["encoding-type"]
 
 
 def write_anndata(annotations: Annotations, target: str) -> None:

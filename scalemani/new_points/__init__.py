@@ -18,8 +18,8 @@ from scalemani.validation import check_finite_block
 
 ROWS_AT_ONCE = 65536
 NEEDS_POINTS = (
-    "placing new points needs the points that were embedded, and this embedding was made of neighbours alone "
-    "(metric=precomputed): embed the points themselves"
+    "placing new points needs the points that were embedded, and this embedding was made of neighbours alone, or of "
+    "affinities (metric or affinity precomputed): embed the points themselves"
 )
 
 

@@ -36,6 +36,7 @@ from scalemani.routes import (
     GIVEN_LANDMARKS,
     LANDMARK_GRAPH_SOLVERS,
     LANDMARK_SOLVERS,
+    PRECOMPUTED,
     REDUCING_SOLVERS,
     REFINING_SOLVERS,
     VARIATIONAL,
@@ -152,10 +153,10 @@ class AffinitiesParams(AffinitiesTuning):
     the neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those
     of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
     `sigma` None is the median of these over a sample of the points. An `ensemble` of minimum spanning trees is for
-    images: an edge weighs the share of the trees that it is in.
+    images: an edge weighs the share of the trees that it is in. `precomputed` ones were given in the place of points.
     """
 
-    kind: Literal["entropic", "gaussian", "self-tuning", "ensemble"] | None = None
+    kind: Literal["entropic", "gaussian", "self-tuning", "ensemble", "precomputed"] | None = None
     perplexity: Annotated[float, Field(gt=1)] | None = None
     solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
     order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"
@@ -168,6 +169,11 @@ class AffinitiesParams(AffinitiesTuning):
     def by_trees(self) -> bool:
         """Whether weights are those of an ensemble of trees."""
         return self.kind == "ensemble"
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether affinities are given in the place of points."""
+        return self.kind == PRECOMPUTED
 
     @property
     def chooses_sigma(self) -> bool:

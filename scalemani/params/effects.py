@@ -142,6 +142,12 @@ CONDITIONS = (
         "other than window",
         lambda here: not here.params.neighbors.by_window,
     ),
+    Condition(
+        ("affinities.n_neighbors",),
+        "affinities.kind",
+        "other than precomputed",
+        lambda here: not here.params.affinities.precomputed,
+    ),
     one_of("entropic", names=ENTROPIC, on="affinities.kind"),
     one_of("gaussian", names=("affinities.sigma",), on="affinities.kind"),
     one_of("ensemble", names=of_stage("affinities", "trees", "jitter"), on="affinities.kind"),

@@ -25,8 +25,8 @@ def known_metric(name: str) -> str:
     """Return the name of a metric; raise ValueError for another one."""
     if name not in METRIC_NAMES:
         raise ValueError(
-            f"must be one of {', '.join(METRIC_NAMES)}; for another metric find the neighbours elsewhere, and give "
-            "their lists with metric=precomputed"
+            f"must be one of {', '.join(METRIC_NAMES)}; for another metric find the neighbours elsewhere, by "
+            "scikit-learn's NearestNeighbors or pynndescent, and give their lists with metric=precomputed"
         )
     return name
 

@@ -42,7 +42,8 @@ from scalemani.params.of_methods import (
     LocalReconstructionParams,
 )
 from scalemani.params.parsing import checked, replaced, set_value
-from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, Stage, route
+from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, Stage
+from scalemani.routing import given_instead, route
 
 # Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
 UNKEYED_DEFAULTS = {
@@ -91,6 +92,11 @@ class Parameters:
         return self.symmetric_affinities.target_weight > 0
 
     @property
+    def given_instead(self) -> str:
+        """What is given in the place of points, in words; "" where points are."""
+        return given_instead(self.points.metric, self.affinities.kind)
+
+    @property
     def perplexity(self) -> float:
         """The perplexity: as asked, or 30."""
         return self.affinities.perplexity or PERPLEXITY
@@ -135,14 +141,14 @@ class Parameters:
 
         Raises ConfigError for an unknown method, and for one that does not take what is asked for.
         """
-        asked = self.embedding.solver, self.points.metric, self.layout.init, self.neighbors.method
+        points = self.points.metric, self.layout.init, self.neighbors.method, self.affinities.kind
         wanted = {
             DUPLICATES.name: self.merges_duplicates,
             WEIGHTS.name: weighted or self.merges_duplicates,
             CLASSES.name: self.follows_classes,
             LANDMARK_COVARIANCES.name: self.landmark_graph.kind == "bhattacharyya",
         }
-        return route(method, *asked, [name for name, wants in wanted.items() if wants])
+        return route(method, self.embedding.solver, *points, [name for name, wants in wanted.items() if wants])
 
     def resolved(
         self,

@@ -50,7 +50,7 @@ class StoredSymmetricAffinities(StoredStage):
         "float32",
         "1",
         "the nonzeros of (P + P^T) / 2; of points with weights, their sums over the copies at both ends; lower between "
-        "classes where the target weight is above zero",
+        "classes where the target weight is above zero; those of a W that was given in the place of points",
         BLOCK_FOLDERS,
     )
     DEGREES: ClassVar = ArrayDescription(

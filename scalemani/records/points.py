@@ -96,7 +96,8 @@ class StoredPoints(StoredRows):
         ("point", "feature"),
         AS_POINTS,
         "as given",
-        "points in input order, as the metric of the run maps them; neighbours and distances where these were given",
+        "points in input order, as the metric of the run maps them; neighbours and distances, or affinities as sparse "
+        "rows, where these were given",
     )
     SPARSE: ClassVar = sparse_points(STAGE, "block-N", "input order")
     ARRAYS: ClassVar = (POINTS, *SPARSE.all)

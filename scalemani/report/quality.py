@@ -55,7 +55,9 @@ def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: 
     if set(run.records()) != set(run.keys):
         return Quality((), "The run is not finished, so nothing was measured.")
     if run.metric == PRECOMPUTED:
-        return Quality((), "Neighbours were given and no points, so there is nothing to measure them against.")
+        return Quality(
+            (), "Neighbours or affinities were given and no points, so there is nothing to measure them against."
+        )
     n_points = run.dimensions.n_points
     if n_points < LEAST_INPUT:
         return Quality((), "There are too few points to measure neighbours.")

@@ -8,7 +8,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.export import Progress, checked_target, export, several, sparse, write_rows
-from scalemani.export.anndata import is_anndata, write_anndata
+from scalemani.export.anndata import write_anndata
 from scalemani.export.map_table import write_map
 from scalemani.export.rows import SUFFIXES
 from scalemani.figures import label_picture
@@ -19,6 +19,7 @@ from scalemani.runs.opened import Run
 from scalemani.sources import open_columns
 from scalemani.sources.categories import colours_of_categories
 from scalemani.sources.lazy import LazyRows, lazy_rows
+from scalemani.sources.pairwise import is_anndata
 
 PICTURE = ".png"  # of the clusters of an image
 ANNDATA, ANNDATA_FILE = "anndata", ".h5ad"  # all results together, as scanpy reads them

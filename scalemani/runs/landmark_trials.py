@@ -13,7 +13,8 @@ from scalemani.progress import Silent
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
-from scalemani.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, REFINING_SOLVERS, Stage, route
+from scalemani.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, REFINING_SOLVERS, Stage
+from scalemani.routing import route
 from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline

@@ -12,6 +12,7 @@ from scalemani.routes import LANDMARK_GRAPH_SOLVERS, VARIATIONAL, Stage, takes_l
 from scalemani.runs.parameters import (
     check_against_data,
     check_components,
+    check_connected,
     check_given_start,
     decide_parameters,
 )
@@ -94,6 +95,8 @@ def outline_run(
     if survey.weights is not None:
         check_weighted(params, survey.weights)
     check_given_start(params, survey, names)
+    if "embedding" in names:
+        check_connected(survey)
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs if name not in stage.follows] or [survey.content]

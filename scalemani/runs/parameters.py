@@ -4,13 +4,15 @@ from collections.abc import Collection
 
 from scalemani.chunked.task import Dimensions
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, VARIATIONAL
 from scalemani.survey import Survey
+
+SHOWN_COMPONENTS = 10
 
 
 def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
@@ -139,9 +141,7 @@ def check_start(params: Parameters, n_features: int) -> None:
     if params.layout.init != "pca":
         return
     if params.points.metric == PRECOMPUTED:
-        raise ConfigError(
-            "layout.init=pca needs points, and metric=precomputed gives neighbours: take spectral or random"
-        )
+        raise ConfigError(f"layout.init=pca needs points, and {params.given_instead}: take spectral or random")
     known = min(n_features, params.partition.sketch_dimensions)
     if params.n_components > known:
         raise ConfigError(
@@ -167,6 +167,18 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
         raise ConfigError(
             f"the start has {found.start.n_components} columns and the embedding "
             f"landmark_embedding.n_components={params.n_components}: give as many"
+        )
+
+
+def check_connected(found: Survey) -> None:
+    """Refuse affinities that were given and fall into components: eigenvectors then tell these apart, and no more."""
+    sizes = found.components_given
+    if len(sizes) > 1:
+        raise DisconnectedGraphError(
+            f"the affinities that were given have {len(sizes)} components (largest: {list(sizes[:SHOWN_COMPONENTS])}), "
+            "which eigenvectors tell apart and no more: give those of the largest alone "
+            "(scipy.sparse.csgraph.connected_components labels them), of more neighbours a point, or take a descent "
+            "with another start (layout.init=random)"
         )
 
 

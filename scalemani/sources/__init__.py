@@ -4,6 +4,7 @@ from scalemani.sources.annotated import take_representation
 from scalemani.sources.base import PointsSource
 from scalemani.sources.dask_arrays import DaskPoints
 from scalemani.sources.distance_matrix import DistanceMatrix
+from scalemani.sources.given_affinities import GivenAffinities
 from scalemani.sources.labels import named_labels, open_columns, open_labels
 from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
@@ -15,12 +16,14 @@ from scalemani.sources.opening import (
     open_points,
     points_in_memory,
 )
+from scalemani.sources.opening_affinities import open_affinities, opener_instead
 from scalemani.sources.opening_lists import open_lists
 from scalemani.sources.pixels import PixelRows, open_pixels
 
 __all__ = [
     "DaskPoints",
     "DistanceMatrix",
+    "GivenAffinities",
     "NeighborLists",
     "PixelRows",
     "PointsSource",
@@ -30,11 +33,13 @@ __all__ = [
     "is_stored",
     "map_points",
     "named_labels",
+    "open_affinities",
     "open_columns",
     "open_labels",
     "open_lists",
     "open_pixels",
     "open_points",
+    "opener_instead",
     "points_in_memory",
     "take_representation",
 ]

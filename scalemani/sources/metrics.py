@@ -10,6 +10,7 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, PRECOMPUTED, keep
 from scalemani.sources.base import PointsSource, nonzeros_of, read_rows
 from scalemani.sources.beside import PointsBeside
 from scalemani.sources.distance_matrix import DistanceMatrix
+from scalemani.sources.given_affinities import GivenAffinities
 from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
 
@@ -66,6 +67,10 @@ def map_points(metric: str, points: PointsSource) -> PointsSource:
     """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
     if isinstance(points, PointsBeside):
         return points.with_rows_of(map_points(metric, points.points))
+    if isinstance(points, GivenAffinities):
+        if metric not in (EUCLIDEAN, PRECOMPUTED):
+            raise ConfigError(f"affinities are given, and metric={metric!r} compares points: leave out one of the two")
+        return points
     if isinstance(points, NeighborLists | DistanceMatrix) != (metric == PRECOMPUTED):
         raise ConfigError(
             "neighbour lists go with metric='precomputed', and points with another metric: this metric is "

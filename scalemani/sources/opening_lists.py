@@ -11,6 +11,7 @@ from scalemani.sources.base import PointsSource
 from scalemani.sources.distance_matrix import DistanceMatrix
 from scalemani.sources.neighbor_lists import NeighborLists, lists_of_matrix
 from scalemani.sources.opening import open_points
+from scalemani.sources.pairwise import take_pairwise
 from scalemani.sources.sparse_rows import SparseRows
 
 ALLOWED = (
@@ -38,15 +39,9 @@ def open_lists(given: Any) -> NeighborLists | DistanceMatrix:
     """
     if isinstance(given, NeighborLists | DistanceMatrix):
         return given
+    given = take_pairwise(given, KEPT)
     if isinstance(given, str | Path):
         return open_stored_lists(str(given))
-    if hasattr(given, "obsp") and hasattr(given, "obs_names"):
-        if KEPT not in given.obsp:
-            raise DataError(
-                f"{type(given).__name__} has no obsp[{KEPT!r}], got {', '.join(given.obsp) or 'nothing'}: find the "
-                "neighbours first, or give points with another metric than precomputed"
-            )
-        return open_lists(given.obsp[KEPT])
     if sparse.issparse(given) or hasattr(given, "__array__"):
         return lists_of(open_points(given))
     parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in NAMES]
@@ -72,7 +67,7 @@ def lists_of_pair(one: np.ndarray, other: np.ndarray, description: str) -> Neigh
 def open_stored_lists(location: str) -> NeighborLists | DistanceMatrix:
     """Return the lists at a path: those of a matrix, or arrays `indices` and `distances` of a zarr group or an .npz."""
     try:
-        return lists_of(open_points(f"{location}::obsp/{KEPT}" if location.endswith(".h5ad") else location))
+        return lists_of(open_points(location))
     except (StoreError, ConfigError) as error:
         if "::" in location or not ("is a zarr group" in str(error) or location.endswith(".npz")):
             raise

@@ -1,5 +1,6 @@
 """Clusters of the embedding: k-means with many restarts on the landmarks only, then once over all points from there.
 
+Without points there are no landmarks: as many rows of the embedding, drawn at random, stand for them.
 Rows of the embedding are taken at unit length, so that k-means compares directions. Source: [LLL] 4.7 and 4.7.1.
 """
 
@@ -12,6 +13,7 @@ import numpy as np
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding
@@ -55,9 +57,9 @@ def run(work: StageWork) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
     task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
     if not task.output.committed(StoredClustering.CENTERS_UNIT):
-        stored = StoredLandmarks(task.inputs["landmarks"])
-        landmarks = stored.coordinates_in(StoredEmbedding(task.inputs["embedding"]).embedding)
-        centers = kmeans(unit_rows(landmarks), asked.n_clusters, task.params.seed, asked.n_restarts).centers
+        centers = kmeans(
+            unit_rows(landmark_coordinates(task)), asked.n_clusters, task.params.seed, asked.n_restarts
+        ).centers
         centers, passes, moved = run_kmeans(work, centers)
         task.output.write_whole(
             {
@@ -75,6 +77,15 @@ def run(work: StageWork) -> dict[str, Any]:
     )
     passes, moved = int(output.passes.read()), float(output.moved.read())
     return {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
+
+
+def landmark_coordinates(task: StageTask) -> np.ndarray:
+    """Return the coordinates (L, d) of the landmarks; of rows drawn at random where there are none."""
+    embedding = StoredEmbedding(task.inputs["embedding"]).embedding
+    if StoredLandmarks.STAGE in task.inputs:
+        return StoredLandmarks(task.inputs[StoredLandmarks.STAGE]).coordinates_in(embedding)
+    n_points = task.dimensions.n_points
+    return embedding.gather(sample_rows(task.params.seed, "clustering/rows", n_points, task.params.n_landmarks))
 
 
 def run_kmeans(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:

@@ -9,8 +9,8 @@ from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.estimators.fitting import Embedder, open_training_points, pixels_of, with_arrays
 from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, parameters_of
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
-from scalemani.routes import PRECOMPUTED, WINDOW, takes_labels
-from scalemani.sources import PointsSource, open_lists
+from scalemani.routes import WINDOW, takes_labels
+from scalemani.sources import PointsSource, opener_instead
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.tuning import METHOD
 from scalemani.tuning.grid import combinations
@@ -133,10 +133,13 @@ def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any, follo
     follow : whether affinities follow the classes in some cell of the grid
     """
     asked = [one.get_params(deep=False) for one in estimators]
-    kinds = [(one.get("metric") == PRECOMPUTED, one.get("neighbors_method") == WINDOW) for one in asked]
+    kinds = [
+        (opener_instead(one.get("metric"), one.get("affinity")), one.get("neighbors_method") == WINDOW) for one in asked
+    ]
     if len(set(kinds)) > 1:
         raise ConfigError(
-            "neighbour lists, the pixels of images and points are tuned one at a time: give candidates of one kind"
+            "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
+            "one kind"
         )
     if len({one["use_rep"] for one in asked}) > 1:
         raise ConfigError(
@@ -144,7 +147,8 @@ def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any, follo
             "give all of them the same, or tune them one at a time"
         )
     given = pixels_of(points, asked[0])
-    source = open_lists(given) if kinds[0][0] else open_training_points(given, asked[0]["use_rep"])
+    open_instead = kinds[0][0]
+    source = open_training_points(given, asked[0]["use_rep"]) if open_instead is None else open_instead(given)
     learns = any(takes_labels(one._method) for one in estimators)
     if labels is None or not (learns or follow):
         return source

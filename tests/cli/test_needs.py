@@ -5,7 +5,7 @@ import pytest
 
 from scalemani.cli.needs import show_needs
 from scalemani.params import Parameters
-from scalemani.routes import route
+from scalemani.routing import route
 from scalemani.runs.plan import Plan
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points

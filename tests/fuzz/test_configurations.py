@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.params import Parameters, parse_assignments
 from scalemani.params.configuration import read_configuration
-from scalemani.routes import ROUTES, route
+from scalemani.routes import ROUTES
+from scalemani.routing import route
 from scalemani.workers.executor import Executor
 
 EXAMPLES = settings(max_examples=500, deadline=None, derandomize=True)

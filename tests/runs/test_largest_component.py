@@ -8,7 +8,7 @@ import pytest
 from scalemani import LaplacianEigenmaps, SpectralClustering
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
-from scalemani.routes import route
+from scalemani.routing import route
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points

@@ -155,6 +155,18 @@ def test_new_points_that_differ_by_length_alone_are_placed_where_training_points
         model.transform(zero)
 
 
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+def test_new_rows_of_bits_are_placed_where_equal_training_points_are(kind):
+    bits = np.random.default_rng(3).random((300, 40)) < 0.3
+    given = bits if kind == "dense" else sparse.csr_matrix(bits.astype(np.uint8))
+    model = sm.TSNE(metric="hamming", perplexity=8, max_iter=20).fit(given)
+    np.testing.assert_array_equal(model.transform(given[:30]), model.embedding_[:30])
+    rows = bits[:3].astype(np.uint8)
+    rows[1, 4] = 2
+    with pytest.raises(DataError, match="hold other values than 0 and 1, which are no bits: first rows 1"):
+        model.transform(rows if kind == "dense" else sparse.csr_matrix(rows))
+
+
 def test_landmarks_say_where_they_lie_and_points_follow_them(counts):
     points = counts.astype(np.float64)
     landmarks = sm.select_landmarks(points, 50, metric="hellinger")
@@ -200,7 +212,8 @@ def test_values_that_are_not_finite_are_named_as_they_came(counts):
 def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scalemani, call):
     words = (
         "must be one of euclidean, cosine, correlation, hellinger, hamming, precomputed; for another metric find the "
-        "neighbours elsewhere, and give their lists with metric=precomputed"
+        "neighbours elsewhere, by scikit-learn's NearestNeighbors or pynndescent, and give their lists with "
+        "metric=precomputed"
     )
     calls = {
         "estimator": lambda: sm.LaplacianEigenmaps(metric="manhattan").fit(counts),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import sparse
 from sklearn import neighbors
-from sklearn.metrics import pairwise_distances
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
@@ -258,6 +258,17 @@ def test_lists_that_no_search_gives_are_refused_before_anything_is_written(graph
     assert not (tmp_path / "run").exists()
 
 
+def test_clusters_of_lists_are_those_of_the_same_lists_from_points():
+    groups = np.repeat(np.arange(4), 100)
+    points = np.random.default_rng(1).normal(size=(400, 3)) + 4.0 * np.eye(4, 3)[groups]
+    asked = {"n_clusters": 4, "n_components": 3, "perplexity": 20, "n_neighbors": 60, "solver": "exact"}
+    found = sm.SpectralClustering(metric="precomputed", **asked).fit(sm.knn_graph(points, 60))
+    expected = sm.SpectralClustering(**asked).fit(points)
+    assert adjusted_rand_score(found.labels_, expected.labels_) > 0.95
+    with pytest.raises(ConfigError, match="placing new points needs the points"):
+        found.predict(points)
+
+
 def test_rows_of_different_lengths_and_other_shapes_are_refused(points, graph):
     radius = neighbors.NearestNeighbors(radius=1.5).fit(points).radius_neighbors_graph(mode="distance")
     with pytest.raises(DataError, match="must list as many neighbours, got from"):
@@ -282,7 +293,7 @@ def test_some_points_may_list_themselves(graph):
 
 
 def test_what_needs_points_is_refused_in_one_message(graph, points):
-    for model in (sm.SpectralClustering(metric="precomputed"), sm.LaplacianEigenmaps(**GIVEN, solver="lll")):
+    for model in (sm.LandmarkKernelPCA(metric="precomputed"), sm.LaplacianEigenmaps(**GIVEN, solver="lll")):
         with pytest.raises(ConfigError, match="needs points, and metric=precomputed gives neighbours alone"):
             model.fit(graph)
     with pytest.raises(ConfigError, match="landmarks are chosen among points"):

@@ -26,6 +26,7 @@ VALUES = [
     {"neighbors": {"method": "exact"}},
     {"neighbors": {"method": "partition"}},
     {"points": {"metric": "precomputed"}},
+    {"points": {"metric": "precomputed"}, "affinities": {"kind": "precomputed"}},
     {"embedding": {"solver": "lll+refine"}},
     {"embedding": {"solver": "exact"}},
     {"embedding": {"solver": "variational-nystrom"}},

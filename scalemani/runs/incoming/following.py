@@ -1,9 +1,10 @@
-"""What a source decides of the parameters: how many neighbours were given, and of which image the pixels are."""
+"""What a source decides of the parameters: what was given in the place of points, and of which image pixels are."""
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.params import Parameters
-from scalemani.sources import DistanceMatrix, NeighborLists, PixelRows, PointsSource
+from scalemani.routes import PRECOMPUTED
+from scalemani.sources import DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
 from scalemani.sources.beside import PointsBeside
 from scalemani.sources.beside.weighted import WeightedPoints
 
@@ -21,6 +22,13 @@ def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, 
         return params, source.with_rows_of(lists)
     if asked.neighbors.by_window:
         return follow_image(asked, source), source
+    if isinstance(source, GivenAffinities) != asked.affinities.precomputed:
+        raise ConfigError(
+            "affinities go with affinities.kind=precomputed, and points or neighbours with another kind: this kind is "
+            f"{asked.affinities.kind}, and what was given is {source.description}"
+        )
+    if isinstance(source, GivenAffinities):
+        return asked.with_values({"points": {"metric": PRECOMPUTED}}), source
     if not isinstance(source, NeighborLists | DistanceMatrix):
         return asked, source
     given, listed = source.n_neighbors, isinstance(source, NeighborLists)

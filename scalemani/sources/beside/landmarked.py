@@ -9,7 +9,8 @@ from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.sources.base import PointsSource
-from scalemani.sources.beside import PointsBeside
+from scalemani.sources.beside import PointsBeside, without_beside
+from scalemani.sources.given_affinities import GivenAffinities
 from scalemani.sources.opening import points_in_memory
 from scalemani.store.objects import digest
 
@@ -39,15 +40,15 @@ class LandmarkedPoints(PointsBeside):
     Raises
     ------
     ConfigError
-        For neighbours in the place of points.
+        For neighbours or affinities in the place of points.
     DataError
         For other columns than the points have, one landmark alone, repeated ones, and rows that cannot be used.
     """
 
     def __init__(self, points: PointsSource, landmarks: Any, metric: str = EUCLIDEAN) -> None:
         super().__init__(points)
-        if metric == PRECOMPUTED:
-            raise ConfigError("landmarks stand among points, and metric=precomputed gives neighbours: leave out one")
+        if metric == PRECOMPUTED or isinstance(without_beside(points), GivenAffinities):
+            raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
         found = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
         if found.shape[1] != self.shape[1]:
             raise DataError(f"landmarks have {found.shape[1]} columns, points {self.shape[1]}; they must have the same")

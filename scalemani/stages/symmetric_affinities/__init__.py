@@ -1,6 +1,7 @@
 """W = (P + P^T) / 2 with the bridges between components: the one transpose of the graph, by runs of target blocks.
 
-Where affinities follow classes, entries between points of different ones are lowered once all else is summed.
+Where affinities follow classes, entries between points of different ones are lowered once all else is summed. Where W
+was given in the place of points, its rows are those that were given.
 
 Each block of rows of W is one sparse matrix in CSR form with its degrees. A task holds the edges into a run of blocks
 and streams the whole graph past them; how many blocks a run has is a matter of memory and leaves no trace.
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.chunked.needs import CACHE, EACH_TASK, GROWING, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes
@@ -23,12 +25,14 @@ from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.records.classes import StoredClasses
 from scalemani.records.graph import StoredNeighbors
+from scalemani.records.points import StoredPoints
 from scalemani.records.weights import stored_weights
 from scalemani.stages.symmetric_affinities import ensemble, window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
 COPIES_OF_WEIGHTS = 3  # of the neighbours, times those of the points, and times the affinities
 COPIES_OF_ROWS = 2  # before and after they are cut to size
+COPIES_OF_GIVEN = 3  # as they are read, to be stored, and encoded
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -37,18 +41,16 @@ def memory(sizes: Sizes) -> list[Held]:
         return (ensemble if sizes.params.affinities.by_trees else window).memory(sizes)
     dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
     rows = dimensions.block_rows
+    classified = classified_held(sizes) if sizes.params.follows_classes else []
+    if sizes.params.affinities.precomputed:
+        return [*classified, *given_held(sizes)]
     weighted = [
         Held("weights of the points", GROWING, dimensions.n_points),
         Held("weights of the neighbours of a block, and products", EACH_TASK, rows, COPIES_OF_WEIGHTS * k),
     ]
-    classified = [
-        Held("classes of the points", GROWING, dimensions.n_points, 1, "int32"),
-        Held("classes of the columns of W in a block", EACH_TASK, rows, 2 * k, "int32"),
-        Held("values of W in a block, lowered", EACH_TASK, rows, 2 * k, "float32"),
-    ]
     return [
         *(weighted if sizes.weighted else []),
-        *(classified if sizes.params.follows_classes else []),
+        *classified,
         *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(dimensions.block_rows, k, EACH_TASK)),
         Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
         Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
@@ -57,6 +59,26 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("columns of W in a block", EACH_TASK, rows, 2 * k, "int32", COPIES_OF_ROWS),
         Held("values of W in a block", EACH_TASK, rows, 2 * k, "float32", COPIES_OF_ROWS),
         *incoming(dimensions.n_blocks * rows, k, CACHE),
+    ]
+
+
+def classified_held(sizes: Sizes) -> list[Held]:
+    """List what a block takes whose affinities follow classes."""
+    rows, k = sizes.dimensions.block_rows, sizes.params.affinity_neighbors
+    width = -(-sizes.block_nonzeros // rows) if sizes.params.affinities.precomputed else 2 * k
+    return [
+        Held("classes of the points", GROWING, sizes.dimensions.n_points, 1, "int32"),
+        Held("classes of the columns of W in a block", EACH_TASK, rows, width, "int32"),
+        Held("values of W in a block, lowered", EACH_TASK, rows, width, "float32"),
+    ]
+
+
+def given_held(sizes: Sizes) -> list[Held]:
+    """List what a block takes of a W that was given."""
+    return [
+        Held("columns of a block of W as given", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_GIVEN),
+        Held("values of a block of W as given", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_GIVEN),
+        Held("where rows of a block of W begin, and degrees", EACH_TASK, sizes.dimensions.block_rows, 2, copies=2),
     ]
 
 
@@ -87,6 +109,9 @@ def run(work: StageWork) -> dict[str, Any]:
     if task.params.neighbors.by_window:
         write = ensemble.write_ensemble if task.params.affinities.by_trees else window.write_window
         return {**write(work), **certificates(work)}
+    if task.params.affinities.precomputed:
+        work.map_parts(given_block)
+        return certificates(work)
     of_block = incoming(task.dimensions.block_rows, task.params.affinity_neighbors, CACHE)
     work.map_run_parts(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     return certificates(work)
@@ -147,6 +172,19 @@ def rows_of_block(task: StageTask, block: int, incoming: list[DirectedEdges], br
     joined = join_edges(incoming)
     incoming.clear()
     rows = symmetric_rows(indices, values, task.dimensions.rows(block)[0], joined, with_loops(task, bridges, block))
+    return stored_rows(task, rows, block)
+
+
+def given_block(task: StageTask, block: int) -> Arrays:
+    """Return the rows of W of a block as they were given."""
+    rows = sp.csr_matrix(StoredPoints(task.inputs["points"]).points.read_block(block))
+    return stored_rows(
+        task, SymmetricRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data), block
+    )
+
+
+def stored_rows(task: StageTask, rows: SymmetricRows, block: int) -> Arrays:
+    """Return the rows of W of a block as they are stored, with their degrees."""
     entries = following_classes(task, rows, block)
     return {
         StoredSymmetricAffinities.INDPTR: rows.indptr,
