@@ -1,6 +1,9 @@
 """A zarr store that knows the digest of everything committed: zarr reads a lost chunk as its fill value, silently."""
 
 import asyncio
+import atexit
+import contextlib
+import functools
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
@@ -11,6 +14,7 @@ from scalemani.errors import CorruptChunkError, MissingChunkError
 from scalemani.store.objects import Committed, Objects, digest
 
 Digests = dict[str, Committed]  # by key below the arrays of a group
+CANCEL_SECONDS = 5.0
 
 
 class VerifiedStore(Store):
@@ -49,7 +53,11 @@ class VerifiedStore(Store):
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return the object under `key` if it is what was committed there."""
-        content = await asyncio.to_thread(self.read, key)
+        try:
+            content = await asyncio.to_thread(self.read, key)
+        except BaseException:
+            cancel_at_exit(asyncio.get_running_loop())
+            raise
         return None if content is None else prototype.buffer.from_bytes(content)
 
     async def set(self, key: str, value: Buffer, *arguments: Any) -> None:
@@ -128,3 +136,27 @@ class VerifiedStore(Store):
 def is_chunk(key: str) -> bool:
     """Return whether `key` names a chunk of an array, not its metadata."""
     return "/c/" in key
+
+
+@functools.cache
+def cancel_at_exit(loop: asyncio.AbstractEventLoop) -> None:
+    """Have what a loop has to do be cancelled when this process ends.
+
+    After an error zarr goes on with the other chunks that were asked for. A process that ends in the midst of that says
+    of each that it was destroyed, after the line that says what was wrong.
+    """
+    atexit.register(cancel_tasks, loop)
+
+
+def cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel all tasks of a loop that runs in another thread, and wait for that."""
+
+    async def cancel() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    if loop.is_running():
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(cancel(), loop).result(CANCEL_SECONDS)

@@ -1,6 +1,7 @@
 """Groups: written, then marked; whatever was damaged since is found and never read."""
 
 import hashlib
+import os
 import pickle
 import time
 from dataclasses import replace
@@ -15,6 +16,8 @@ from scalemani.store.schema import ArrayDescription
 MOST_BESIDE_DIGESTS, READING_SECONDS = 3.0, 0.5  # of the processor, as a share of the digests, and for the files
 BLOCK_ROWS = 1024
 N_ROWS = 3 * BLOCK_ROWS + 100
+MANY_MARKS = 500
+CUTS = 20  # lengths to which a chunk is cut, nothing and all but one byte among them
 VALUES = ArrayDescription("demo", "values", "rows", ("point", "column"), "float32", "1", "demo")
 COUNTS = ArrayDescription("demo", "counts", "rows", ("point",), "int32", "1", "demo", ("round_N",))
 BOUNDS = ArrayDescription("demo", "indptr", "part", ("row_bound",), "int64", "nonzero", "demo", ("block-N",))
@@ -26,12 +29,12 @@ def values() -> np.ndarray:
     return np.arange(N_ROWS * 3, dtype=np.float32).reshape(N_ROWS, 3)
 
 
-def written_group(folder, skip=()):
+def written_group(folder, skip=(), factor=1):
     group = StageGroup(folder, "stages/demo/key", BLOCK_ROWS)
     group.create(N_ROWS, [VALUES.sized(3)])
     for block in range(4):
         if block not in skip:
-            group.write_block(block, {VALUES: values()[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
+            group.write_block(block, {VALUES: factor * values()[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
     return group
 
 
@@ -132,27 +135,72 @@ def test_a_block_that_is_damaged_or_of_another_shape_is_not_taken_over(tmp_path,
     assert not group.committed(block_unit(0))
 
 
-@pytest.mark.parametrize("damage", ["flip", "cut", "empty", "lost", "swap"])
-def test_every_damage_is_found_and_only_that(tmp_path, damage):
+def damaged_contents(group, folder):
+    """Return what the chunk of block 2 may hold after an accident, by its name; None: nothing is there."""
+    content = chunk(group, 2).read_bytes()
+    middle = len(content) // 2
+    damaged = {f"cut to {length}": content[:length] for length in np.linspace(0, len(content) - 1, CUTS, dtype=int)}
+    return damaged | {
+        "flipped": content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :],
+        "lost": None,
+        "of another block": chunk(group, 0).read_bytes(),
+        "of an earlier run": chunk(written_group(folder / "earlier", factor=2), 2).read_bytes(),
+        "zero bytes": bytes(len(content)),
+        "values of zero": chunk(written_group(folder / "zeros", factor=0), 2).read_bytes(),
+        "longer": content + b"x",
+    }
+
+
+def test_every_damage_is_found_and_only_that(tmp_path):
     group = written_group(tmp_path)
     group.mark_complete({})
-    content = bytearray(chunk(group, 2).read_bytes())
-    if damage == "flip":
-        content[len(content) // 2] ^= 1
-    elif damage == "cut":
-        content = content[:-7]
-    elif damage == "empty":
-        content = bytearray()
-    elif damage == "swap":
-        content = bytearray(chunk(group, 0).read_bytes())
-    chunk(group, 2).write_bytes(content)
-    if damage == "lost":
-        chunk(group, 2).unlink()
+    for name, content in damaged_contents(group, tmp_path).items():
+        chunk(group, 2).unlink(missing_ok=True)
+        if content is not None:
+            chunk(group, 2).write_bytes(content)
+        reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+        assert reader.damaged_units() == [block_unit(2)], name
+        with pytest.raises(CorruptChunkError):
+            reader.read_block("values", 2)
+        np.testing.assert_array_equal(reader.read_block("values", 1), values()[BLOCK_ROWS : 2 * BLOCK_ROWS])
+
+
+@pytest.mark.parametrize(
+    ("field", "other"),
+    [('"float32"', '"int32"'), (f"{N_ROWS}", f"{N_ROWS + 1}"), ('"NaN"', "0"), ('"lz4"', '"zstd"')],
+)
+def test_a_description_of_an_array_that_was_changed_is_found(tmp_path, field, other):
+    group = written_group(tmp_path)
+    group.mark_complete({})
+    description = group.objects.root / "arrays" / "values" / "zarr.json"
+    changed = description.read_text().replace(field, other)
+    assert changed != description.read_text()
+    description.write_text(changed)
     reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
-    assert reader.damaged_units() == [block_unit(2)]
+    assert reader.damaged_units() == ["schema"]
     with pytest.raises(CorruptChunkError):
-        reader.read_block("values", 2)
-    np.testing.assert_array_equal(reader.read_block("values", 1), values()[BLOCK_ROWS : 2 * BLOCK_ROWS])
+        reader.read_block("values", 1)
+
+
+def test_files_that_nothing_has_committed_change_nothing(tmp_path):
+    group = written_group(tmp_path)
+    group.mark_complete({})
+    (chunk(group, 9).parent).mkdir()
+    chunk(group, 9).write_bytes(chunk(group, 2).read_bytes())
+    (group.objects.root / "marks" / "block-000009.json").write_text("{}")
+    reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
+    assert not reader.damaged_units()
+    assert reader.content_digest == group.content_digest
+    np.testing.assert_array_equal(reader.read("values"), values())
+
+
+def test_many_marks_are_read_without_resolving_their_paths(tmp_path, monkeypatch):
+    group = written_group(tmp_path)
+    for number in range(4, MANY_MARKS):
+        (group.objects.root / "marks" / f"block-{number:06d}.json").write_text("{}")
+    monkeypatch.setattr(os.path, "realpath", None)  # it asks for every folder from the root of the disk on
+    group.refresh()
+    assert group.units == [*map(block_unit, range(4)), "schema"]
 
 
 def test_damaged_units_are_forgotten_and_written_again(tmp_path):
