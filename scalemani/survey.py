@@ -15,6 +15,7 @@ from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
+from scalemani.kernels.rows.outlying import MOST, Outlier, outlying_row
 from scalemani.limits import check_limit
 from scalemani.params import LANDMARKS
 from scalemani.records.points import stored_parts
@@ -46,7 +47,7 @@ class SeenRows(NamedTuple):
     """What was seen of some rows.
 
     Digests of tiles, least and largest value of each feature (D,), how many rows of a sample take how many bytes
-    as they are stored, and the nonzeros of sparse rows.
+    as they are stored, the nonzeros of sparse rows, and the dense row that lies farthest out in its block, if one does.
     """
 
     tiles: list[str]
@@ -55,6 +56,7 @@ class SeenRows(NamedTuple):
     sampled_rows: int
     sampled_bytes: int
     nonzeros: int
+    outlier: Outlier | None
 
 
 class Extremes(NamedTuple):
@@ -163,6 +165,8 @@ def survey(
         check_magnitude(*both, np.float64, "points and landmarks")
     if constant:
         executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
+    if seen.outlier is not None and not lists:
+        tell_of_outlier(seen.outlier, source, executor)
     if remark := getattr(source, "remark", ""):
         executor.progress.warn(remark)
     kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
@@ -236,6 +240,16 @@ def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: in
         executor.progress.note(f"Booleans are kept as {dimensions.dtype} 0 and 1")
 
 
+def tell_of_outlier(found: Outlier, source: PointsSource, executor: Executor) -> None:
+    """Name the row of the input that lies farthest out."""
+    merged = found_beside(source, DistinctPoints)
+    row = found.row if merged is None else int(np.flatnonzero(merged.points_of_rows == found.row)[0])
+    executor.progress.warn(
+        f"row {row} is {found.value:.3g} in column {found.column}, {found.times:.0e} times as far from the median as "
+        f"{MOST:.0%} of the rows read with it: look whether it is an error, and leave it out or scale the column if so"
+    )
+
+
 def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
     """Refuse rows so long that a tile of them cannot be stored, or read within the budget, before any is read.
 
@@ -268,7 +282,9 @@ def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> Se
     if sp.issparse(rows):
         minima, maxima = minima.toarray().ravel(), maxima.toarray().ravel()
     nonzeros = int(rows.nnz) if sp.issparse(rows) else rows.size
-    return SeenRows(tile_digests(rows), minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros)
+    found = None if sp.issparse(rows) else outlying_row(rows, minima, maxima)
+    outlier = None if found is None else found._replace(row=start + found.row)
+    return SeenRows(tile_digests(rows), minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros, outlier)
 
 
 def bytes_as_stored(rows: Points) -> int:
@@ -283,7 +299,8 @@ def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
     one.tiles.extend(other.tiles)
     sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
     extremes = np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima)
-    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros)
+    outlier = max(one.outlier, other.outlier, key=lambda found: found.times if found else 0.0)
+    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier)
 
 
 def tile_digests(rows: Points) -> list[str]:
