@@ -1,5 +1,6 @@
 """The embedding of all points by the eigenmaps of the landmarks' own graph: each point on its own, in input order."""
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,6 +10,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.combining import Combining, combined
+from scalemani.kernels.landmarks.gaps import WIDE, far_from_landmarks, largest_gap
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, TILE, PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
@@ -63,13 +65,28 @@ def landmark_map_held(sizes: Sizes) -> list[Held]:
 
 
 def embed_by_landmark_graph(work: StageWork) -> dict[str, Any]:
-    """Write the embedding by blocks, with the eigenvalues of the landmarks' graph."""
+    """Write the embedding by blocks, with the eigenvalues of the landmarks' graph; certify what lies far from all."""
     task = work.task
     task.output.create(task.dimensions.n_points, [StoredEmbedding.EMBEDDING.sized(task.params.n_components)])
     work.map_blocks(mapped_block)
     graph = StoredLandmarkGraph(task.inputs["landmark_graph"])
     task.output.write_whole({StoredEmbedding.EIGENVALUES: graph.eigenvalues.read()})
-    return {}
+    n_far = work.fold_blocks(far_points, operator.add, "distances")
+    if n_far:
+        work.warn(
+            f"{task.stage}: {n_far} of {task.dimensions.n_points} points lie more than {WIDE:g} times as far from "
+            "every landmark as any landmark from the one nearest to it: what they are made of says little of them; "
+            "raise landmarks.n_landmarks, or leave outliers out"
+        )
+    return {"far_points": n_far}
+
+
+def far_points(task: StageTask, block: int) -> int:
+    """Return how many points of a block lie far from all landmarks."""
+    points = StoredPoints(task.inputs["points"]).points.read_block(block)
+    landmarks, distance = task.once(read_map).prepared.landmarks, WIDE * task.once(read_gap)
+    tiles = (dense_rows(points[tile]) for tile in slices(points.shape[0], TILE_ROWS))
+    return sum(len(far_from_landmarks(tile, landmarks, distance)) for tile in tiles)
 
 
 def mapped_block(task: StageTask, block: int) -> Arrays:
@@ -79,6 +96,11 @@ def mapped_block(task: StageTask, block: int) -> Arrays:
     for tile in slices(points.shape[0], TILE_ROWS):
         embedding[tile] = combined(dense_rows(points[tile]), found.prepared, found.combining).of(found.coordinates)
     return {StoredEmbedding.EMBEDDING: embedding}
+
+
+def read_gap(task: StageTask) -> float:
+    """Return how far the landmarks of a task lie apart."""
+    return largest_gap(task.once(read_map).prepared)
 
 
 def read_map(task: StageTask) -> LandmarkMap:

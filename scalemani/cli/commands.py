@@ -188,7 +188,7 @@ def measure(
 @app.command()
 @taking_options
 def transform(options: Placing) -> None:
-    """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr.
+    """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
 
     The same command goes on where it stopped: finished blocks are kept in OUT.transform until all are done. The
     clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
@@ -267,7 +267,7 @@ def export(
     OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues, in .png too for the clusters of an
     image or video; .npz (SciPy's CSR), .parquet or .zarr for a graph; .npz (SciPy's CSR) or .zarr for affinities; .npz,
     .parquet or .zarr for landmarks and a curve; .npz or .zarr for snapshots. Where components were left out, the input
-    rows that the results have go beside it: OUT.input_rows.npy.
+    rows that the results have go beside it: OUT.input_rows.npy. A file that is there is replaced, a .zarr is not.
 
     An .h5ad is an AnnData, and so may be a .zarr: obsm X_tsne and its like, obsp distances and connectivities, as
     scanpy reads them. They are added to an AnnData that is there, of which everything else stays.

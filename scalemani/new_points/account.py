@@ -6,8 +6,9 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
+from scalemani.kernels.landmarks.gaps import WIDE
 from scalemani.kernels.rows.compressed import Points
-from scalemani.new_points.reach import Reach, far_away
+from scalemani.new_points.reach import Reach, far_away, far_from_all
 
 ERROR_QUANTILES = {"median_error": 0.5, "p95_error": 0.95, "largest_error": 1.0}
 
@@ -60,7 +61,8 @@ class Placement(Protocol):
 class Account:
     """Adds up what is known of the new points that were placed.
 
-    `spacing` is that of the placement, `remark` what is to be said of the source of the points.
+    `spacing` is that of the placement, `remark` what is to be said of the source of the points. `far` are the rows
+    beyond reach, `alone` the others that are much farther than the spacing from what is known.
     """
 
     spacing: float
@@ -70,6 +72,7 @@ class Account:
     arrived: int = 0
     fall: float = 0.0
     far: list[np.ndarray] = field(default_factory=list)
+    alone: list[np.ndarray] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)
     remark: str = ""
 
@@ -78,6 +81,8 @@ class Account:
         self.n_points += len(placed.coordinates)
         if placed.nearest is not None:
             self.isolated += int(np.sum(placed.nearest > self.spacing))
+            alone = np.flatnonzero(placed.nearest > WIDE * self.spacing)
+            self.alone.append(start + np.setdiff1d(alone, far))
         self.far.append(start + far)
         if placed.errors is not None:
             self.errors.append(placed.errors)
@@ -113,9 +118,10 @@ class Account:
         found: list[tuple[str, type[ScalemaniWarning]]] = []
         if self.remark:
             found.append((self.remark, ScalemaniWarning))
-        far = np.sort(np.concatenate(self.far)) if self.far else np.empty(0, np.int64)
-        if len(far):
-            found.append((far_away(far, self.n_points), ScalemaniWarning))
+        for parts, said in ((self.far, far_away), (self.alone, far_from_all)):
+            rows = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+            if len(rows):
+                found.append((said(rows, self.n_points), ScalemaniWarning))
         if self.arrived < self.descended:
             missing = self.descended - self.arrived
             message = (

@@ -6,7 +6,8 @@ import numpy as np
 
 from scalemani.chunked.landmark_maps import landmark_map
 from scalemani.kernels.landmarks.combining import Combining, combined
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.gaps import largest_gap
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import reconstruction_errors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.kernels.spectral.diffusion import diffusion_scales
@@ -48,7 +49,7 @@ class LandmarkPlacement(NamedTuple):
             rows = dense_rows(points[part])
             found = combined(rows, self.prepared, self.combining)
             placed[part] = found.of(self.coordinates)
-            nearest[part] = found.squares[:, 0]
+            nearest[part] = np.sqrt(found.squares[:, 0])
             errors[part] = reconstruction_errors(rows, landmarks, found.indices, found.weights)
         # Far out, where squares overflow, distances are beyond all numbers.
         return Placed(placed, np.nan_to_num(nearest, nan=np.inf), np.nan_to_num(errors, nan=1.0, posinf=1.0))
@@ -90,13 +91,6 @@ def read_landmark_placement(run: Run) -> LandmarkPlacement:
         combining,
         reach_of(run),
         run.metric,
-        farthest_landmark(prepared),
+        largest_gap(prepared),
         run.dimensions.sparse,
     )
-
-
-def farthest_landmark(prepared: PreparedLandmarks) -> float:
-    """Return the largest distance of a landmark from the landmark nearest to it; infinite where there is but one."""
-    if len(prepared.landmarks) == 1:
-        return np.inf
-    return float(nearest_landmarks(prepared.landmarks, prepared, 2)[1][:, 1].max())

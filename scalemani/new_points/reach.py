@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.kernels.landmarks.gaps import WIDE
 from scalemani.kernels.rows.compressed import Points, squared_lengths
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.runs.opened import Run
@@ -47,8 +48,21 @@ def reach_of(run: Run) -> Reach:
 
 def far_away(rows: np.ndarray, n_points: int) -> str:
     """Return what to say of new points beyond reach, by their rows: ascending, at least one."""
-    listed = ", ".join(map(str, rows[:SHOWN_ROWS]))
     return (
         f"{len(rows)} of {n_points} new points lie more than {FAR:g} times as far out as any landmark, first rows "
-        f"{listed}: the embedding knows nothing out there, so their positions mean little"
+        f"{listed(rows)}: the embedding knows nothing out there, so their positions mean little"
     )
+
+
+def far_from_all(rows: np.ndarray, n_points: int) -> str:
+    """Return what to say of new points within reach that nothing known is near to, by their rows, as above."""
+    return (
+        f"{len(rows)} of {n_points} new points lie more than {WIDE:g} times as far from what the embedding knows as "
+        f"its landmarks, or neighbours, lie from each other, first rows {listed(rows)}: their positions mean little; "
+        "embed them with the others, or raise landmarks.n_landmarks where landmarks place new points"
+    )
+
+
+def listed(rows: np.ndarray) -> str:
+    """Return the first of some rows."""
+    return ", ".join(map(str, rows[:SHOWN_ROWS]))

@@ -25,12 +25,12 @@ from scalemani.export import beside, checked_target, write_rows
 from scalemani.export.rows import SUFFIXES, refuse_taken
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.gaps import largest_gap
 from scalemani.kernels.landmarks.nearest import prepare_landmarks
 from scalemani.memory.process import PROCESS
 from scalemani.new_points import NEEDS_POINTS, check_features, read_placement
 from scalemani.new_points.account import Account, Placed, Placement
 from scalemani.new_points.by_descent import read_descent_placement
-from scalemani.new_points.by_landmarks import farthest_landmark
 from scalemani.new_points.by_neighbors import farthest_neighbor
 from scalemani.new_points.clusters import centers_of, nearest_clusters
 from scalemani.new_points.needs import needs_of
@@ -320,7 +320,7 @@ def spacing_of(run: Run) -> float:
         return farthest_neighbor(run)
     if StoredDiscriminants.STAGE in run.keys:
         return np.inf
-    return farthest_landmark(prepare_landmarks(run.landmarks.points))
+    return largest_gap(prepare_landmarks(run.landmarks.points))
 
 
 def account_of(run: Run, stored: StoredPlacement, dimensions: Dimensions) -> Account:

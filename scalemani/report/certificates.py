@@ -143,6 +143,10 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
             "the largest angle that there can be between the embedding and the exact one, in radians", scales.angle
         ),
         "eigenvalue_error_bound": Meaning("no eigenvalue is above the exact one by more"),
+        "far_points": Meaning(
+            "points more than twice as far from every landmark as any landmark from the one nearest to it",
+            scales.none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
+        ),
     },
     "diffusion_coordinates": {"scales": Meaning("what each eigenvector was multiplied by: |1 - lambda|^time")},
     "classes": {

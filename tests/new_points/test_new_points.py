@@ -65,13 +65,16 @@ def test_the_account_adds_up_what_every_read_placed():
     points[:, 1] = 0
     points[21] = 500.0
     points[3:5, 1] = 3.0
+    points[6, 1] = 7.0
     new = NewPoints(Doubling(), open_points(points))
     new.read(0, 20)
     new.read(20, 30)
-    shares = {"far": 1 / 30, "isolated": 3 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
+    shares = {"far": 1 / 30, "isolated": 4 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
     assert new.account.certificates == pytest.approx(shares)
-    (far, far_kind), (moving, moving_kind) = new.account.warnings
+    (far, far_kind), (alone, alone_kind), (moving, moving_kind) = new.account.warnings
     assert far.startswith("1 of 30 new points lie more than 2 times")
-    assert "first rows 21" in far
+    assert "first rows 21:" in far
+    assert alone.startswith("1 of 30 new points lie more than 2 times as far from what the embedding knows")
+    assert "first rows 6:" in alone
     assert moving.startswith("2 of 30 new points were still moving")
-    assert (far_kind, moving_kind) == (ScalemaniWarning, ShortfallWarning)
+    assert (far_kind, alone_kind, moving_kind) == (ScalemaniWarning, ScalemaniWarning, ShortfallWarning)

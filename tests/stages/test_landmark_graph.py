@@ -76,6 +76,24 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
     np.testing.assert_allclose(model.embedding_, expected * signs, atol=1e-7 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("solver", ["nystrom", "le-z"])
+def test_points_far_from_every_landmark_are_counted_and_told_of(solver):
+    points = POINTS[:600].copy()
+    points[[5, 50, 500]] += [[40.0], [-60.0], [90.0]]
+    model = sm.LaplacianEigenmaps(2, solver=solver, n_landmarks=100, landmarks="random", tuning=TUNING)
+    with pytest.warns(ScalemaniWarning, match="embedding: 3 of 600 points lie more than 2 times as far from every"):
+        model.fit(points)
+    landmarks = model.run_.landmarks.points
+    between = cdist(landmarks, landmarks)
+    np.fill_diagonal(between, np.inf)
+    far = cdist(points, landmarks).min(axis=1) > 2 * between.min(axis=1).max()
+    assert model.certificates_["embedding"]["far_points"] == far.sum() == 3
+
+
+def test_no_point_of_a_usual_run_is_far(fitted):
+    assert {model.certificates_["embedding"]["far_points"] for model in fitted.values()} == {0}
+
+
 def test_gaussians_around_landmarks_choose_other_neighbours(fitted):
     one, other = (stored(fitted["le-z", kind]).neighbors.read() for kind in ("euclidean", "bhattacharyya"))
     assert not np.array_equal(one, other)
