@@ -10,8 +10,15 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.combining import Combining, combined
-from scalemani.kernels.landmarks.gaps import WIDE, far_from_landmarks, largest_gap
-from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, TILE, PreparedLandmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import (
+    SKETCH_DIMENSIONS,
+    TILE,
+    WIDE,
+    PreparedLandmarks,
+    far_from_landmarks,
+    largest_gap,
+    prepare_landmarks,
+)
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.kernels.spectral.landmark_graph import nystrom_gains

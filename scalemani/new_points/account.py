@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
-from scalemani.kernels.landmarks.gaps import WIDE
+from scalemani.kernels.landmarks.nearest import WIDE
 from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.reach import Reach, far_away, far_from_all
 

@@ -6,8 +6,7 @@ import numpy as np
 
 from scalemani.chunked.landmark_maps import landmark_map
 from scalemani.kernels.landmarks.combining import Combining, combined
-from scalemani.kernels.landmarks.gaps import largest_gap
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, largest_gap, prepare_landmarks
 from scalemani.kernels.landmarks.weights import reconstruction_errors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.kernels.spectral.diffusion import diffusion_scales

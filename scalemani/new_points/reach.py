@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.landmarks.gaps import WIDE
+from scalemani.kernels.landmarks.nearest import WIDE
 from scalemani.kernels.rows.compressed import Points, squared_lengths
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.runs.opened import Run

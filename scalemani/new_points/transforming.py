@@ -25,8 +25,7 @@ from scalemani.export import beside, checked_target, write_rows
 from scalemani.export.rows import SUFFIXES, refuse_taken
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.gaps import largest_gap
-from scalemani.kernels.landmarks.nearest import prepare_landmarks
+from scalemani.kernels.landmarks.nearest import largest_gap, prepare_landmarks
 from scalemani.memory.process import PROCESS
 from scalemani.new_points import NEEDS_POINTS, check_features, read_placement
 from scalemani.new_points.account import Account, Placed, Placement

@@ -28,6 +28,7 @@ from scalemani.workers.tls import certificate_paths
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
+STOP_SECONDS = 30  # of processes that were started here, which end with this one in any case
 POLL_SECONDS = 1.0
 REACH_SECONDS = 60.0
 ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
@@ -115,7 +116,8 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
                 populate(cluster, client, count)
                 yield client, lambda: restore(cluster, count)
         finally:
-            cluster.close(timeout=CLOSE_SECONDS)
+            with contextlib.suppress(TimeoutError):
+                cluster.close(timeout=STOP_SECONDS)
 
 
 @contextlib.contextmanager

@@ -77,10 +77,11 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
 
 
 @pytest.mark.parametrize("solver", ["nystrom", "le-z"])
-def test_points_far_from_every_landmark_are_counted_and_told_of(solver):
+def test_points_far_from_every_landmark_are_counted_and_told_of(solver, tmp_path):
     points = POINTS[:600].copy()
     points[[5, 50, 500]] += [[40.0], [-60.0], [90.0]]
-    model = sm.LaplacianEigenmaps(2, solver=solver, n_landmarks=100, landmarks="random", tuning=TUNING)
+    asked = {"n_landmarks": 100, "landmarks": "random", "tuning": TUNING, "store": tmp_path}
+    model = sm.LaplacianEigenmaps(2, solver=solver, **asked)
     with pytest.warns(ScalemaniWarning, match="embedding: 3 of 600 points lie more than 2 times as far from every"):
         model.fit(points)
     landmarks = model.run_.landmarks.points

@@ -1,4 +1,7 @@
-"""The nearest landmarks of each point, exactly: bounds by matrix products of short sketches, then true distances."""
+"""The nearest landmarks of each point, exactly: bounds by matrix products of short sketches, then true distances.
+
+And points that no landmark is near to, beside how far landmarks lie apart.
+"""
 
 from typing import NamedTuple
 
@@ -17,6 +20,7 @@ SCAN_ALL_BELOW = 96  # landmarks: a plain scan is quicker than bounds
 SPARE_CANDIDATES, SPARE_SHARE = 8, 16  # to spare, and one for so many: the bound that finds them need not be exact
 # Covers the rounding of a float32 product of up to 256 terms and of sketches accurate to 2**-18 of their norms.
 BOUND_MARGIN = 2.0**-15
+WIDE = 2.0  # times the largest gap between landmarks: these are a sample, and some points lie in its gaps
 UNDERFLOW_MARGIN = 1e-35  # of float32 products, when an outlier makes the unit very large
 LARGEST_SKETCH = 1e9  # squared norms in units of the landmarks' spread; rows beyond are scanned
 
@@ -100,6 +104,25 @@ def nearest_landmarks(
     return indices, distances
 
 
+def largest_gap(prepared: PreparedLandmarks) -> float:
+    """Return the largest distance of a landmark from the landmark nearest to it; infinite where there is but one."""
+    if len(prepared.landmarks) == 1:
+        return np.inf
+    return float(np.sqrt(nearest_landmarks(prepared.landmarks, prepared, 2)[1][:, 1].max()))
+
+
+def far_from_landmarks(points: np.ndarray, landmarks: np.ndarray, distance: float) -> np.ndarray:
+    """Return the rows (m,) of points (n, D) that are farther than a distance from every landmark (L, D).
+
+    Most points are near to several landmarks, so that few of them are looked at: much less than what it takes to find
+    the nearest one.
+    """
+    rows, columns = comparable(points, landmarks)
+    near = np.zeros(len(rows), np.bool_)
+    _mark_near(rows, columns, distance**2, near)
+    return np.flatnonzero(~near)
+
+
 def _fill_factors(rows: np.ndarray, basis: SketchBasis, factors: np.ndarray) -> np.ndarray:
     """Write the sketches beside a column of ones; return their squared norms less the margin (inf: scan all)."""
     factors[:, :-1] = sketch_precisely(rows, basis)
@@ -164,3 +187,12 @@ def _bound_of_nearest(bounds: np.ndarray, row: int, n_landmarks: int, n_wanted: 
     return bound_within(
         bounds, row, n_landmarks, low, high, n_wanted, n_wanted + SPARE_CANDIDATES + n_wanted // SPARE_SHARE
     )
+
+
+@compiled
+def _mark_near(rows: np.ndarray, landmarks: np.ndarray, square: float, near: np.ndarray) -> None:
+    for i in range(rows.shape[0]):
+        for j in range(landmarks.shape[0]):
+            if squared_row_distance(rows, i, landmarks, j, square) <= square:
+                near[i] = True
+                break
