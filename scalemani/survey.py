@@ -163,12 +163,7 @@ def survey(
         lowest, highest = landmarked.landmarks.min(axis=0), landmarked.landmarks.max(axis=0)
         both = np.minimum(seen.minima, lowest), np.maximum(seen.maxima, highest)
         check_magnitude(*both, np.float64, "points and landmarks")
-    if constant:
-        executor.progress.note(f"{constant} of {n_features} features are constant: they add nothing to any distance")
-    if seen.outlier is not None and not lists:
-        tell_of_outlier(seen.outlier, source, executor)
-    if remark := getattr(source, "remark", ""):
-        executor.progress.warn(remark)
+    tell_of_values(source, constant, None if instead else seen.outlier, executor)
     kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
     content = digest(f"{n_points} {n_features} {kind} {' '.join(seen.tiles[first_new:])}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
@@ -240,14 +235,22 @@ def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: in
         executor.progress.note(f"Booleans are kept as {dimensions.dtype} 0 and 1")
 
 
-def tell_of_outlier(found: Outlier, source: PointsSource, executor: Executor) -> None:
-    """Name the row of the input that lies farthest out."""
-    merged = found_beside(source, DistinctPoints)
-    row = found.row if merged is None else int(np.flatnonzero(merged.points_of_rows == found.row)[0])
-    executor.progress.warn(
-        f"row {row} is {found.value:.3g} in column {found.column}, {found.times:.0e} times as far from the median as "
-        f"{MOST:.0%} of the rows read with it: look whether it is an error, and leave it out or scale the column if so"
-    )
+def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None, executor: Executor) -> None:
+    """Tell of constant features, of the row of the input that lies farthest out, and what the source says itself."""
+    if constant:
+        executor.progress.note(
+            f"{constant} of {source.shape[1]} features are constant: they add nothing to any distance"
+        )
+    if outlier is not None:
+        merged = found_beside(source, DistinctPoints)
+        row = outlier.row if merged is None else int(np.flatnonzero(merged.points_of_rows == outlier.row)[0])
+        executor.progress.warn(
+            f"row {row} is {outlier.value:.3g} in column {outlier.column}, {outlier.times:.0e} times as far from the "
+            f"median as {MOST:.0%} of the rows read with it: look whether it is an error, and leave it out or scale "
+            "the column if so"
+        )
+    if remark := getattr(source, "remark", ""):
+        executor.progress.warn(remark)
 
 
 def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
