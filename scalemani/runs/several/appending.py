@@ -110,7 +110,9 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
 def check_growing(run: Run, freeze: bool) -> None:
     """Refuse runs that points cannot be appended to: of given lists, of labels, of components, and unfinished ones."""
     if run.metric == PRECOMPUTED:
-        raise ConfigError("points cannot be appended to a run of given neighbours or affinities: it has no points")
+        raise ConfigError(
+            "points cannot be appended to a run that started from neighbour lists or affinities: it has no points"
+        )
     if run.params.neighbors.by_window:
         raise ConfigError("points cannot be appended to a run of pixels: these are one image or video")
     if StoredClasses.STAGE in run.keys:
