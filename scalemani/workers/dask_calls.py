@@ -1,8 +1,7 @@
 """What the driver asks of Dask's `distributed` with a limit of time.
 
-Its public calls wait for as long as a cluster is silent. The private coroutines `Client._gather` and `Client._run`, and
-operations of the scheduler, take a limit. They are called here and nowhere else, and tests hold them to what is said
-below.
+Its public calls wait for as long as a cluster is silent. The private coroutine `Client._run` and operations of the
+scheduler take a limit. They are called here and nowhere else, and tests hold them to what is said below.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,12 +18,19 @@ def ask_scheduler(client: Client, operation: str, seconds: float, **arguments: A
     return client.sync(getattr(client.scheduler, operation), callback_timeout=seconds, **arguments)
 
 
-def gather_results(client: Client, futures: Sequence[Future], seconds: float) -> list[Any]:
-    """Return the results of futures, in their order.
+def results_at_hand(client: Client, futures: Sequence[Future], seconds: float) -> dict[str, Any]:
+    """Return the results of finished futures by their keys; those that went with a worker are left out.
 
-    Raises OSError or TimeoutError where one does not come in time, and what a task has raised.
+    `Client.gather` would wait for these until they are computed again, and keep the others back for as long.
+    Raises OSError or TimeoutError where no answer comes in time.
     """
-    return list(client.sync(client._gather, list(futures), callback_timeout=seconds))
+    keys = {future.key for future in futures}
+    while keys:
+        answer = ask_scheduler(client, "gather", seconds, keys=sorted(keys))
+        if answer["status"] == "OK":
+            return dict(answer["data"])
+        keys -= set(answer["keys"])
+    return {}
 
 
 def run_on_workers(client: Client, function: Callable[..., Any], *arguments: Any, seconds: float) -> dict[str, Any]:

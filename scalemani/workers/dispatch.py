@@ -1,6 +1,7 @@
 """The units of a map on their way through a cluster: waiting, running on a worker, finished."""
 
 import collections
+import contextlib
 import queue
 import uuid
 from collections.abc import Callable, Sequence
@@ -11,7 +12,7 @@ from distributed import Client, Future, KilledWorker
 
 from scalemani.workers.attempts import Attempts
 from scalemani.workers.budget import Batch
-from scalemani.workers.dask_calls import gather_results
+from scalemani.workers.dask_calls import results_at_hand
 from scalemani.workers.own_process import run_in_own_process
 from scalemani.workers.roster import ANSWER_SECONDS, Roster
 from scalemani.workers.tasks import run_unit
@@ -62,6 +63,7 @@ class Dispatch:
         self._retries: set[int] = set()  # units whose workers were lost
         self._running: dict[str, Running] = {}
         self._finished: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._unfetched: set[str] = set()  # finished tasks whose results did not come
         self._n_submitted = 0
 
     @property
@@ -102,7 +104,7 @@ class Dispatch:
         The results are None unless they are to be fetched. Tasks that failed are tried again, or their error is raised.
         """
         done = []
-        for key in self._ended_tasks(seconds) & self._running.keys():
+        for key in (self._ended_tasks(seconds) | self._unfetched) & self._running.keys():
             future = self._running[key].future
             if future.status == "finished":
                 done.append(key)
@@ -111,21 +113,27 @@ class Dispatch:
                 self._retry_failed(self._take(key), error)
             elif future.status in ("cancelled", "lost"):  # with the connection to the scheduler
                 self._requeue(self._take(key))
-        if not fetch or not done:
-            return [(self._take(key), None) for key in done]
-        try:
-            results = gather_results(self._client, [self._running[key].future for key in done], ANSWER_SECONDS)
-        except (OSError, TimeoutError):  # a worker that died with a result is seen when the roster is refreshed
-            for key in done:
-                self._finished.put(key)
-            return []
-        return [(self._take(key), result) for key, result in zip(done, results, strict=True)]
+        results = self._fetch(done) if fetch else dict.fromkeys(done)
+        return [(self._take(key), result) for key, result in results.items()]
 
     def cancel(self) -> None:
         """Cancel what is running."""
         if self._client.status == "running":
             for running in self._running.values():
                 running.future.cancel()
+
+    def _fetch(self, keys: list[str]) -> dict[str, Any]:
+        """Return the results of finished tasks that are to be had; the others are asked for again.
+
+        A worker that died with one is seen when the roster is refreshed.
+        """
+        results: dict[str, Any] = {}
+        if keys:
+            with contextlib.suppress(OSError, TimeoutError):
+                futures = [self._running[key].future for key in keys]
+                results = results_at_hand(self._client, futures, ANSWER_SECONDS)
+        self._unfetched.update(keys)
+        return results
 
     def _divide(self, unit: int) -> None:
         blocks = self._units[unit]
@@ -170,6 +178,7 @@ class Dispatch:
 
     def _take(self, key: str) -> int:
         unit, address, future = self._running.pop(key)
+        self._unfetched.discard(key)
         self._roster.unassign(address, unit)
         future.release()
         return unit

@@ -3,6 +3,7 @@
 import collections
 import contextlib
 import functools
+import operator
 import os
 import random
 import signal
@@ -19,7 +20,7 @@ from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, Wo
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.workers import attempts, roster
+from scalemani.workers import attempts, dispatch, roster
 from scalemani.workers.budget import Batch, Budget, MemoryNeed
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 from tests.cluster.tasks_of_losses import (
@@ -102,6 +103,26 @@ def test_a_map_outlives_all_its_workers_at_once(mapped):
             threading.Timer(delay, end_all).start()
         assert mapped(executor, slow_square, range(30)) == [number**2 for number in range(30)]
     assert not own_workers()
+
+
+def test_results_that_go_with_their_workers_are_computed_anew_at_once(monkeypatch):
+    waited, fetch = [], dispatch.results_at_hand
+
+    def lose_and_fetch(client, futures, seconds):
+        if len(waited) in (3, 9):
+            for worker in own_workers():
+                worker.kill()
+        started = time.monotonic()
+        found = fetch(client, futures, seconds)
+        waited.append(time.monotonic() - started)
+        return found
+
+    monkeypatch.setattr(dispatch, "results_at_hand", lose_and_fetch)
+    executor = Executor(scheduler="processes", workers=2)
+    with executor.started():
+        assert executor.fold(slow_square, operator.add, range(12), batch=Batch("demo", "scope")) == 506
+    assert len(waited) > 9
+    assert max(waited) < roster.ANSWER_SECONDS / 2
 
 
 def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cluster, tmp_path, mapped):

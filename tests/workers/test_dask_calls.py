@@ -6,9 +6,9 @@ import threading
 import time
 
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 
-from scalemani.workers.dask_calls import ask_scheduler, gather_results, run_on_workers
+from scalemani.workers.dask_calls import ask_scheduler, results_at_hand, run_on_workers
 
 SECONDS = 30.0
 
@@ -37,23 +37,21 @@ def test_the_scheduler_tells_the_threads_and_the_memory_of_every_worker(client):
     assert all(worker["memory_limit"] > 0 for worker in described.values())
 
 
-def test_results_come_in_the_order_of_their_futures(client):
+def test_results_are_known_by_the_keys_of_their_futures(client):
     futures = client.map(operator.neg, range(20))
-    assert gather_results(client, futures[::-1], SECONDS) == [-number for number in range(20)][::-1]
+    wait(futures, SECONDS)
+    found = results_at_hand(client, futures, SECONDS)
+    assert [found[future.key] for future in futures] == [-number for number in range(20)]
 
 
-def test_a_result_that_does_not_come_is_an_error_in_time(client):
-    future, started = client.submit(wait_for, "gather", pure=False), time.monotonic()
-    with pytest.raises(TimeoutError):
-        gather_results(client, [future], 0.2)
-    assert time.monotonic() - started < SECONDS / 2
+def test_a_result_that_no_worker_holds_keeps_no_other_back(client):
+    future, held_back = client.submit(operator.neg, 7), client.submit(wait_for, "gather", pure=False)
+    wait([future], SECONDS)
+    assert results_at_hand(client, [future, held_back], SECONDS) == {future.key: -7}
     EVENTS["gather"].set()
-    assert gather_results(client, [future], SECONDS) == [True]
-
-
-def test_the_error_of_a_task_is_raised_when_its_result_is_gathered(client):
-    with pytest.raises(ZeroDivisionError):
-        gather_results(client, [client.submit(operator.floordiv, 1, 0)], SECONDS)
+    wait([held_back], SECONDS)
+    assert results_at_hand(client, [held_back], SECONDS) == {held_back.key: True}
+    assert results_at_hand(client, [], SECONDS) == {}
 
 
 def test_a_function_is_called_on_every_worker(client):
