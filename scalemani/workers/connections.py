@@ -40,6 +40,11 @@ SETTINGS = {
     "distributed.scheduler.worker-ttl": "60 s",
     "distributed.deploy.lost-worker-timeout": "1 hour",
     "distributed.worker.daemon": True,
+    # The driver fits tasks to what a worker may take, and none leaves a result there. At 80 % of that a worker of Dask's
+    # is paused until it takes less, which one whose libraries and tables take as much never does.
+    "distributed.worker.memory.target": False,
+    "distributed.worker.memory.spill": False,
+    "distributed.worker.memory.pause": False,
     f"{WORKERS_ENVIRONMENT}.PYTHONSAFEPATH": "1",  # files of the working folder are no modules
 }
 # Metrics and health; not Dask's proxy to other hosts, nor pages that show code and data.
