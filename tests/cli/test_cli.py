@@ -14,6 +14,8 @@ import numpy as np
 import psutil
 import pytest
 
+from scalemani.runs.opened import open_run
+
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
 STAGES = ["points", "partition", "work_points", "neighbors", "affinities", "components"]
 COMMANDS = ("embed", "plan", "stage", "transform", "info", "plot", "export", "generate")
@@ -193,6 +195,18 @@ def test_every_command_has_help(scalemani, command):
     assert "--debug" in output
 
 
+@pytest.mark.parametrize("command", ["generate", "export", "transform"])
+def test_a_command_that_replaces_files_says_so(scalemani, command):
+    _, output, _ = scalemani(command, "--help")
+    assert "replaced" in " ".join(output.split())
+
+
+def test_generated_points_replace_those_that_are_there_with_their_labels(scalemani, tmp_path):
+    for n_points in (300, 200):
+        assert scalemani("generate", "swiss-roll", tmp_path / "roll.npy", "--n-points", n_points)[0] == 0
+        assert len(np.load(tmp_path / "roll.npy")) == len(np.load(tmp_path / "roll.labels.npy")) == n_points
+
+
 def test_a_bare_call_shows_the_help(scalemani):
     status, output, errors = scalemani()
     assert status == 2
@@ -215,9 +229,13 @@ def test_what_nobody_foresaw_is_one_line_too(scalemani, folder, monkeypatch):
     assert errors.splitlines()[-1].startswith("error: KeyError")
 
 
+def run_command(folder: Path, run: Path, *options: str) -> list[str]:
+    return [sys.executable, "-m", "scalemani", "embed", str(folder / "roll.npy"), str(run), *options]
+
+
 def started_run(folder: Path, run: Path, *options: str) -> subprocess.Popen[str]:
     """Start a run and return it at work on its stages."""
-    command = [sys.executable, "-m", "scalemani", "embed", str(folder / "roll.npy"), str(run), *options]
+    command = run_command(folder, run, *options)
     # a shell that starts the tests in the background has all their processes ignore SIGINT
     heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
@@ -232,8 +250,10 @@ def started_run(folder: Path, run: Path, *options: str) -> subprocess.Popen[str]
     ("number", "expected", "scheduler"),
     [(signal.SIGINT, 130, "threads"), (signal.SIGTERM, 143, "threads"), (signal.SIGTERM, 143, "processes")],
 )
-def test_a_signal_ends_a_run_in_time_and_leaves_nothing_behind(folder, tmp_path, number, expected, scheduler):
-    with started_run(folder, tmp_path / "run", "--scheduler", scheduler) as process:
+def test_a_signal_ends_a_run_in_time_leaves_nothing_behind_and_it_goes_on_equal(
+    folder, tmp_path, number, expected, scheduler
+):
+    with started_run(folder, tmp_path / "run", "--scheduler", scheduler, *SMALL) as process:
         children = psutil.Process(process.pid).children(recursive=True)
         started = time.monotonic()
         process.send_signal(number)
@@ -245,3 +265,8 @@ def test_a_signal_ends_a_run_in_time_and_leaves_nothing_behind(folder, tmp_path,
     assert not alive
     assert scheduler == "threads" or children
     assert not list((tmp_path / "run").rglob("*.partial"))
+    again = subprocess.run(run_command(folder, tmp_path / "run", *SMALL), capture_output=True, check=False)
+    assert again.returncode == 0, again.stderr
+    finished, reference = open_run(tmp_path / "run"), open_run(folder / "run")
+    for stage in reference.keys:
+        assert finished.group(stage).content_digest == reference.group(stage).content_digest, stage

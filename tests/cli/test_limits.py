@@ -28,12 +28,31 @@ sys.exit(status)
 
 
 SEVERAL_COMMANDS = """
-import gc, sys
+import gc, os, sys
 from scalemani.cli.process import run_command
-points, run, out, *small = sys.argv[1:]
-for words in (["embed", points, run, *small], ["transform", run, points, out], ["export", run, out], ["info", run]):
+points, run, folder, *small = sys.argv[1:]
+os.chdir(folder)
+for words in (
+    ["plan", points, run, *small],
+    ["embed", points, run, *small],
+    ["stage", "embedding", points, run, *small],
+    ["info", run],
+    ["runs", run],
+    ["measure", run],
+    ["transform", run, points, "placed.npy"],
+    ["transform", run, points, "placed.parquet"],
+    ["export", run, "out.npy"],
+    ["export", run, "out.zarr"],
+    ["plot", run, "map.png"],
+    ["report", run, "page.html"],
+    ["generate", "swiss-roll", "roll.npy", "--n-points", "300"],
+    ["append", run, points],
+    ["params"],
+    ["doctor", folder],
+    ["tls", "certificates"],
+):
     sys.argv = ["scalemani", *words]
-    assert run_command() == 0
+    assert run_command() == 0, words
     gc.collect()
 """
 
@@ -107,8 +126,9 @@ def test_a_run_opens_no_connection(points, reference, tmp_path):
 
 
 def test_another_type_of_processor_changes_no_key_and_nothing_beyond_the_certificates(points, finished, tmp_path):
-    """Its name changes which kernels of OpenBLAS are taken, where that is what SciPy stands on."""
-    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott"}
+    """OpenBLAS takes the kernels of an old processor, and NumPy those that any processor has."""
+    dispatched = ",".join(np._core._multiarray_umath.__cpu_dispatch__)  # type: ignore[attr-defined]
+    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": dispatched}
     embed(points, tmp_path / "run", env=environment)
     other = open_run(tmp_path / "run")
     assert other.keys == finished.keys
@@ -121,7 +141,7 @@ def test_another_type_of_processor_changes_no_key_and_nothing_beyond_the_certifi
 
 def test_no_file_or_socket_is_left_to_the_garbage_collector(points, tmp_path):
     program = [sys.executable, "-W", "always::ResourceWarning", "-c", SEVERAL_COMMANDS]
-    command = [*program, str(points), str(tmp_path / "run"), str(tmp_path / "out.npy"), *SMALL]
+    command = [*program, str(points), str(tmp_path / "run"), str(tmp_path), *SMALL]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "ResourceWarning" not in done.stderr

@@ -93,20 +93,33 @@ def test_changed_points_are_noticed(roll, reference, tmp_path):
     np.testing.assert_array_equal(changed.group("points").read("points"), moved)
 
 
-@pytest.mark.parametrize("stage", ["points", "work_points", "neighbors", "affinities", "landmark_weights"])
-def test_a_damaged_chunk_is_computed_anew_and_nothing_else(roll, reference, tmp_path, monkeypatch, stage):
+def chunks_of_block(folder, stage, block):
+    """Return the files of the chunks of a block of rows of a stage."""
+    found = sorted((folder / "stages" / stage).glob(f"*/arrays/**/c/{block}"))
+    return [path for chunk in found for path in (chunk, *sorted(chunk.glob("*"))) if path.is_file()]
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        {"points": (2,)},
+        {"work_points": (0, 2)},
+        {"neighbors": (2,)},
+        {"affinities": (0, 1, 2), "landmark_weights": (1, 3)},
+    ],
+    ids=lambda damaged: " and ".join(damaged),
+)
+def test_damaged_chunks_are_computed_anew_and_nothing_else(roll, reference, tmp_path, monkeypatch, damaged):
     shutil.copytree(reference.store.root, tmp_path / "run")
-    chunks = sorted((tmp_path / "run" / "stages" / stage).glob("*/arrays/**/c/2"))
-    victim = next(path for path in (*chunks, *sorted(chunks[0].glob("*"))) if path.is_file())
-    content = bytearray(victim.read_bytes())
-    content[len(content) // 2] ^= 255
-    victim.write_bytes(content)
+    for victim in [chunks_of_block(tmp_path / "run", stage, block)[0] for stage in damaged for block in damaged[stage]]:
+        content = bytearray(victim.read_bytes())
+        content[len(content) // 2] ^= 255
+        victim.write_bytes(content)
     monkeypatch.setenv(LEDGER_VARIABLE, str(tmp_path / "ledger"))
     mended = embed(roll, tmp_path / "run")
-    lines = (tmp_path / "ledger").read_text().splitlines()
-    assert len(lines) == 1
-    assert lines[0].split()[0] == stage
-    assert "block-000002" in lines[0]
+    computed = [line.split()[:2] for line in (tmp_path / "ledger").read_text().splitlines()]
+    anew = sorted((stage, int(unit.rpartition("-")[2])) for stage, unit in computed)
+    assert anew == sorted((stage, block) for stage, blocks in damaged.items() for block in blocks)
     np.testing.assert_array_equal(mended.embedding[...], reference.embedding[...])
 
 
