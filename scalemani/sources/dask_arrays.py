@@ -1,18 +1,25 @@
 """Points in Dask arrays."""
 
+import sys
 import threading
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
-from dask.array import Array as DaskArray
 from dask.delayed import Delayed
 
 from scalemani.errors import DataError
 from scalemani.sources.base import Source
 
 if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
     from distributed import Client
+
+
+def is_dask_array(points: Any) -> "TypeGuard[DaskArray]":
+    """Return whether points are a Dask array; who has one has loaded the library, which no worker needs to."""
+    library = sys.modules.get("dask.array")
+    return library is not None and isinstance(points, library.Array)
 
 
 class DaskPoints(Source):
@@ -20,7 +27,7 @@ class DaskPoints(Source):
 
     sequential = True
 
-    def __init__(self, array: DaskArray) -> None:
+    def __init__(self, array: "DaskArray") -> None:
         if any(np.isnan(length) for length in array.shape):
             raise DataError("a Dask array of unknown shape was given: call array.compute_chunk_sizes() first")
         super().__init__(array.shape, array.dtype, "dask array")

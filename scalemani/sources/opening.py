@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import zarr
-from dask.array import Array as DaskArray
 from scipy import sparse
 
 from scalemani.errors import ConfigError, StoreError, refuse_credentials, refuse_nul
@@ -15,7 +14,7 @@ from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
 from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
 from scalemani.sources.base import PointsSource, check_file, without_credentials
-from scalemani.sources.dask_arrays import DaskPoints
+from scalemani.sources.dask_arrays import DaskPoints, is_dask_array
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
@@ -31,7 +30,7 @@ ALLOWED = (
     ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
     ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
-STORED = (str, Path, zarr.Array, DaskArray, PointsSource, sparse.spmatrix, sparse.sparray)
+STORED = (str, Path, zarr.Array, PointsSource, sparse.spmatrix, sparse.sparray)
 FILE_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".h5ad", ".h5", ".hdf5", *ARROW_SUFFIXES)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -63,7 +62,7 @@ def open_points(points: Any) -> PointsSource:
         return points
     if isinstance(points, zarr.Array):
         return ZarrPoints(points, "zarr array")
-    if isinstance(points, DaskArray):
+    if is_dask_array(points):
         return DaskPoints(points)
     if sparse.issparse(points):
         return sparse_matrix(points, f"{type(points).__name__} in memory")
@@ -76,7 +75,8 @@ def open_points(points: Any) -> PointsSource:
 
 def is_stored(points: Any) -> bool:
     """Return whether points are read by slices, and never as one array."""
-    return isinstance(points, STORED) or hasattr(points, "to_dask_array") or is_arrow(points) or is_sliced(points)
+    known = (is_dask_array, is_arrow, is_sliced)
+    return isinstance(points, STORED) or hasattr(points, "to_dask_array") or any(kind(points) for kind in known)
 
 
 def is_in_memory(points: Any) -> bool:

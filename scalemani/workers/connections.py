@@ -40,8 +40,8 @@ SETTINGS = {
     "distributed.scheduler.worker-ttl": "60 s",
     "distributed.deploy.lost-worker-timeout": "1 hour",
     "distributed.worker.daemon": True,
-    # The driver fits tasks to what a worker may take, and none leaves a result there. At 80 % of that a worker of Dask's
-    # is paused until it takes less, which one whose libraries and tables take as much never does.
+    # The driver fits tasks to what a worker may take, and none leaves a result there. At 80 % of that Dask pauses a
+    # worker until it takes less, which one whose libraries and tables take as much never does.
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,

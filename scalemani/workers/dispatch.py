@@ -88,8 +88,9 @@ class Dispatch:
 
     def submit(self) -> None:
         """Give waiting units to the workers that have least to do; those of lost workers first."""
-        if self._client.status != "running" or not self._submit_retries():
+        if self._client.status != "running":
             return
+        self._submit_retries()
         # With as few left as there are threads, nothing waits behind another task.
         queued = len(self._waiting) > self._roster.capacity
         while self._waiting:
@@ -142,8 +143,8 @@ class Dispatch:
         self._units[unit] = blocks[:half]
         self._units.append(blocks[half:])
 
-    def _submit_retries(self) -> bool:
-        """Give units of lost workers to others; return False where one waits for a worker without other units."""
+    def _submit_retries(self) -> None:
+        """Give units of lost workers to others; one that is to be alone waits for a worker that is given no more."""
         for unit in sorted(self._retries):
             isolate = self._attempts.needs_own_process(unit)
             address = self._roster.for_retry(isolate)
@@ -151,8 +152,7 @@ class Dispatch:
                 self._retries.remove(unit)
                 self._send(unit, address)
             elif isolate:
-                return False
-        return True
+                self._roster.reserve()
 
     def _send(self, unit: int, address: str) -> None:
         self._n_submitted += 1

@@ -22,7 +22,8 @@ STARTED_SECONDS = 4.0  # after which a nanny has seen its worker run
 class Worker:
     """One worker: `at_once` tasks fit side by side, `most` may be in hand, `memory` bytes (0: no limit).
 
-    `units` are those in hand; `isolated`, whether one of these has a process of its own, which bears no company.
+    `units` are those in hand; `isolated`, whether one of these has a process of its own, which bears no company;
+    `reserved`, whether it is given no more until such a unit can have it.
     """
 
     at_once: int
@@ -30,6 +31,7 @@ class Worker:
     memory: int
     units: set[int] = field(default_factory=set)
     isolated: bool = False
+    reserved: bool = False
     since: float = field(default_factory=time.monotonic)
 
     @property
@@ -39,7 +41,7 @@ class Worker:
 
     def has_room(self, queued: bool) -> bool:
         """Whether it may have one more unit: beyond what it can work on where tasks may be `queued`."""
-        return not self.isolated and len(self.units) < (self.most if queued else self.at_once)
+        return not self.isolated and not self.reserved and len(self.units) < (self.most if queued else self.at_once)
 
 
 class Roster:
@@ -121,11 +123,20 @@ class Roster:
                 return address
         return None
 
+    def reserve(self) -> None:
+        """Give the worker that has least to do no more, until a unit can have it alone; the others go on."""
+        workers = [worker for worker in self._workers.values() if worker.at_once and not worker.isolated]
+        if workers and not any(worker.reserved for worker in workers):
+            min(workers, key=lambda worker: len(worker.units) / worker.at_once).reserved = True
+
     def assign(self, address: str, unit: int, isolate: bool) -> None:
         """Note that a worker has a unit."""
         worker = self._workers[address]
         worker.units.add(unit)
         worker.isolated = worker.isolated or isolate
+        if isolate:
+            for other in self._workers.values():
+                other.reserved = False
 
     def unassign(self, address: str, unit: int) -> None:
         """Note that a worker, if it is still there, has a unit no more."""

@@ -134,6 +134,7 @@ def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cl
     assert time.monotonic() - started < SECONDS_ON_A_BUSY_MACHINE
     tried = collections.Counter(name.partition("-")[0] for name in os.listdir(tmp_path))
     assert tried["5"] <= 4
+    assert tried.keys() == set(map(str, range(12)))
 
 
 def test_a_block_that_takes_more_memory_than_workers_have_is_named_with_the_memory(start_cluster, mapped):

@@ -88,9 +88,12 @@ def test_objectives_see_shapes_only(method, seed, n_points, angle, shift, mirror
     turn[1] *= -1 if mirrored else 1
     value, gradient = sm.objective(positions, weights, method, repulsion="exact")
     moved, turned = sm.objective(positions @ turn.T + shift, weights, method, repulsion="exact")
-    assert moved == pytest.approx(value, rel=1e-9, abs=1e-9)
+    order = draws.permutation(n_points)
+    reordered, followed = sm.objective(positions[order], weights[np.ix_(order, order)], method, repulsion="exact")
+    assert [moved, reordered] == pytest.approx([value, value], rel=1e-12, abs=1e-12)
     size = np.abs(gradient).max()
     np.testing.assert_allclose(turned, gradient @ turn.T, atol=1e-8 * max(size, 1))
+    np.testing.assert_allclose(followed, gradient[order], atol=1e-12 * max(size, 1))
     np.testing.assert_allclose(gradient.sum(axis=0), 0, atol=1e-10 * max(size, 1))
 
 

@@ -103,7 +103,7 @@ def chunks_of_block(folder, stage, block):
     "damaged",
     [
         {"points": (2,)},
-        {"work_points": (0, 2)},
+        {"work_points": (2,)},
         {"neighbors": (2,)},
         {"affinities": (0, 1, 2), "landmark_weights": (1, 3)},
     ],

@@ -64,6 +64,33 @@ def test_a_unit_in_a_process_of_its_own_has_a_worker_to_itself(client):
     assert roster.for_retry(isolate=True) == second
 
 
+def test_one_worker_is_kept_free_for_a_unit_that_is_to_be_alone_and_the_others_go_on(client):
+    roster = roster_of(client)
+    first, second = given(roster, 0), given(roster, 1)
+    given(roster, 2)
+    roster.reserve()
+    roster.reserve()  # while one is kept free, no other is
+    assert roster.for_retry(isolate=True) is None
+    kept = second if roster.least_busy(queued=True) == first else first
+    other = second if kept == first else first
+    for unit in range(3, 6):
+        assert given(roster, unit) == other
+    roster.unassign(kept, 0)
+    roster.unassign(kept, 1)
+    assert roster.for_retry(isolate=True) == kept
+    roster.assign(kept, 6, isolate=True)
+    roster.unassign(kept, 6)
+    assert roster.least_busy(queued=True) == kept
+
+
+def given(roster, unit):
+    """Give a unit to the worker with least to do, and return the address of that."""
+    address = roster.least_busy(queued=True)
+    if address is not None:
+        roster.assign(address, unit, isolate=False)
+    return address
+
+
 def test_a_worker_that_has_just_come_gets_no_unit_of_a_lost_one(client, monkeypatch):
     roster = roster_of(client)
     assert roster.for_retry(isolate=False) is None
