@@ -37,7 +37,8 @@ def belongs(path: Path) -> bool:
     if len(path.parts) == 1:
         return path.name in ("scalemani.json", "plan.json", "lock")
     inside = path.parts[3:]
-    return inside[0] in ("arrays", "marks") or inside in (("complete.json",), ("inputs.json",), ("dimensions.json",))
+    described = ("complete.json", "inputs.json", "dimensions.json", "extremes.json")
+    return inside[0] in ("arrays", "marks") or inside in ((name,) for name in described)
 
 
 @pytest.mark.parametrize(
