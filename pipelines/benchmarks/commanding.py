@@ -69,9 +69,14 @@ def worker_processes(process: psutil.Process) -> list[psutil.Process]:
 
 @dataclass
 class Cluster:
-    """A scheduler and workers as the command line starts them."""
+    """A scheduler and workers as the command line starts them; what they say goes to the end of `log`, if there is one.
+
+    `memory` is the limit of each worker, 0: none.
+    """
 
     environment: Mapping[str, str] = field(default_factory=dict)
+    memory: str = "0"
+    log: Path | None = None
 
     def __post_init__(self) -> None:
         self.processes: list[subprocess.Popen] = []
@@ -84,13 +89,14 @@ class Cluster:
     def start(self, *words: str) -> subprocess.Popen:
         """Start a scheduler or workers."""
         everything = [sys.executable, "-m", "scalemani", *words]
-        environment, quiet = {**os.environ, **self.environment}, subprocess.DEVNULL
-        self.processes.append(subprocess.Popen(everything, env=environment, stdout=quiet, stderr=quiet))
+        environment = {**os.environ, **self.environment}
+        with (self.log or Path(os.devnull)).open("ab") as said:
+            self.processes.append(subprocess.Popen(everything, env=environment, stdout=said, stderr=said))
         return self.processes[-1]
 
     def add_workers(self, count: int) -> "Cluster":
         """Start workers of one thread."""
-        self.start("worker", self.address, "--workers", str(count), "--memory", "0")
+        self.start("worker", self.address, "--workers", str(count), "--memory", self.memory)
         return self
 
     def end(self) -> None:
@@ -112,9 +118,11 @@ def end_tree(process: subprocess.Popen) -> None:
 
 
 @contextlib.contextmanager
-def running_cluster(workers: int, environment: Mapping[str, str] | None = None) -> Iterator[Cluster]:
-    """Start a cluster and end it."""
-    cluster = Cluster(environment or {})
+def running_cluster(
+    workers: int, environment: Mapping[str, str] | None = None, memory: str = "0", log: Path | None = None
+) -> Iterator[Cluster]:
+    """Start a cluster and end it; see `Cluster`."""
+    cluster = Cluster(environment or {}, memory, log)
     try:
         yield cluster.add_workers(workers)
     finally:
