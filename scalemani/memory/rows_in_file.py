@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.kernels.machine.file_rows import read_runs, write_runs
+from scalemani.kernels.machine.file_rows import move_runs
 from scalemani.memory.mapped import take_space
 from scalemani.store.objects import as_store_error
 
@@ -56,14 +56,14 @@ class RowsInFile:
         """Return runs of rows, one behind the other; they begin at `starts` (n,), and have `lengths`."""
         self._check(starts, lengths)
         found = np.empty((int(lengths.sum()), *self.shape[1:]), self.dtype)
-        self._done(read_runs(self._file.fileno(), self._row_bytes, starts, lengths, _bytes_of(found)))
+        self._move(False, starts, lengths, found)
         return found
 
     def _write(self, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray) -> None:
         self._check(starts, lengths)
         shape = (int(lengths.sum()), *self.shape[1:])
         given = np.ascontiguousarray(np.broadcast_to(values, shape), self.dtype)
-        self._done(write_runs(self._file.fileno(), self._row_bytes, starts, lengths, _bytes_of(given)))
+        self._move(True, starts, lengths, given)
 
     def _run(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         start, stop, _ = rows.indices(len(self))
@@ -73,15 +73,11 @@ class RowsInFile:
         if len(starts) and not (starts.min() >= 0 and (starts + lengths).max() <= len(self)):
             raise IndexError(f"rows {starts.min()} to {(starts + lengths).max() - 1} of a table of {len(self)}")
 
-    def _done(self, whole: bool) -> None:
-        if not whole:
+    def _move(self, writes: bool, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray) -> None:
+        in_bytes = values.reshape(-1).view(np.uint8)
+        if not move_runs(writes, self._file.fileno(), self._row_bytes, starts, lengths, in_bytes):
             error = OSError(errno.EIO, "a row of a file without a name could not be read or written")
             raise as_store_error(error, self._folder) from error
-
-
-def _bytes_of(values: np.ndarray) -> np.ndarray:
-    """Return the bytes of an array in one piece, a view."""
-    return values.reshape(-1).view(np.uint8)
 
 
 Table = np.ndarray | RowsInFile

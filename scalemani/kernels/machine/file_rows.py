@@ -23,76 +23,45 @@ def _run_end(starts: np.ndarray, lengths: np.ndarray, run: int) -> int:
     return run
 
 
-def read_runs_plainly(
-    descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, found: np.ndarray
+def move_runs_plainly(
+    writes: bool, descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray
 ) -> bool:
-    """Do what `read_runs` does, run by run."""
-    place, given = 0, memoryview(found)
+    """Do what `move_runs` does, run by run."""
+    place, given, move = 0, memoryview(values), os.pwritev if writes else os.preadv
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-        wanted = given[place : place + length * row_bytes]
-        if length and os.preadv(descriptor, [wanted], start * row_bytes) != len(wanted):
+        part = given[place : place + length * row_bytes]
+        if length and move(descriptor, [part], start * row_bytes) != len(part):
             return False
-        place += len(wanted)
+        place += len(part)
     return True
 
 
-@in_plain_mode(read_runs_plainly)
+@in_plain_mode(move_runs_plainly)
 @compiled
-def read_runs(descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, found: np.ndarray) -> bool:
-    """Read runs of rows, one behind the other.
+def move_runs(
+    writes: bool, descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray
+) -> bool:
+    """Read runs of rows, or write them.
 
     Parameters
     ----------
-    descriptor : of a file that is open for reading
+    writes : whether they are written
+    descriptor : of a file that is open for that
     row_bytes : bytes of a row
     starts, lengths : (n,) int64, the first row of each run, and how many it has
-    found : (bytes of all of them,) uint8, written
+    values : (bytes of all of them,) uint8, one run behind the other
 
     Returns
     -------
-    whether all could be read
+    whether all could be read or written
     """
     run, place = 0, 0
     while run < starts.size:
         end, first = _run_end(starts, lengths, run), starts[run] * row_bytes
         stop = (starts[end - 1] + lengths[end - 1]) * row_bytes
         while first < stop:
-            count = _pread(descriptor, found.ctypes.data + place, stop - first, first)
-            if count <= 0:
-                return False
-            first, place = first + count, place + count
-        run = end
-    return True
-
-
-def write_runs_plainly(
-    descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray
-) -> bool:
-    """Do what `write_runs` does, run by run."""
-    place, given = 0, memoryview(values)
-    for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-        wanted = given[place : place + length * row_bytes]
-        if length and os.pwritev(descriptor, [wanted], start * row_bytes) != len(wanted):
-            return False
-        place += len(wanted)
-    return True
-
-
-@in_plain_mode(write_runs_plainly)
-@compiled
-def write_runs(descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray) -> bool:
-    """Write runs of rows; the parameters are those of `read_runs`, `values` uint8 instead of `found`.
-
-    Returns
-    -------
-    whether all could be written
-    """
-    run, place = 0, 0
-    while run < starts.size:
-        end, first = _run_end(starts, lengths, run), starts[run] * row_bytes
-        stop = (starts[end - 1] + lengths[end - 1]) * row_bytes
-        while first < stop:
-            count = _pwrite(descriptor, values.ctypes.data + place, stop - first, first)
+            at, left = values.ctypes.data + place, stop - first
+            count = _pwrite(descriptor, at, left, first) if writes else _pread(descriptor, at, left, first)
             if count <= 0:
                 return False
             first, place = first + count, place + count

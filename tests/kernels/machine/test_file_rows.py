@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.machine.file_rows import read_runs, read_runs_plainly, write_runs, write_runs_plainly
+from scalemani.kernels.machine.file_rows import move_runs, move_runs_plainly
 
 
 @settings(max_examples=40, deadline=None)
@@ -16,15 +16,15 @@ def test_runs_are_read_and_written_as_they_are_one_by_one(runs, row_bytes, seed)
     starts, lengths = (np.array([run[part] for run in runs], np.int64) for part in (0, 1))
     size, draws = 50 * row_bytes, np.random.default_rng(seed)
     content, values = (draws.integers(0, 255, n).astype(np.uint8) for n in (size, int(lengths.sum()) * row_bytes))
-    for read, write in ((read_runs, write_runs), (read_runs_plainly, write_runs_plainly)):
+    for move in (move_runs, move_runs_plainly):
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(content)
             found, expected = np.empty_like(values), content.copy()
-            assert read(file.fileno(), row_bytes, starts, lengths, found)
+            assert move(False, file.fileno(), row_bytes, starts, lengths, found)
             rows = [np.arange(start, start + length) for start, length in runs]
             taken = expected.reshape(50, row_bytes)[np.concatenate([np.empty(0, np.int64), *rows]).astype(np.int64)]
             np.testing.assert_array_equal(found, taken.ravel())
-            assert write(file.fileno(), row_bytes, starts, lengths, values)
+            assert move(True, file.fileno(), row_bytes, starts, lengths, values)
             place = 0
             for start, length in runs:
                 expected[start * row_bytes : (start + length) * row_bytes] = values[place : place + length * row_bytes]
@@ -36,5 +36,5 @@ def test_what_lies_behind_the_end_cannot_be_read():
     with tempfile.TemporaryFile(buffering=0) as file:
         file.write(bytes(10))
         one = np.ones(1, np.int64)
-        for read in (read_runs, read_runs_plainly):
-            assert not read(file.fileno(), 10, one, one, np.empty(10, np.uint8))
+        for move in (move_runs, move_runs_plainly):
+            assert not move(False, file.fileno(), 10, one, one, np.empty(10, np.uint8))
