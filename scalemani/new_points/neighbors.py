@@ -20,7 +20,7 @@ from scalemani.params.tuned import NeighborsTuning
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.runs.opened import Run
-from scalemani.stages.neighbors.cells import SketchesByCell
+from scalemani.stages.neighbors.cells import SketchesByCell, listed_by_cell
 
 CANDIDATES_PER_NEIGHBOR = 2.0
 CACHE_BYTES = 2**28  # of decoded blocks of training points
@@ -88,9 +88,7 @@ class NeighborIndex:
         behind = len(self.sketches)
         cells = self.by_cell
         candidates = search_enough_cells(cells.sketches, cells.offsets, self.centroids, probes, behind, wanted, own)
-        if cells.rows is not None:
-            candidates = np.where(candidates < 0, candidates, cells.rows[candidates])
-        labels, places = compact_rows(candidates)
+        labels, places = compact_rows(cells.work_rows(candidates))
         rows = self.rows.gather(labels).astype(points.dtype, copy=False)
         none = no_neighbors(points.shape[0], n_neighbors)
         if self.sparse:
@@ -145,19 +143,10 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) ->
         partition.basis,
         centroids,
         group_cells(centroids),
-        by_cell(stored, sketches, len(centroids)),
+        listed_by_cell(stored, sketches, len(centroids), np.empty),
         sketches,
         rows,
         np.dtype(run.dimensions.dtype),
         run.params.neighbors,
         run.dimensions.sparse,
     )
-
-
-def by_cell(stored: StoredWorkPoints, sketches: np.ndarray, n_cells: int) -> SketchesByCell:
-    """Return sketches (N, s) in work order as they lie by cell."""
-    stretches = stored.stretches
-    if stored.sorted_by_cell:
-        return SketchesByCell(sketches, stretches.offsets, None)
-    rows, offsets = stretches.by_cell(n_cells)
-    return SketchesByCell(sketches[rows], offsets, rows.astype(np.int32))

@@ -1,8 +1,10 @@
 """Rounds of a search that look through the cells nearest to each point."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
@@ -17,6 +19,8 @@ from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates, n_probes
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
 
+LISTED_ROWS = 2**16  # of sketches at a time, on their way from one table to the other
+
 
 class SketchesByCell(NamedTuple):
     """The sketches (N, s) of all points cell after cell, where cells begin (C + 1,), and the work rows of these.
@@ -27,6 +31,10 @@ class SketchesByCell(NamedTuple):
     sketches: Table
     offsets: np.ndarray
     rows: np.ndarray | None
+
+    def work_rows(self, found: np.ndarray) -> np.ndarray:
+        """Return the work rows of what was found among these sketches, (n, c) int32; -1 stays what it is."""
+        return found if self.rows is None else np.where(found < 0, found, self.rows[found])
 
 
 def first_round(task: StageTask) -> Round:
@@ -102,20 +110,35 @@ def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, co
     # One candidate more: a query that is given beside the table finds itself.
     queries, behind = np.ascontiguousarray(sketches[rows]), task.dimensions.n_points
     found = search_enough_cells(cells.sketches, cells.offsets, centroids, probes, behind, count + 1, queries)
-    if cells.rows is not None:
-        found = np.where(found < 0, found, cells.rows[found])
+    found = cells.work_rows(found)
     return np.where(found == rows[:, np.newaxis], np.int32(-1), found)
 
 
 def sketches_by_cell(task: StageTask) -> SketchesByCell:
-    """Return the sketches of all points by cell: those in work order, where that is sorted by cell."""
+    """Return the sketches of all points by cell, which tasks share."""
     stored = StoredWorkPoints(task.inputs["work_points"])
-    sketches, stretches = task.read_table(stored.sketch), stored.stretches
+    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    return listed_by_cell(stored, task.read_table(stored.sketch), n_cells, task.table)
+
+
+def listed_by_cell(
+    stored: StoredWorkPoints, sketches: Table, n_cells: int, empty: Callable[[tuple[int, ...], DTypeLike], Table]
+) -> SketchesByCell:
+    """Return sketches by cell: those in work order, where that is sorted by cell.
+
+    Parameters
+    ----------
+    stored : the work points
+    sketches : (N, s) float32, theirs in work order
+    n_cells : C
+    empty : makes a table of a shape and a dtype
+    """
+    stretches = stored.stretches
     if stored.sorted_by_cell:
         return SketchesByCell(sketches, stretches.offsets, None)
-    rows, offsets = stretches.by_cell(len(StoredPartition(task.inputs["partition"]).centroids.read_once()))
-    table = task.table(sketches.shape, np.float32)
-    for part in slices(len(rows), task.dimensions.block_rows):
+    rows, offsets = stretches.by_cell(n_cells)
+    table = empty(sketches.shape, np.float32)
+    for part in slices(len(rows), LISTED_ROWS):
         table[part] = sketches[rows[part]]
     if isinstance(table, np.ndarray):
         table.flags.writeable = False  # as those in work order are: kernels are compiled once for both
