@@ -1,12 +1,14 @@
-"""A run on clusters: the same results everywhere, what scheduling costs, and what a second worker brings.
+"""A run on clusters: the same results everywhere, what scheduling costs, and what further workers bring.
 
 python pipelines/benchmarks/cluster.py same WORK_FOLDER --points 50000
 python pipelines/benchmarks/cluster.py overhead WORK_FOLDER --points 1020000 --workers 2
 python pipelines/benchmarks/cluster.py speed WORK_FOLDER --points 200000
+python pipelines/benchmarks/cluster.py scaling WORK_FOLDER --points 1020000
 """
 
 import argparse
 import contextlib
+import csv
 import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +19,7 @@ import numpy as np
 from commanding import command, difference, fresh, running_cluster, succeeded
 from digits import million_digits
 from ledger import Task, read_ledger, spans
-from measuring import show
+from measuring import records, show
 
 from scalemani.records.graph import StoredNeighbors
 from scalemani.runs.opened import Run, open_run
@@ -38,6 +40,8 @@ MOST_TASKS = 20_000
 # work_points), or read the whole graph once for each worker (symmetric_affinities).
 COMPUTE_BOUND = ("neighbors", "affinities", "landmark_weights", "reduced")
 WARMING_POINTS, REPEATS = 20_000, 2
+WHOLE = "whole command"
+SCALING = Path(__file__).with_name("worker_scaling.csv")
 
 
 def same(points: Path, folder: Path, workers: list[int]) -> None:
@@ -168,8 +172,60 @@ def seconds_of(found: dict[str, float], stage: str) -> float:
     return sum(found[name] for name in (COMPUTE_BOUND if stage == "compute-bound" else [stage]))
 
 
-COMMANDS: dict[str, Callable[[Path, Path, list[int]], None]] = {"same": same, "overhead": overhead, "speed": speed}
-WORKERS = {"same": [1, 2, 4], "overhead": [2], "speed": [1, 2]}
+def scaling(points: Path, folder: Path, workers: list[int]) -> None:
+    """Show how much of further workers a whole run makes use of, and write the seconds of every stage beside this file.
+
+    Strong scaling takes all points on each number of worker processes of one thread; weak scaling half of the points on
+    one worker, all of them on two. What the driver does itself it does on as many threads as there are workers.
+    """
+    n_points = len(np.load(points, mmap_mode="r"))
+    half = million_digits(folder, n_points // 2)
+    with_kernels_compiled = million_digits(folder, WARMING_POINTS)
+    whole_run(with_kernels_compiled, folder, 1)
+    rows = []
+    for kind, file, count in [
+        *(("strong", points, count) for count in workers),
+        ("weak", half, 1),
+        ("weak", points, 2),
+    ]:
+        n_rows = len(np.load(file, mmap_mode="r"))
+        found = whole_run(file, folder, count)
+        rows += [(kind, n_rows, count, stage, round(seconds, 2)) for stage, seconds in found.items()]
+    with SCALING.open("w", newline="") as written:
+        csv.writer(written).writerows([("scaling", "points", "workers", "stage", "seconds"), *rows])
+    took = {(kind, count): seconds for kind, _, count, stage, seconds in rows if stage == WHOLE}
+    strong = [{"workers": count, "strong: seconds": took["strong", count]} for count in workers]
+    for row in strong:
+        row["strong: efficiency"] = (
+            took["strong", workers[0]] * workers[0] / took["strong", row["workers"]] / row["workers"]
+        )
+    show(strong)
+    show(
+        [
+            {
+                "weak: seconds on one, on two": f"{took['weak', 1]}, {took['weak', 2]}",
+                "efficiency": took["weak", 1] / took["weak", 2],
+            }
+        ]
+    )
+
+
+def whole_run(points: Path, folder: Path, count: int) -> dict[str, float]:
+    """Return the seconds of a run on so many workers, as a whole and of each stage."""
+    run = fresh(folder / f"scaling-{count}")
+    with running_cluster(count) as cluster:
+        seconds = succeeded(command(points, run, "--scheduler", cluster.address, "--workers", str(count)))
+    stages = {stage: float(record["seconds"]) for stage, record in records(run)["stages"].items()}
+    return {WHOLE: seconds, **stages}
+
+
+COMMANDS: dict[str, Callable[[Path, Path, list[int]], None]] = {
+    "same": same,
+    "overhead": overhead,
+    "speed": speed,
+    "scaling": scaling,
+}
+WORKERS = {"same": [1, 2, 4], "overhead": [2], "speed": [1, 2], "scaling": [1, 2, 4]}
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Run t-SNE of another library; t_sne.py and iteration.py run this where it is installed.
 
-python t_sne_peer.py fit|iterate|fit-h2pack INPUT.npz OUTPUT.npz THREADS
+python t_sne_peer.py fit|iterate|fit-h2pack INPUT.npz OUTPUT.npz THREADS [PERPLEXITY]
 
 INPUT holds a CSR matrix (data, indices, indptr) and `start` (N, 2). `fit` runs openTSNE's defaults on affinities, 250
 iterations exaggerated and 500 plain; `iterate` times single iterations of the plain phase. `fit-h2pack` runs
@@ -14,7 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 
 TIMED_ITERATIONS = 3
-PERPLEXITY = 30
 
 
 def open_tsne(what, matrix, start, n_threads):
@@ -39,11 +38,11 @@ def open_tsne(what, matrix, start, n_threads):
     return embedding, seconds
 
 
-def h2pack(distances, n_threads):
+def h2pack(distances, n_threads, perplexity):
     """Return tsne-h2pack's map of distances to neighbours, and its seconds, affinities among them."""
     from tsne_h2pack import TSNE
 
-    model = TSNE(perplexity=PERPLEXITY, metric="precomputed", random_state=0, n_jobs=n_threads)
+    model = TSNE(perplexity=perplexity, metric="precomputed", random_state=0, n_jobs=n_threads)
     started = time.perf_counter()
     return model.fit_transform(distances), [time.perf_counter() - started]
 
@@ -53,7 +52,11 @@ def main():
     with np.load(source) as given:
         start = given["start"]
         matrix = sp.csr_matrix((given["data"].astype(np.float64), given["indices"], given["indptr"]))
-    found = h2pack(matrix, n_threads) if what == "fit-h2pack" else open_tsne(what, matrix, start, n_threads)
+    found = (
+        h2pack(matrix, n_threads, float(sys.argv[5]))
+        if what == "fit-h2pack"
+        else open_tsne(what, matrix, start, n_threads)
+    )
     np.savez(target, embedding=np.asarray(found[0]), seconds=found[1])
 
 
