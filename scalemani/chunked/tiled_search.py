@@ -1,9 +1,12 @@
 """Neighbour search in tables that may lie in files: a tile of queries at a time, with copies of the rows it looks at.
 
-Queries that follow each other lie near each other, and so does what they look at: it is little, and fits the caches.
+Queries that follow each other lie near each other, and so does what they look at: the more queries a tile has,
+the fewer rows are copied for each. A tile has as many as there is room for what they look at.
 """
 
 import functools
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +20,36 @@ from scalemani.memory.process import PROCESS, Key
 from scalemani.memory.rows_in_file import Table
 from scalemani.memory.sparse_rows import SparseTable
 
-NUMBER_BYTES = 40  # of a copied row: its number, and its places in a hash table and among the others
-PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**25  # of sketches and of points, if no two queries look at the same one
+NUMBER_BYTES = 40  # of a row that a query looks at: its number, and its places in a hash table and among the others
+PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**26  # of sketches and of points, half of them for numbers of rows
+
+Tile = TypeVar("Tile")
+
+
+def tiles_with_room(
+    n_queries: int, per_query: int, row_bytes: int, most_bytes: int, copied: Callable[[slice, int], Tile | None]
+) -> Iterator[tuple[slice, Tile]]:
+    """Yield consecutive tiles of queries, each with what is copied for it.
+
+    Parameters
+    ----------
+    n_queries : in all
+    per_query : rows that a query looks at, at most
+    row_bytes : of a row
+    most_bytes : that a tile takes; more only where one query alone takes as much
+    copied : returns what a tile looks at, or None where that is more rows than it is told
+    """
+    most_rows = max(per_query, most_bytes // 2 // row_bytes)
+    size = max(1, most_bytes // 2 // (per_query * NUMBER_BYTES))
+    start = 0
+    while start < n_queries:
+        tile = slice(start, min(start + size, n_queries))
+        found = copied(tile, most_rows)
+        if found is None:
+            size = max(1, (tile.stop - tile.start) // 2)
+            continue
+        yield tile, found
+        start = tile.stop
 
 
 def propose_by_tiles(
@@ -49,26 +80,29 @@ def propose_by_tiles(
     indices, fresh = lists
     if isinstance(sketches, np.ndarray) and isinstance(indices, np.ndarray) and isinstance(fresh, np.ndarray):
         return propose_neighbors(sketches, start, own, visited, NeighborLists(indices, fresh), limits, n_candidates)
-    per_query = 1 + own.indices.shape[1] + visited.shape[1] * indices.shape[1]
-    row_bytes = 4 * sketches.shape[1] + NUMBER_BYTES
-    found = np.empty((len(limits), n_candidates), np.int32)
-    for tile in slices(len(limits), max(1, PROPOSED_BYTES // (per_query * row_bytes))):
+
+    def copied(tile: slice, most_rows: int) -> tuple[NeighborLists, NeighborLists, np.ndarray, np.ndarray] | None:
+        """Return own lists, those visited, which of these, and rows: all that is looked at is numbered anew.
+
+        The numbers are in the order of the rows: to the kernel there are no other rows.
+        """
         sources, places = compact_rows(visited[tile])
         near, far = own.indices[tile], indices[sources]
-        # All that is looked at is numbered anew, in the same order: to the kernel there are no other rows.
         queries = np.arange(start + tile.start, start + tile.stop, dtype=np.int32)
         everything = np.concatenate([queries, near.ravel(), far.ravel()])
         rows, numbers = compact_rows(everything[:, np.newaxis])
-        first, near_places, far_places = np.split(numbers[:, 0], np.cumsum([len(queries), near.size]))
-        candidates = propose_neighbors(
-            sketches[rows],
-            int(first[0]),
-            NeighborLists(near_places.reshape(near.shape), own.fresh[tile]),
-            places,
-            NeighborLists(far_places.reshape(far.shape), fresh[sources]),
-            limits[tile],
-            n_candidates,
-        )
+        if len(rows) > most_rows:
+            return None
+        _, near_places, far_places = np.split(numbers[:, 0], np.cumsum([len(queries), near.size]))
+        near_lists = NeighborLists(near_places.reshape(near.shape), own.fresh[tile])
+        return near_lists, NeighborLists(far_places.reshape(far.shape), fresh[sources]), places, rows
+
+    per_query = 1 + own.indices.shape[1] + visited.shape[1] * indices.shape[1]
+    row_bytes = sketches.dtype.itemsize * sketches.shape[1]
+    found = np.empty((len(limits), n_candidates), np.int32)
+    for tile, (near, far, places, rows) in tiles_with_room(len(limits), per_query, row_bytes, PROPOSED_BYTES, copied):
+        first = int(np.searchsorted(rows, start + tile.start))
+        candidates = propose_neighbors(sketches[rows], first, near, places, far, limits[tile], n_candidates)
         found[tile] = np.where(candidates < 0, candidates, rows[candidates])
     return found
 
@@ -92,16 +126,30 @@ def refine_by_tiles(
     fresh : (n, k) bool, true where a candidate entered
     """
     parts = []
-    for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):
-        queries, own = points[start + tile.start : start + tile.stop], Neighbors(*(part[tile] for part in known))
-        if isinstance(points, np.ndarray):
+    if isinstance(points, np.ndarray):
+        for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):
+            queries, own = points[start + tile.start : start + tile.stop], Neighbors(*(part[tile] for part in known))
             parts.append(refine_neighbors(queries, points, row_numbers(len(points)), candidates[tile], own))
-            continue
+        return joined(parts)
+
+    def copied(tile: slice, most_rows: int) -> tuple[np.ndarray, np.ndarray] | None:
         rows, places = compact_rows(candidates[tile])
-        others = points[rows]
+        return None if len(rows) + tile.stop - tile.start > most_rows else (rows, places)
+
+    per_query = 1 + candidates.shape[1]
+    for tile, (rows, places) in tiles_with_room(len(candidates), per_query, row_bytes, SETTLED_BYTES, copied):
+        own, labels = Neighbors(*(part[tile] for part in known)), rows.astype(np.int32)
+        queries, others = points[start + tile.start : start + tile.stop], points[rows]
         if sp.issparse(others):
-            queries, others = compressed_rows(queries), compressed_rows(others, queried=False)
-        parts.append(refine_neighbors(queries, others, rows.astype(np.int32), places, own))
+            compressed = compressed_rows(queries), compressed_rows(others, queried=False)
+            parts.append(refine_neighbors(*compressed, labels, places, own))
+        else:
+            parts.append(refine_neighbors(queries, others, labels, places, own))
+    return joined(parts)
+
+
+def joined(parts: list[tuple[Neighbors, np.ndarray]]) -> tuple[Neighbors, np.ndarray]:
+    """Return the neighbours of consecutive tiles, and which of them are new, as those of one."""
     indices, distances = (np.concatenate([found[field] for found, _ in parts]) for field in (0, 1))
     return Neighbors(indices, distances), np.concatenate([fresh for _, fresh in parts])
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from scalemani.chunked import tiled_search
@@ -75,3 +77,31 @@ def test_what_is_known_stays_where_no_candidate_is_nearer():
     np.testing.assert_array_equal(np.sort(found.indices[::2]), np.hstack([rows - 1, rows + 1])[::2])
     np.testing.assert_array_equal(found.indices[1::2], known.indices[1::2])
     np.testing.assert_array_equal(fresh.sum(axis=1), np.tile([1, 0], len(rows) // 2))
+
+
+@given(
+    looked_at=st.lists(st.lists(st.integers(0, 30), min_size=3, max_size=3), min_size=1, max_size=40),
+    row_bytes=st.integers(1, 400),
+    most_bytes=st.integers(1, 20_000),
+)
+def test_tiles_follow_each_other_and_copy_no_more_rows_than_there_is_room_for(looked_at, row_bytes, most_bytes):
+    rows = np.array(looked_at)
+
+    def copied(tile, most_rows):
+        seen = np.unique(rows[tile])
+        return None if len(seen) > most_rows else seen
+
+    tiles = list(tiled_search.tiles_with_room(len(rows), 3, row_bytes, most_bytes, copied))
+    assert [tile.start for tile, _ in tiles] == [0, *(tile.stop for tile, _ in tiles[:-1])]
+    assert tiles[-1][0].stop == len(rows)
+    for tile, seen in tiles:
+        np.testing.assert_array_equal(seen, np.unique(rows[tile]))
+        assert len(seen) <= 3 or len(seen) * row_bytes <= most_bytes / 2
+
+
+def test_queries_that_look_at_the_same_rows_share_a_tile():
+    same = np.tile(np.arange(10), (5000, 1))
+    room = 5000 * 10 * tiled_search.NUMBER_BYTES * 2
+    ((tile, seen),) = tiled_search.tiles_with_room(5000, 10, 1000, room, lambda tile, _: np.unique(same[tile]))
+    assert tile == slice(0, 5000)
+    assert len(seen) == 10
