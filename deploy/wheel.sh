@@ -40,6 +40,8 @@ embed_with() {
             chmod 777 .
             echo "$label: by a user who can write nothing of it"
         fi
+        # Type checkers ask whether the package says its types.
+        $run python -c 'from importlib.resources import files; assert (files("scalemani") / "py.typed").is_file()'
         $run scalemani generate swiss-roll points.npy --n-points 1000
         $run scalemani embed points.npy run --quiet
         $run scalemani export run map.npy

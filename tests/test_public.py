@@ -1,6 +1,8 @@
 """The names users import, the page of examples run as it is written, and steps by hand beside the pipeline's own."""
 
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,6 +11,13 @@ import scalemani as sm
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.runs.opened import Run, open_run
 
+LOADED = """
+import sys, time
+before, began = set(sys.modules), time.process_time()
+import scalemani
+print(time.process_time() - began, *sorted(set(sys.modules) - before))
+"""
+SECONDS_OF_IMPORT, MODULES_OF_IMPORT = 0.2, 160
 SEED = 4
 COMPONENTS, LANDMARKS, NEIGHBORS, PERPLEXITY, LANDMARK_NEIGHBORS = 2, 300, 15, 5, 5
 
@@ -40,6 +49,14 @@ def finished(points, tmp_path_factory) -> Run:
 def test_every_public_name_is_there(name):
     assert getattr(sm, name).__doc__
     assert name in dir(sm)
+
+
+def test_importing_the_package_loads_the_standard_library_alone_and_little_of_it():
+    told = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout.split()
+    seconds, modules = float(told[0]), told[1:]
+    assert {name.partition(".")[0] for name in modules} - set(sys.stdlib_module_names) == {"scalemani"}
+    assert len(modules) < MODULES_OF_IMPORT
+    assert seconds < SECONDS_OF_IMPORT
 
 
 def test_an_unknown_name_is_told_of_the_known_ones():

@@ -27,7 +27,6 @@ from scalemani.cli.output import say
 from scalemani.errors import ConfigError, nearest_name
 
 app = typer.Typer(
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -264,20 +263,21 @@ def export(
 ) -> None:
     """Write the embedding of a run, or what else it has computed, rows in input order.
 
-    OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues, in .png too for the clusters of an
-    image or video; .npz (SciPy's CSR), .parquet or .zarr for a graph; .npz (SciPy's CSR) or .zarr for affinities; .npz,
-    .parquet or .zarr for landmarks and a curve; .npz or .zarr for snapshots. Where components were left out, the input
-    rows that the results have go beside it: OUT.input_rows.npy. A file that is there is replaced, a .zarr is not.
+    OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues; in .csv too for an embedding and
+    labels, with the input row of each; in .png too for the clusters of an image or video; in .npz (SciPy's CSR),
+    .parquet or .zarr for a graph; in .npz (SciPy's CSR) or .zarr for affinities; in .npz, .parquet or .zarr for
+    landmarks and a curve; in .npz or .zarr for snapshots. Where components were left out, the input rows that the
+    results have go beside it: OUT.input_rows.npy; a .csv has them. A file that is there is replaced, a .zarr is not.
 
     An .h5ad is an AnnData, and so may be a .zarr: obsm X_tsne and its like, obsp distances and connectivities, as
     scanpy reads them. They are added to an AnnData that is there, of which everything else stays.
 
     With --labels or --neighbors, OUT.parquet is a map: columns x and y, those of the labels, and `neighbors`, as
-    embedding-atlas, datamapplot and jupyter-scatter take them.
+    embedding-atlas, datamapplot and jupyter-scatter take them. OUT.csv is one without neighbours.
     """
     from scalemani.cli.summaries import left_out
     from scalemani.export import beside, write_rows
-    from scalemani.runs.exporting import ANNDATA, export_map, export_result
+    from scalemani.runs.exporting import ANNDATA, CSV, export_map, export_result
     from scalemani.runs.opened import open_run
 
     refuse_output_in_input(out, run, *(labels or ()))
@@ -288,7 +288,7 @@ def export(
         export_map(opened, out, labels or (), neighbors)
         return
     rows = opened.input_rows
-    if export_result(opened, out, what) != ANNDATA and rows is not None:
+    if export_result(opened, out, what) != ANNDATA and rows is not None and not out.lower().endswith(CSV):
         write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, beside(out, "input_rows"))
         say(f"{left_out(opened)}; the input rows of the others are in {beside(out, 'input_rows')}", err=True)
 

@@ -24,9 +24,16 @@ Points = Annotated[
 ]
 RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
 Output = Annotated[str, typer.Argument(metavar="OUT", help="where to write; its suffix chooses the format")]
+
+
+def methods(incomplete: str) -> list[str]:
+    """Return the methods whose names begin as a shell has them so far."""
+    return [name for name in ROUTES if name.startswith(incomplete)]
+
+
 Method = Annotated[
     str,
-    typer.Option(help=", ".join(ROUTES)),
+    typer.Option(help=", ".join(ROUTES), autocompletion=methods),
 ]
 Metric = Annotated[
     str | None,

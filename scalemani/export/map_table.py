@@ -1,4 +1,4 @@
-"""A map of points as a Parquet table that viewers open as it is: x and y, columns of labels, and neighbours."""
+"""A map of points as a table that viewers open as it is: x and y, columns of labels, in Parquet neighbours too."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,11 +7,13 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.export.several import block_rows, whole_file
+from scalemani.export.text import write_csv
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import categories_of
-from scalemani.sources.lazy import LazyRows
+from scalemani.sources.lazy import LazyRows, lazy_rows
 
 AXES = ("x", "y", "z")
+ROW = "row"  # of a .csv, which has no other identifier
 NEIGHBORS = "neighbors"  # {"ids": [...], "distances": [...]} in each row, ids being rows of the table
 
 
@@ -33,12 +35,7 @@ def write_map(
         For positions of other dimensions, and a column that has the name of another one of the table.
     """
     arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
-    n_axes = positions.shape[1]
-    if n_axes not in (2, 3):
-        raise ConfigError(f"a map has two or three dimensions, this embedding has {n_axes}: export it without a map")
-    names = (*AXES[:n_axes], NEIGHBORS)
-    if taken := [name for name in columns if name in names]:
-        raise ConfigError(f"a column of labels is called {taken[0]!r}, as one of the map is: rename it")
+    checked_axes(positions, columns, NEIGHBORS)
     step = min(map(block_rows, (positions, *(graph or ()))))
 
     def block(start: int) -> Any:
@@ -54,6 +51,37 @@ def write_map(
         writer.write_table(first)
         for start in range(step, len(positions), step):
             writer.write_table(block(start))
+
+
+def write_map_csv(rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.ndarray], target: str) -> None:
+    """Write a table of points as text, with the row that each has among the points given.
+
+    Parameters
+    ----------
+    rows : (N,) that each point is called by
+    positions, columns, target : as of `write_map`, which says what is refused
+    """
+    axes = checked_axes(positions, columns, ROW)
+    table = {ROW: rows}
+    for number, axis in enumerate(axes):
+        table[axis] = LazyRows(
+            (len(positions),),
+            positions.dtype,
+            lambda start, stop, column=number: positions.read(start, stop)[:, column],
+            f"coordinate {axis}",
+            positions.preferred_rows,
+        )
+    write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target)
+
+
+def checked_axes(positions: LazyRows, columns: Mapping[str, np.ndarray], further: str) -> Sequence[str]:
+    """Return the names of the axes of a map; refuse other dimensions and columns that are called as its own are."""
+    n_axes = positions.shape[1]
+    if n_axes not in (2, 3):
+        raise ConfigError(f"a map has two or three dimensions, this embedding has {n_axes}: export it without a map")
+    if taken := [name for name in columns if name in (*AXES[:n_axes], further)]:
+        raise ConfigError(f"a column of labels is called {taken[0]!r}, as one of the map is: rename it")
+    return AXES[:n_axes]
 
 
 def with_missing(arrow: Any, values: np.ndarray) -> Any:

@@ -9,8 +9,10 @@ import numpy as np
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.export import Progress, checked_target, export, several, sparse, write_rows
 from scalemani.export.anndata import write_anndata
-from scalemani.export.map_table import write_map
+from scalemani.export.map_table import write_map, write_map_csv
 from scalemani.export.rows import SUFFIXES
+from scalemani.export.text import SUFFIX as CSV
+from scalemani.export.text import write_csv
 from scalemani.figures import label_picture
 from scalemani.routes import GRAPH
 from scalemani.runs.annotating import annotations_of
@@ -35,8 +37,8 @@ class Format(NamedTuple):
 
 
 FORMATS = {  # by the name of the property of `Run`
-    "embedding": Format(SUFFIXES),
-    "labels": Format((*SUFFIXES, PICTURE), columns=("label",)),
+    "embedding": Format((*SUFFIXES, CSV), columns=("component",)),
+    "labels": Format((*SUFFIXES, CSV, PICTURE), columns=("label",)),
     "graph": Format(TABLES, "a graph has indices and distances", ("neighbor", "distance")),
     "affinities": Format(GROUPS, "affinities are a sparse matrix"),
     "landmarks": Format(TABLES, "landmarks have rows and points", ("row", "feature")),
@@ -54,12 +56,12 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     run
         A run that has it.
     path
-        Where to. `embedding`, `labels` and `eigenvalues` go into .npy, .parquet or .zarr, the clusters of an image or
-        video also into .png; `graph` into .npz (SciPy's
-        CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has it);
-        `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is there is
-        not replaced. All that scanpy reads goes into an AnnData, .h5ad or .zarr, beside what is in one that is there:
-        see `annotations_of`.
+        Where to. `embedding`, `labels` and `eigenvalues` go into .npy, .parquet or .zarr; an embedding and labels also
+        into .csv, with the input row of each; the clusters of an image or video also into .png; `graph` into .npz
+        (SciPy's CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has
+        it); `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is
+        there is not replaced. All that scanpy reads goes into an AnnData, .h5ad or .zarr, beside what is in one that
+        is there: see `annotations_of`.
     what
         One of these names, or `anndata`. None: `anndata` for an .h5ad and for a .zarr that is an AnnData; else the
         graph of a run that ends in it, or the embedding.
@@ -87,14 +89,16 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         sparse.WRITERS[suffix](found, target)
     elif suffix == PICTURE:
         label_picture(found[...], image_of(run), target)
+    elif suffix == CSV:
+        write_csv({"row": input_rows(run), described.columns[0]: lazy_rows(found, name)}, target)
     elif isinstance(found, Graph) and suffix == ".npz":
         sparse.WRITERS[suffix](GraphMatrix(found), target)
     elif isinstance(found, tuple):
         several.WRITERS[suffix](named_arrays(found, described, suffix), target)
-    elif suffix == ".parquet" and described.columns:
-        several.WRITERS[suffix]({described.columns[0]: lazy_rows(found, name)}, target)
     elif name == "embedding":
         export(found, path, progress)
+    elif suffix == ".parquet" and described.columns:
+        several.WRITERS[suffix]({described.columns[0]: lazy_rows(found, name)}, target)
     else:
         rows = lazy_rows(found, name)
         write_rows(rows.read, rows.shape, rows.dtype, path, several.block_rows(rows))
@@ -114,7 +118,7 @@ def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors
     run
         A run that ends in an embedding of two or three dimensions.
     path
-        A .parquet; what is there is replaced.
+        A .parquet, or without neighbours a .csv, whose first column is the input `row`; what is there is replaced.
     labels
         Files of labels or values, one a point that was given, each with one column or several: see `open_columns`.
     neighbors
@@ -127,7 +131,8 @@ def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors
     StoreError
         Where the run has no embedding or no graph, and when the place cannot be written.
     """
-    target, _ = checked_target(path, (".parquet",), "a map is a table")
+    suffixes, why = ((".parquet",), "neighbours are lists") if neighbors else ((".parquet", CSV), "a map is a table")
+    target, suffix = checked_target(path, suffixes, why)
     columns: dict[str, np.ndarray] = {} if run.input_rows is None else {"input_row": run.input_rows}
     for location in labels:
         for name, values in open_columns(location, run.n_input_points).items():
@@ -138,7 +143,17 @@ def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors
         if (colours := colours_of_categories(columns[name])) and f"{name}_color" not in columns:
             columns[f"{name}_color"] = np.array([colours.get(value, "") for value in columns[name].tolist()], dtype=str)
     graph = [lazy_rows(part, "the neighbour graph") for part in run.graph] if neighbors else None
-    write_map(lazy_rows(run.embedding, "the embedding"), columns, graph, target)
+    positions = lazy_rows(run.embedding, "the embedding")
+    if suffix == CSV:
+        columns.pop("input_row", None)
+        write_map_csv(input_rows(run), positions, columns, target)
+    else:
+        write_map(positions, columns, graph, target)
+
+
+def input_rows(run: Run) -> LazyRows:
+    """Return the row of the given points that each row of the results belongs to."""
+    return lazy_rows(np.arange(run.n_input_points) if run.input_rows is None else run.input_rows, "rows")
 
 
 def default_result(run: Run, path: str | Path) -> str:

@@ -46,7 +46,7 @@ def test_new_points_far_away_none_and_of_other_types(scalemani, finished, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["export", "RUN", "out.csv"], ["allowed: .npy, .parquet, .zarr"]),
+        (["export", "RUN", "out.txt"], ["allowed: .npy, .parquet, .zarr, .csv"]),
         (["plot", "RUN", "out.jpg"], [".png", "out.jpg"]),
         (["plot", "RUN", "out.png", "--size", "letter"], ["paper or slide", "got 'letter'"]),
         (["plot", "RUN", "out.png", "--legend", "no"], ["unknown legend 'no'", "beside"]),

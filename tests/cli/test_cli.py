@@ -188,6 +188,15 @@ def test_a_wrong_parameter_is_told_of_before_anything_heavy_is_loaded(folder, tm
     assert not imported & {"dask", "distributed", "zarr", "numba", "scipy", "sklearn"}
 
 
+def test_a_shell_completes_commands_and_methods(monkeypatch, scalemani):
+    monkeypatch.setenv("_SCALEMANI_COMPLETE", "complete_bash")
+    for words, expected in (("scalemani em", ["embed"]), ("scalemani embed a b --method t-s", ["t-sne"])):
+        monkeypatch.setenv("COMP_WORDS", words)
+        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
+        status, output, _ = scalemani()
+        assert (status, output.split()) == (0, expected)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_has_help(scalemani, command):
     status, output, _ = scalemani(command, "--help")

@@ -43,12 +43,14 @@ def test_the_recipe_has_the_name_version_and_licence_of_the_project(rendered):
 
 def test_the_recipe_asks_for_the_versions_of_the_project(rendered):
     described, requirements = project(), rendered["requirements"]
-    python = f"python {described['requires-python']}"
-    assert set(requirements["run"]) == {python, *as_conda(described["dependencies"])}
+    least = described["requires-python"].removeprefix(">=")
+    assert set(requirements["run"]) == {f"python >={least}", *as_conda(described["dependencies"])}
     extras = [one for extra in described["optional-dependencies"].values() for one in extra]
     assert set(requirements["run_constraints"]) == as_conda(extras)
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]["requires"]
-    assert set(requirements["host"]) == {python, "pip", *as_conda(built)}
+    assert set(requirements["host"]) == {f"python {least}.*", "pip", *as_conda(built)}
+    (python,) = (one["python"] for one in rendered["tests"] if "python" in one)
+    assert python["python_version"] == f"{least}.*"
 
 
 def test_the_source_of_the_recipe_is_this_checkout(rendered):

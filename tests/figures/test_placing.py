@@ -47,6 +47,32 @@ def test_names_do_not_overlap_and_are_all_there(n_classes, size):
     assert min(part.size for part in shown) >= 8
 
 
+def sheet() -> dict[str, tuple[object, object, dict]]:
+    """Points, labels and look of the kinds of pictures that have no sixty classes."""
+    points, classes, _ = clusters(12)
+    missing = np.where(points[:, 0] > 6, np.nan, np.hypot(*points.T))
+    return {
+        "two classes": (points, np.array(["left", "right"])[classes % 2], {}),
+        "values, some missing": (points, {"distance from the origin": missing}, {}),
+        "five points": (np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]]), list("abcde"), {"legend": "map"}),
+        "panels": (points, {"cluster": classes, "height": points[:, 1]}, {}),
+        "ten million": (np.tile(points.astype(np.float32), (10_000_000 // len(points) + 1, 1))[:10_000_000], None, {}),
+    }
+
+
+@pytest.mark.parametrize("kind", sheet())
+def test_no_text_of_a_picture_lies_over_another(kind):
+    points, labels, look = sheet()[kind]
+    drawing, _ = draw(points, labels, checked_look(720, kind, **look))
+    shown = [part for part in drawing.parts if isinstance(part, Words)]
+    assert kind in {part.text for part in shown}
+    assert any(f"{len(points):,} points" in part.text for part in shown)
+    boxes = np.array([ink(part) for part in shown])
+    assert len(overlapping(boxes)) == 0
+    assert (boxes >= 0).all()
+    assert (boxes <= [drawing.width, drawing.height] * 2).all()
+
+
 def test_a_lone_cluster_has_its_name_on_it():
     points, classes, _ = clusters(3)
     points[classes == 0] += [200, 0]

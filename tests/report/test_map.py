@@ -39,47 +39,10 @@ def page(browser, report):
     return browser
 
 
-def pixels(page, embedding) -> np.ndarray:
-    """Return where points (N, 2) are in the window, by the view that the canvas tells: an oracle of its own."""
-    x0, y0, x1, y1 = json.loads(page.value("document.getElementById('points').dataset.view"))
-    box = page.value(
-        "(({x, y, width, height}) => [x, y, width, height])(document.getElementById('points').getBoundingClientRect())"
-    )
-    axes = json.loads(page.value("document.getElementById('map-data').textContent"))["axes"]
-    low, high = (np.array([axis[end] for axis in axes[:2]]) for end in ("low", "high"))
-    places = (embedding[:, :2] - low) / (high - low)
-    shares = (places - [x0, y0]) / [x1 - x0, y1 - y0]
-    return np.array(box[:2]) + shares * box[2:]
-
-
-def select(page, corners) -> None:
-    """Draw a lasso."""
-    page.mouse("Pressed", *corners[0], shift=True)
-    for corner in [*corners[1:], corners[0]]:
-        page.mouse("Moved", *corner, shift=True)
-    page.mouse("Released", *corners[0], shift=True)
-
-
-def downloaded(page) -> np.ndarray:
-    """Return the rows that the page gives away."""
-    file = page.folder / "rows.txt"
-    file.unlink(missing_ok=True)
-    page.value("document.getElementById('download').click()")
-    for _ in range(200):
-        if file.exists() and file.stat().st_size:
-            return np.loadtxt(file, dtype=int, ndmin=1)
-        page.value("new Promise(done => setTimeout(done, 20))")
-    raise AssertionError("nothing was downloaded")
-
-
 def test_nothing_is_asked_for_and_nothing_complains(page):
-    told = [(event["method"], event.get("params", {})) for event in page.events]
-    asked = [found["request"]["url"] for method, found in told if method == "Network.requestWillBeSent"]
-    assert asked
-    assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
-    assert [found for method, found in told if method == "Runtime.exceptionThrown"] == []
-    assert [found for method, found in told if method == "Log.entryAdded" and found["entry"]["level"] == "error"] == []
-    assert [found for method, found in told if method == "Runtime.consoleAPICalled" and found["type"] == "error"] == []
+    assert page.requests()
+    assert [url for url in page.requests() if not url.startswith(("file:", "data:", "blob:"))] == []
+    assert page.complaints() == []
 
 
 def test_names_and_classes_of_a_column_are_text(page):
@@ -96,7 +59,7 @@ def test_names_and_classes_of_a_column_are_text(page):
 
 
 def test_hover_names_the_nearest_point(page, runs):
-    places = pixels(page, np.asarray(runs["t-sne"].embedding[...]))
+    places = page.pixels(np.asarray(runs["t-sne"].embedding[...]))
     tree = cKDTree(places)
     tried = 0
     for place in places[::150] + np.array([2.0, 1.0]):
@@ -110,16 +73,16 @@ def test_hover_names_the_nearest_point(page, runs):
 
 
 def test_a_lasso_gives_the_rows_within_it(page, runs):
-    places = pixels(page, np.asarray(runs["t-sne"].embedding[...]))
+    places = page.pixels(np.asarray(runs["t-sne"].embedding[...]))
     middle, extent = places.mean(axis=0), places.std(axis=0)
     corners = middle + extent * [[-1.3, -1.0], [1.1, -0.2], [-0.4, 1.2]]
-    select(page, corners)
+    page.lasso(corners)
     sides = []
     for one, other in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         along = (other - one) / np.linalg.norm(other - one)
         sides.append((places - one) @ [-along[1], along[0]])
     depth = np.min(sides, axis=0)  # how deep in the triangle each point lies, in pixels
-    found = downloaded(page)
+    found = page.downloaded()
     assert set(np.flatnonzero(depth > 1)) <= set(found) <= set(np.flatnonzero(depth > -1))
     assert 100 < len(found) < len(places)
     assert page.value("document.getElementById('status').textContent") == f"{len(found):,} points selected"
@@ -128,7 +91,7 @@ def test_a_lasso_gives_the_rows_within_it(page, runs):
 def test_the_legend_filters_what_is_drawn_and_selected(page, classes):
     page.value("document.querySelectorAll('#legend input')[1].click()")
     page.value("document.getElementById('in-view').click()")
-    np.testing.assert_array_equal(downloaded(page), np.flatnonzero(classes == 0))
+    np.testing.assert_array_equal(page.downloaded(), np.flatnonzero(classes == 0))
 
 
 def test_a_row_can_be_searched_for(page, classes):
@@ -216,7 +179,7 @@ def strongest(image, places) -> np.ndarray:
 
 def lone_points(page, embedding) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows and the pixels of points that are not drawn, and far from those that are."""
-    places = pixels(page, embedding)
+    places = page.pixels(embedding)
     away = cKDTree(places[drawn_rows(page)]).query(places)[0]
     rows = np.flatnonzero(away > 25)
     return rows, places[rows]
@@ -225,7 +188,7 @@ def lone_points(page, embedding) -> tuple[np.ndarray, np.ndarray]:
 def drawn_rows(page) -> np.ndarray:
     """Return the rows that are drawn, as the page gives them away."""
     page.value("document.getElementById('in-view').click()")
-    rows = downloaded(page)
+    rows = page.downloaded()
     page.value("document.getElementById('clear').click()")
     return rows
 
@@ -243,7 +206,7 @@ def test_rows_of_a_sample_are_those_of_the_run(tiled, runs):
     rows, embedding = drawn_rows(tiled), np.asarray(runs["t-sne"].embedding[...])
     assert len(rows) == 30
     assert rows.max() > 1000
-    tiled.mouse("Moved", *pixels(tiled, embedding)[rows[7]])
+    tiled.mouse("Moved", *tiled.pixels(embedding)[rows[7]])
     assert tiled.value("document.getElementById('tip').textContent").splitlines()[:2] == [
         f"row {rows[7]}",
         f"name: point {rows[7]}",

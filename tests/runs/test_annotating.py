@@ -1,5 +1,6 @@
 """Results in an AnnData: where scanpy looks for them, beside everything that was there."""
 
+import csv
 import shutil
 
 import h5py
@@ -281,13 +282,27 @@ def test_the_command_writes_a_map_for_viewers(scalemani, runs, tmp_path):
     np.testing.assert_array_equal(np.column_stack([table["x"], table["y"]]), found.embedding[...])
     assert [row["ids"] for row in table["neighbors"].to_pylist()] == np.asarray(found.graph.indices[...]).tolist()
     for arguments, words in (
-        (("map.npy", *options), "a map is a table; allowed: .parquet"),
+        (("map.npy", *options[:2]), "a map is a table; allowed: .parquet, .csv"),
+        (("map.csv", *options), "neighbours are lists; allowed: .parquet"),
         (("map.parquet", *options, "--what", "graph"), "--what graph is no map"),
         (("map.parquet", *options, *options[:2]), "has a column 'kind', and so has what comes before it"),
     ):
         status, _, errors = scalemani("export", found.store.root, tmp_path / arguments[0], *arguments[1:])
         assert status == 2
         assert words in errors
+
+
+def test_a_map_goes_into_a_csv_with_texts_quoted_and_missing_values_empty(scalemani, runs, tmp_path):
+    names = [f'cell "{row}", of worms' if row % 4 else "" for row in range(N)]
+    values = [row / 7 if row % 5 else np.nan for row in range(N)]
+    pandas = pytest.importorskip("pandas")
+    pandas.DataFrame({"name": names, "value": values}).to_csv(tmp_path / "labels.csv", index=False)
+    options = ("--labels", tmp_path / "labels.csv")
+    assert scalemani("export", runs["t-sne"].store.root, tmp_path / "map.csv", *options) == (0, "", "")
+    with (tmp_path / "map.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["name"] for line in lines] == names
+    assert [line["value"] for line in lines] == ["" if np.isnan(value) else str(value) for value in values]
 
 
 def test_rows_of_a_map_are_told_where_some_were_left_out(points, tmp_path):
@@ -300,3 +315,8 @@ def test_rows_of_a_map_are_told_where_some_were_left_out(points, tmp_path):
     table = parquet.read_table(tmp_path / "map.parquet")
     np.testing.assert_array_equal(table["input_row"], found.input_rows)
     np.testing.assert_array_equal(table["labels.npy"], found.input_rows)
+    export_map(found, tmp_path / "map.csv", [str(tmp_path / "labels.npy")])
+    names, *lines = (line.split(",") for line in (tmp_path / "map.csv").read_text().splitlines())
+    assert names == ["row", "x", "y", "labels.npy"]
+    assert [line[0] for line in lines] == [line[3] for line in lines] == [str(row) for row in found.input_rows]
+    np.testing.assert_array_equal(np.array([line[1:3] for line in lines], float), found.embedding[...])

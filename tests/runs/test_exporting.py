@@ -132,6 +132,17 @@ def test_single_arrays_are_what_the_run_gives(runs, tmp_path, what):
     assert table.column_names[0] == {"embedding": "component_1", "labels": "label"}.get(what, "eigenvalue")
 
 
+@pytest.mark.parametrize("what", ["embedding", "labels"])
+def test_a_csv_has_the_row_of_every_point_and_all_digits(runs, tmp_path, what):
+    expected = np.asarray(getattr(runs["spectral-clustering"], what)[...])
+    export_result(runs["spectral-clustering"], tmp_path / "a.csv", what)
+    names, *lines = (line.split(",") for line in (tmp_path / "a.csv").read_text().splitlines())
+    columns = [f"component_{number + 1}" for number in range(expected.shape[1])] if what == "embedding" else ["label"]
+    assert names == ["row", *columns]
+    assert [int(line[0]) for line in lines] == list(range(2500))
+    np.testing.assert_array_equal(np.array([line[1:] for line in lines], expected.dtype), expected.reshape(2500, -1))
+
+
 @pytest.mark.parametrize("what", ["graph", "landmarks", "curve", "snapshots"])
 def test_several_arrays_go_together_by_their_names(runs, tmp_path, what):
     expected = getattr(runs["t-sne"], what)._asdict()
