@@ -62,16 +62,17 @@ def write_map_csv(rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.
     positions, columns, target : as of `write_map`, which says what is refused
     """
     axes = checked_axes(positions, columns, ROW)
-    table = {ROW: rows}
-    for number, axis in enumerate(axes):
-        table[axis] = LazyRows(
-            (len(positions),),
-            positions.dtype,
-            lambda start, stop, column=number: positions.read(start, stop)[:, column],
-            f"coordinate {axis}",
-            positions.preferred_rows,
-        )
+    table = {ROW: rows, **{axis: coordinate(positions, number) for number, axis in enumerate(axes)}}
     write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target)
+
+
+def coordinate(positions: LazyRows, number: int) -> LazyRows:
+    """Return one coordinate (N,) of positions (N, d)."""
+
+    def read(start: int, stop: int) -> np.ndarray:
+        return positions.read(start, stop)[:, number]
+
+    return LazyRows((len(positions),), positions.dtype, read, f"coordinate {number + 1}", positions.preferred_rows)
 
 
 def checked_axes(positions: LazyRows, columns: Mapping[str, np.ndarray], further: str) -> Sequence[str]:

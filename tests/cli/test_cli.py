@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 import resource
 import signal
 import subprocess
@@ -188,13 +189,13 @@ def test_a_wrong_parameter_is_told_of_before_anything_heavy_is_loaded(folder, tm
     assert not imported & {"dask", "distributed", "zarr", "numba", "scipy", "sklearn"}
 
 
-def test_a_shell_completes_commands_and_methods(monkeypatch, scalemani):
-    monkeypatch.setenv("_SCALEMANI_COMPLETE", "complete_bash")
+def test_a_shell_completes_commands_and_methods():
+    program = "import sys; sys.argv = ['scalemani']; from scalemani.cli import main; main()"
     for words, expected in (("scalemani em", ["embed"]), ("scalemani embed a b --method t-s", ["t-sne"])):
-        monkeypatch.setenv("COMP_WORDS", words)
-        monkeypatch.setenv("COMP_CWORD", str(words.count(" ")))
-        status, output, _ = scalemani()
-        assert (status, output.split()) == (0, expected)
+        asked = {"_SCALEMANI_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(words.count(" "))}
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=True)
+        assert done.stdout.split() == expected
 
 
 @pytest.mark.parametrize("command", COMMANDS)
