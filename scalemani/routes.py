@@ -61,7 +61,7 @@ NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points"),
     seeded=True,
-    version=7,
+    version=8,
     continues=("neighbors", "work_points"),
     continued_version=3,
 )

@@ -82,7 +82,7 @@ class NeighborIndex:
         if len(self.sketches) <= self.tuning.exact_below:
             return self._exact(points, n_neighbors)
         own = sketch_points(points, self.basis)
-        n_probes = min(self.tuning.many_probes, len(self.centroids))
+        n_probes = min(self.tuning.first_probes, len(self.centroids))
         probes = nearest_cells_in_groups(own, self.groups, n_probes)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         behind = len(self.sketches)

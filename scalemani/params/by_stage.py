@@ -94,8 +94,9 @@ class NeighborsParams(NeighborsTuning):
 
     `n_neighbors` None means three times the perplexity, or all other points where these are fewer. `method` auto
     chooses exact search for small data and the partition beyond. The partition visits `n_probes` cells a point (None:
-    chosen by the numbers of points and of neighbours) and is refined until `recall` is reached, or `max_rounds` rounds
-    are spent. It is measured on `sampled_queries` exact queries, and reached two standard errors above what is asked.
+    chosen by the cells in which the true neighbours of the sampled queries lie) and is refined until `recall` is
+    reached, or `max_rounds` rounds are spent. It is measured on `sampled_queries` exact queries, and reached two
+    standard errors above what is asked.
 
     `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
     `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`

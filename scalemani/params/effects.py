@@ -69,15 +69,15 @@ ENTROPIC = of_stage("affinities", "solver", "order", "tolerance")
 SEARCHED = ("partition", "pynndescent")
 ROUNDS = of_stage("neighbors", "recall", "max_rounds", "sampled_queries", "later_candidates", "first_candidates")
 ROUNDS += of_stage("neighbors", "most_visited", "most_listed", "rounding_share", "close_share")
-ROUNDS += of_stage("neighbors", "few_candidates", "nearby_cells", "nearby_per_probe")
-CELLS = of_stage("neighbors", "n_probes", "few_points", "few_probes", "many_probes", "more_probes")
+ROUNDS += of_stage("neighbors", "few_candidates", "first_probes", "nearby_cells", "nearby_per_probe")
+CELLS = of_stage("neighbors", "n_probes", "missed", "least_probes", "most_probes")
 SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
 
 CONDITIONS = (
     one_of(*SEARCHED, names=ROUNDS, on="neighbors.method"),
     one_of("partition", names=CELLS, on="neighbors.method"),
     Condition(
-        ("neighbors.few_points", "neighbors.few_probes", "neighbors.many_probes", "neighbors.more_probes"),
+        ("neighbors.missed", "neighbors.least_probes", "neighbors.most_probes"),
         "neighbors.n_probes",
         "none",
         lambda here: here.params.neighbors.n_probes is None,
@@ -95,22 +95,10 @@ CONDITIONS = (
         lambda here: here.params.n_neighbors <= here.params.neighbors.few_neighbors,
     ),
     Condition(
-        ("neighbors.first_candidates", "neighbors.later_candidates", "neighbors.more_probes"),
+        ("neighbors.first_candidates", "neighbors.later_candidates"),
         "neighbors.n_neighbors",
         "above neighbors.few_neighbors",
         lambda here: here.params.n_neighbors > here.params.neighbors.few_neighbors,
-    ),
-    Condition(
-        ("neighbors.few_probes",),
-        POINTS,
-        "of neighbors.few_points at most",
-        lambda here: here.n_points <= here.params.neighbors.few_points,
-    ),
-    Condition(
-        ("neighbors.many_probes",),
-        POINTS,
-        "above neighbors.few_points",
-        lambda here: here.n_points > here.params.neighbors.few_points,
     ),
     Condition(
         ("affinities.perplexity",),

@@ -33,10 +33,14 @@ class NeighborsTuning:
     """The search for neighbours; chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
 
     `method` auto looks at every pair up to `exact_below` points, where that is quicker than anything that has to be
-    trained. A point visits `few_probes` cells where there are no more than `few_points` points, else `many_probes`, and
-    `more_probes` beyond where lists are longer than `few_neighbors`: they spare a second round. The cells nearest to a
-    point are looked for among the `nearby_cells` nearest to its own: 0.992 of the 10 nearest of 1,700 are among 256.
-    Where more than a few cells are visited, they are looked for among `nearby_per_probe` times as many.
+    trained. Where it is left open how many cells a point visits, it is found out by the points whose true neighbours
+    the recall is measured by: cells are visited, from `least_probes` to `most_probes`, until of these neighbours no
+    more than `missed` times the share lie elsewhere that the recall asked for leaves out. A round over neighbours of
+    neighbours, which costs less than as many cells, finds two thirds of those, but it leads into no cell that none of
+    the lists leads into: so the least is more than one. These points themselves, and new ones, look through
+    `first_probes` cells. The cells nearest to a point are looked for among the `nearby_cells` nearest to its own: 0.992
+    of the 10 nearest of 1,700 are among 256. Where many cells are visited, they are looked for among `nearby_per_probe`
+    times as many.
 
     Exact distances are computed of k times `few_candidates` points where lists are no longer than `few_neighbors`;
     beyond of k times `first_candidates` in the first round and `later_candidates` in the others. A later round looks at
@@ -46,14 +50,14 @@ class NeighborsTuning:
     """
 
     exact_below: CountOrZero = 20_000
-    few_points: CountOrZero = 100_000
-    few_probes: Count = 3
-    many_probes: Count = 8
-    more_probes: CountOrZero = 2
+    first_probes: Count = 8
+    missed: Positive = 1.8
+    least_probes: Count = 4
+    most_probes: Count = 32
     nearby_cells: Count = 256
-    nearby_per_probe: Count = 4
+    nearby_per_probe: Count = 16
     few_neighbors: CountOrZero = 30
-    few_candidates: Annotated[float, Field(ge=1)] = 2.0
+    few_candidates: Annotated[float, Field(ge=1)] = 3.0
     first_candidates: Annotated[float, Field(ge=1)] = 1.7
     later_candidates: Annotated[float, Field(ge=1)] = 1.0
     most_visited: Count = 30

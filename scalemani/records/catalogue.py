@@ -11,10 +11,11 @@ from scalemani.records.classes import (
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
-from scalemani.records.graph import StoredGeodesics, StoredGraph, StoredNeighbors
+from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.landmark_scores import LANDMARK_SCORES
 from scalemani.records.landmarks import (
     StoredAffinityWeights,
+    StoredGeodesics,
     StoredLandmarkCovariances,
     StoredLandmarkEmbedding,
     StoredLandmarkGraph,

@@ -65,7 +65,7 @@ class StoredNeighbors(StoredStage):
         ("query",),
         "float64",
         "as given",
-        "the distance of the farthest neighbour that round 0 found for each of these",
+        "the distance within which as many points as a list holds are known for each of these",
     )
     TRUE_DISTANCES: ClassVar = ArrayDescription(
         STAGE,
@@ -75,6 +75,9 @@ class StoredNeighbors(StoredStage):
         "float64",
         "as given",
         "the distances of their true neighbours, ascending",
+    )
+    N_PROBES: ClassVar = ArrayDescription(
+        STAGE, "n_probes", "whole", (), "int64", "1", "the cells that a point visits in a first round over cells"
     )
     RECALL: ClassVar = ArrayDescription(
         STAGE,
@@ -95,7 +98,17 @@ class StoredNeighbors(StoredStage):
         "round",
         "the round whose arrays are the graph; where it is missing, the certificate `rounds` says it",
     )
-    ARRAYS: ClassVar = (INDICES, DISTANCES, FRESH, RECALL, LAST_ROUND, QUERY_ROWS, QUERY_LIMITS, TRUE_DISTANCES)
+    ARRAYS: ClassVar = (
+        INDICES,
+        DISTANCES,
+        FRESH,
+        RECALL,
+        LAST_ROUND,
+        QUERY_ROWS,
+        QUERY_LIMITS,
+        TRUE_DISTANCES,
+        N_PROBES,
+    )
 
     @property
     def final_step(self) -> str:
@@ -142,31 +155,10 @@ class StoredNeighbors(StoredStage):
         """The distances (q, k) float64 of their true neighbours."""
         return self.reader(self.TRUE_DISTANCES)
 
-
-class StoredGeodesics(StoredStage):
-    """How far landmarks are from each other along the graph, and bridges where it falls apart."""
-
-    STAGE: ClassVar = "geodesics"
-    TOGETHER: ClassVar = 8  # landmarks of a part
-    DISTANCES: ClassVar = ArrayDescription(
-        STAGE,
-        "distances",
-        "part",
-        ("source_landmark", "landmark"),
-        "float64",
-        "as given",
-        "the lengths of the shortest paths from eight consecutive landmarks, fewer in the last part, to all landmarks",
-        ("block-N",),
-    )
-    ARRAYS: ClassVar = (DISTANCES,)
-
-    def n_parts(self, n_landmarks: int) -> int:
-        """Return the number of parts for so many landmarks."""
-        return -(-n_landmarks // self.TOGETHER)
-
-    def read_matrix(self, n_landmarks: int) -> np.ndarray:
-        """Return the distances (L, L) float64; there and back they may differ in the last bit."""
-        return np.concatenate([self.read_part(self.DISTANCES, part) for part in range(self.n_parts(n_landmarks))])
+    @property
+    def n_probes(self) -> int:
+        """The cells that a point visits in a first round over cells."""
+        return int(self.reader(self.N_PROBES).read_once())
 
 
 class StoredGraph(StoredStage):

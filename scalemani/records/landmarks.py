@@ -313,3 +313,29 @@ class StoredLandmarkGraph(StoredStage):
     def read_sigma(self) -> float:
         """Return the bandwidth of the kernel."""
         return float(self.reader(self.SIGMA).read())
+
+
+class StoredGeodesics(StoredStage):
+    """How far landmarks are from each other along the graph, and bridges where it falls apart."""
+
+    STAGE: ClassVar = "geodesics"
+    TOGETHER: ClassVar = 8  # landmarks of a part
+    DISTANCES: ClassVar = ArrayDescription(
+        STAGE,
+        "distances",
+        "part",
+        ("source_landmark", "landmark"),
+        "float64",
+        "as given",
+        "the lengths of the shortest paths from eight consecutive landmarks, fewer in the last part, to all landmarks",
+        ("block-N",),
+    )
+    ARRAYS: ClassVar = (DISTANCES,)
+
+    def n_parts(self, n_landmarks: int) -> int:
+        """Return the number of parts for so many landmarks."""
+        return -(-n_landmarks // self.TOGETHER)
+
+    def read_matrix(self, n_landmarks: int) -> np.ndarray:
+        """Return the distances (L, L) float64; there and back they may differ in the last bit."""
+        return np.concatenate([self.read_part(self.DISTANCES, part) for part in range(self.n_parts(n_landmarks))])

@@ -53,6 +53,7 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "recall": Meaning("share of the true nearest neighbours that the graph has, by exact search", scales.recall),
         "recall_error": Meaning("standard error of the recall, which is measured on a sample"),
         "rounds": Meaning("rounds that refined the first lists"),
+        "probes": Meaning("cells that a point looked through in the first round"),
         "sampled_queries": Meaning("points whose true neighbours were searched for to measure the recall"),
     },
     "graph": {"recall": Meaning("that of the neighbours", scales.recall)},

@@ -12,8 +12,8 @@ from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.graph.geodesics import UndirectedEdges, geodesic_distances, undirected_edges
 from scalemani.records.affinities import StoredComponents
-from scalemani.records.graph import StoredGeodesics, StoredNeighbors
-from scalemani.records.landmarks import StoredLandmarks
+from scalemani.records.graph import StoredNeighbors
+from scalemani.records.landmarks import StoredGeodesics, StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.records.reading import RowsOfArray
 

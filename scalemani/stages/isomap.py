@@ -9,8 +9,8 @@ from scalemani.chunked.output import embedding_held, embedding_over_landmarks, o
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.scaling import classical_scaling, residual_variance
-from scalemani.records.graph import StoredGeodesics
 from scalemani.records.landmark_scores import StoredIsomap
+from scalemani.records.landmarks import StoredGeodesics
 
 COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
 

@@ -10,10 +10,10 @@ from scalemani.routes import ROUTES
 HELD = {
     "partition": (2, {"most_basis_rows": 10_000}),
     "neighbors": (
-        7,
+        8,
         {
-            "exact_below": 20_000, "few_points": 100_000, "few_probes": 3, "many_probes": 8, "more_probes": 2,
-            "nearby_cells": 256, "nearby_per_probe": 4, "few_neighbors": 30, "few_candidates": 2.0,
+            "exact_below": 20_000, "first_probes": 8, "missed": 1.8, "least_probes": 4, "most_probes": 32,
+            "nearby_cells": 256, "nearby_per_probe": 16, "few_neighbors": 30, "few_candidates": 3.0,
             "first_candidates": 1.7, "later_candidates": 1.0, "most_visited": 30, "most_listed": 45,
             "rounding_share": 0.08, "close_share": 0.1,
         },
@@ -35,7 +35,7 @@ HELD = {
 OTHERS = {
     "sigma": 0.5, "update": "sine", "neighborhood": 7, "eta": 2.0, "projection": "sphere", "batch_points": 70,
     "n_neighbors": 7, "covariances": "diagonal",
-    **dict.fromkeys(("few_candidates", "first_candidates", "later_candidates"), 3.0),
+    **dict.fromkeys(("few_candidates", "first_candidates", "later_candidates"), 2.5),
 }  # fmt: skip
 STAGES = {stage.name: stage for route in ROUTES.values() for stage in route}
 

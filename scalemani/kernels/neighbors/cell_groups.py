@@ -16,6 +16,7 @@ from scalemani.kernels.neighbors.cells import nearest_cells, no_cells, offer_cel
 FEW_CELLS = 4096  # up to here every cell is looked at: that costs no more than the sketches themselves
 VISITED_GROUPS = 8  # of 130 groups of 130 cells each these hold the nearest cell of some 99 points in 100
 CELLS_PER_PROBE = 4  # cells looked at for each that is asked for, at least
+CELLS_PER_NEARBY_CELL = 16  # the same for cells near a cell: so many are asked for that four leave out one in fifteen
 ITERATIONS = 4  # of k-means over the centroids: groups need to be compact, not the best there are
 
 
@@ -56,17 +57,20 @@ def group_cells(centroids: np.ndarray) -> CellGroups:
     return CellGroups(centers, order, offsets, centroids[order])
 
 
-def nearest_cells_in_groups(sketches: np.ndarray, groups: CellGroups, n_probes: int) -> np.ndarray:
+def nearest_cells_in_groups(
+    sketches: np.ndarray, groups: CellGroups, n_probes: int, per_probe: int = CELLS_PER_PROBE
+) -> np.ndarray:
     """Return the cells nearest to each sketch among those of the groups nearest to it.
 
-    A row of the answer depends on its sketch only. So many groups are visited that they hold four times the cells that
-    are asked for, however small they are.
+    A row of the answer depends on its sketch only. So many groups are visited that they hold `per_probe` times the
+    cells that are asked for, however small they are.
 
     Parameters
     ----------
     sketches : (n, s) float32
     groups : of all cells
     n_probes : cells for each sketch, at most C
+    per_probe : cells that the groups visited hold for each of these, at least
 
     Returns
     -------
@@ -75,7 +79,7 @@ def nearest_cells_in_groups(sketches: np.ndarray, groups: CellGroups, n_probes: 
     if len(groups.centers) == 1:
         return nearest_cells(sketches, groups.centroids, n_probes)
     held = np.cumsum(np.sort(np.diff(groups.offsets)))
-    enough = np.searchsorted(held, CELLS_PER_PROBE * n_probes) + 1
+    enough = np.searchsorted(held, per_probe * n_probes) + 1
     visited = nearest_cells(sketches, groups.centers, max(VISITED_GROUPS, int(enough)))
     order, offsets = group_by(visited.ravel(), len(groups.centers))
     rows = order // visited.shape[1]

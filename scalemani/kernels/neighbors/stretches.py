@@ -24,6 +24,10 @@ class Stretches(NamedTuple):
         offsets = np.clip(self.offsets[first : last + 1], start, stop) - start
         return Stretches(offsets, self.cells[first:last])
 
+    def cells_of(self, rows: np.ndarray) -> np.ndarray:
+        """Return the cells of work rows, int32 of any shape; -1 of -1."""
+        return np.where(rows < 0, np.int32(-1), self.cells[np.searchsorted(self.offsets, rows, side="right") - 1])
+
     def continued(self, cells: np.ndarray) -> tuple[np.ndarray, "Stretches"]:
         """Return the order (n,) int64 in which points come behind the others, and the stretches of all.
 

@@ -25,6 +25,7 @@ from scalemani.stages.neighbors.exact import compared_recall, exact_block
 from scalemani.stages.neighbors.lists import given_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.nn_descent import near_neighbors_block, pynndescent_block
+from scalemani.stages.neighbors.recall import find_truth
 from scalemani.stages.neighbors.rounds import first_needed, run_measured_round, run_round
 
 STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
@@ -46,6 +47,7 @@ def run(work: StageWork) -> dict[str, Any]:
         run_round(work, 0, first)
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
+    find_truth(work)
     rounds = [first_round(task) if method == "partition" else Round(0, 1)]
     needed = first_needed(work)
     recalls = [run_measured_round(work, 0, needed, continued_block if continued else first)]
@@ -72,6 +74,7 @@ def run(work: StageWork) -> dict[str, Any]:
         "recall_error": recall.error,
         "rounds": len(recalls) - 1,
         "sampled_queries": recall.n_sampled,
+        **({"probes": rounds[0].last} if method == "partition" else {}),
     }
 
 

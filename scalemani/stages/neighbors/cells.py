@@ -8,15 +8,16 @@ from numpy.typing import DTypeLike
 
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.neighbors.cell_groups import group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_groups import CELLS_PER_NEARBY_CELL, group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.memory.rows_in_file import Table
+from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.counts import n_candidates, n_probes
+from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
 
 LISTED_ROWS = 2**16  # of sketches at a time, on their way from one table to the other
@@ -39,8 +40,7 @@ class SketchesByCell(NamedTuple):
 
 def first_round(task: StageTask) -> Round:
     """Return the first round of a partition: over the cells nearest to each point."""
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
-    return Round(0, min(n_probes(task.dimensions, task.params), n_cells))
+    return Round(0, StoredNeighbors(task.output).n_probes)
 
 
 def near_cells_block(task: StageTask, block: int) -> Arrays:
@@ -174,4 +174,4 @@ def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     tuning = task.params.neighbors
     count = min(len(centroids), max(tuning.nearby_cells, tuning.nearby_per_probe * n_wanted))
-    return nearest_cells_in_groups(centroids, group_cells(centroids), count)
+    return nearest_cells_in_groups(centroids, group_cells(centroids), count, CELLS_PER_NEARBY_CELL)

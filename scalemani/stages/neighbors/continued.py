@@ -15,9 +15,9 @@ from scalemani.kernels.arrays.grouping import group_by, inverse_order
 from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.records.graph import StoredNeighbors
+from scalemani.records.graph import TRUTH, StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.cells import candidates_of_rows, first_round, nearby_cells, stretches_of_cells
+from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, stretches_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
 
@@ -71,14 +71,20 @@ def appended_points(task: StageTask) -> Appended:
     new = np.flatnonzero(order >= earlier.n_points)
     sketches = np.ascontiguousarray(task.read_table(work_points.sketch)[new])
     sketches.flags.writeable = False  # as those of all points are, so that kernels are compiled once for both
-    partition, asked = StoredPartition(task.inputs["partition"]), first_round(task)
-    centroids, near = partition.centroids.read_once(), task.once(nearby_cells, asked.last)
+    partition, n_probes = StoredPartition(task.inputs["partition"]), probes_of_earlier(task)
+    centroids, near = partition.centroids.read_once(), task.once(nearby_cells, n_probes)
     sizes = np.bincount(partition.cells.gather(order[new]), minlength=len(centroids))
     offsets = np.concatenate([[0], np.cumsum(sizes)])  # those of one cell follow each other in either order
-    probes = nearest_nearby_cells(sketches, 0, len(new), offsets, centroids, near, asked.last)
+    probes = nearest_nearby_cells(sketches, 0, len(new), offsets, centroids, near, n_probes)
     known, earlier_rows = inverse_order(order)[before], np.full(len(order), -1)
     earlier_rows[known] = np.arange(len(known))
     return Appended(known, earlier_rows, new, order[new], sketches, probes)
+
+
+def probes_of_earlier(task: StageTask) -> int:
+    """Return how many cells the points of the earlier run have visited, where it still says so."""
+    stored = StoredNeighbors(task.earlier_results.groups[StoredNeighbors.STAGE])
+    return stored.n_probes if stored.group.committed(TRUTH) else task.params.neighbors.first_probes
 
 
 def visitors_of_cells(task: StageTask) -> Visitors:

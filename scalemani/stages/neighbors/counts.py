@@ -16,11 +16,18 @@ def n_compared(dimensions: Dimensions) -> int:
     return min(dimensions.n_points, int(np.clip(affordable, FEWEST_COMPARED, MOST_COMPARED)))
 
 
-def n_probes(dimensions: Dimensions, params: Parameters) -> int:
-    """Return how many cells a point visits."""
-    asked = params.neighbors
-    more = asked.more_probes if params.n_neighbors > asked.few_neighbors else 0
-    return asked.n_probes or (asked.few_probes if dimensions.n_points <= asked.few_points else asked.many_probes) + more
+def cells_to_visit(near: np.ndarray, cells: np.ndarray, sought: float) -> int:
+    """Return how many cells have to be visited until they hold a share of some neighbours, or all that are given.
+
+    Parameters
+    ----------
+    near : (q, m) int, the cells nearest to each of q points, nearest first
+    cells : (q, k) int, the cells in which their neighbours lie, -1 for none
+    sought : the share of all these neighbours
+    """
+    held = (near[:, :, np.newaxis] == np.where(cells < 0, -2, cells)[:, np.newaxis]).sum(axis=(0, 2))
+    enough = np.cumsum(held) >= sought * np.count_nonzero(cells >= 0)
+    return int(np.argmax(enough)) + 1 if enough.any() else near.shape[1]
 
 
 def n_candidates(params: Parameters, number: int) -> int:

@@ -18,8 +18,9 @@ from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.sparse_scan import LANES
 from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
+from scalemani.params import Parameters
 from scalemani.routes import PRECOMPUTED
-from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed, n_probes
+from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
 BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
@@ -82,6 +83,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
     rows = dimensions.block_rows
     n_queries = min(params.neighbors.sampled_queries, n_points)
     n_cells = sizes.n_cells
+    nearby = max(params.neighbors.nearby_cells, params.neighbors.nearby_per_probe * most_probes(params))
     pools = n_candidates(params, 0) + SPARE_CANDIDATES
     gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(params, 1) * row_bytes)
     everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)
@@ -91,7 +93,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
         Held("heads of all lists", GROWING, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
         Held("points of all blocks", CACHE, n_points, *dimensions.kept_row),
         Held("sampled queries", EACH_PROCESS, n_queries, *dimensions.kept_row),
-        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, params.neighbors.nearby_cells), "int32"),
+        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
         Held(
             "points of a block that queries are compared with",
             EACH_TASK,
@@ -107,11 +109,16 @@ def partition_held(sizes: Sizes) -> list[Held]:
     ]
 
 
+def most_probes(params: Parameters) -> int:
+    """Return how many cells a point visits at most; what is found out is not known before a run."""
+    return params.neighbors.n_probes or params.neighbors.most_probes
+
+
 def continued_held(sizes: Sizes) -> list[Held]:
     """List what goes on from an earlier graph: where its rows are, and the sketches of the points that it lacks."""
     if not sizes.n_appended:
         return []
-    visits = sizes.n_appended * n_probes(sizes.dimensions, sizes.params)
+    visits = sizes.n_appended * most_probes(sizes.params)
     return [
         Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
         Held("sketches of all points by cell", GROWING, sizes.dimensions.n_points, sizes.sketch_width, "float32"),

@@ -1,8 +1,8 @@
 """The recall of a round: the share of the true neighbours of a random sample of points that it has found.
 
-The true neighbours of a query are found by looking at every point. Where points were appended to a run, its queries
-stay, but for as many as a sample of all points takes from the appended ones. What was nearest to a query that stays is
-known, and appended points alone can come nearer: these are looked at.
+The true neighbours of a query are found by looking at every point, before the first round: the cells in which they lie
+say how many cells a point is to visit. To a query of an earlier run only points come nearer that were appended: these
+alone are looked at.
 """
 
 import functools
@@ -11,26 +11,17 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.chunked.work import StageTask, StageWork
-from scalemani.kernels.arrays.draws import continue_sample, sample_rows
 from scalemani.kernels.measures import Measure, mean_of
+from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
 from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.continued import appended_points
+from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
+from scalemani.stages.neighbors.counts import cells_to_visit
 from scalemani.stages.neighbors.exact import nearest_of_rows, sketched_block, sketched_rows
 from scalemani.stages.neighbors.lists import holds_points
-
-
-class Sample(NamedTuple):
-    """The queries: their work rows (q,), ascending, which of them (q,) an earlier run has had, and what it knows.
-
-    `nearest` (q, k) float64 are the distances of the nearest points of the earlier run, inf where it did not look.
-    """
-
-    rows: np.ndarray
-    kept: np.ndarray
-    nearest: np.ndarray
+from scalemani.stages.neighbors.queries import limits_of_block, one_behind_the_other, sampled
 
 
 class Queries(NamedTuple):
@@ -41,46 +32,48 @@ class Queries(NamedTuple):
     points: SketchedRows
 
 
-def measured_recall(work: StageWork, number: int) -> Measure:
-    """Return the share of the true neighbours of a random sample of points that a round has found."""
-    task, output = work.task, StoredNeighbors(work.task.output)
-    sample = task.once(sampled)
-    found = output.distances(round_step(number)).gather(sample.rows)
+def find_truth(work: StageWork) -> None:
+    """Find the true neighbours of a random sample of points, and how many cells the points of a run are to visit."""
+    task, sample = work.task, work.task.once(sampled)
     if not task.output.committed(QUERIES):
-        limits = found[:, -1].astype(np.float64) * (1 + np.finfo(np.float32).eps)
+        limits = work.fold_blocks(limits_of_block, one_behind_the_other, "recall") * (1 + np.finfo(np.float32).eps)
         queries = {StoredNeighbors.QUERY_ROWS: sample.rows, StoredNeighbors.QUERY_LIMITS: limits}
         task.output.write_whole(queries, QUERIES)
     if not task.output.committed(TRUTH):
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
         looked_at = work.fold_blocks(nearest_to_queries, merge, "recall")
         truth = np.sort(np.concatenate([looked_at.distances, sample.nearest], axis=1), axis=1)
-        task.output.write_whole({StoredNeighbors.TRUE_DISTANCES: truth[:, : task.params.n_neighbors]}, TRUTH)
+        found = {
+            StoredNeighbors.TRUE_DISTANCES: truth[:, : task.params.n_neighbors],
+            StoredNeighbors.N_PROBES: np.array(chosen_probes(task, looked_at.indices)),
+        }
+        task.output.write_whole(found, TRUTH)
+
+
+def measured_recall(task: StageTask, number: int) -> Measure:
+    """Return the share of the true neighbours of the sampled points that a round has found."""
+    output = StoredNeighbors(task.output)
+    found = output.distances(round_step(number)).gather(task.once(sampled).rows)
     return mean_of(found_shares(found, output.true_distances.read()), task.dimensions.n_points)
 
 
-def sampled(task: StageTask) -> Sample:
-    """Return the queries: drawn anew, or those of an earlier run and some of the points that were appended to it."""
-    asked, width = task.params.neighbors.sampled_queries, task.params.n_neighbors
+def chosen_probes(task: StageTask, true: np.ndarray) -> int:
+    """Return how many cells a point visits: as many as asked, as in an earlier run, or as true neighbours lie in.
+
+    Parameters
+    ----------
+    task : the search
+    true : (q, k) the work rows of the true neighbours of the queries; of those of an earlier run only appended ones
+    """
+    asked, stored = task.params.neighbors, StoredWorkPoints(task.inputs["work_points"])
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    if asked.n_probes is not None:
+        return min(asked.n_probes, len(centroids))
     if task.earlier is not None:
-        stored = StoredNeighbors(task.earlier.groups[StoredNeighbors.STAGE])
-        if stored.group.committed(QUERIES) and stored.group.committed(TRUTH):
-            return continued_sample(task, stored)
-    rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, asked)
-    return Sample(rows, np.zeros(len(rows), bool), np.full((len(rows), width), np.inf))
-
-
-def continued_sample(task: StageTask, stored: StoredNeighbors) -> Sample:
-    """Return the sample of an earlier run, some of whose places appended points take: a uniform one of all points."""
-    appended, before, n_points = task.once(appended_points), stored.query_rows.read(), task.dimensions.n_points
-    asked, stage = task.params.neighbors.sampled_queries, "neighbors/appended queries"
-    n_before = len(appended.known)
-    kept, entering = continue_sample(task.params.seed, stage, len(before), n_before, n_points, asked)
-    new = appended.new[np.isin(appended.input_rows, entering)]
-    rows = np.concatenate([appended.known[before[kept]], new])
-    nearest = np.full((len(rows), task.params.n_neighbors), np.inf)
-    nearest[: len(kept)] = stored.true_distances.read()[kept]
-    order = np.argsort(rows)
-    return Sample(rows[order], order < len(kept), nearest[order])
+        return probes_of_earlier(task)
+    near = nearest_cells(stored.sketch.gather(task.once(sampled).rows), centroids, asked.most_probes)
+    wanted = cells_to_visit(near, stored.stretches.cells_of(true), 1 - asked.missed * (1 - asked.recall))
+    return min(max(wanted, asked.least_probes), len(centroids))
 
 
 def queries_of(task: StageTask, kept: bool) -> Queries:

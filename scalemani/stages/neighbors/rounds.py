@@ -41,7 +41,7 @@ def run_measured_round(work: StageWork, number: int, first: int, function: FindB
     if number >= first:
         run_round(work, number, function)
         if number >= n_measured(output):
-            recall = np.array(measured_recall(work, number), np.float64)
+            recall = np.array(measured_recall(work.task, number), np.float64)
             output.write_whole({StoredNeighbors.RECALL: recall}, unit, unit)
         if number and not work.executor.keep:
             output.remove_step(round_step(number - 1))

@@ -1,29 +1,30 @@
 """How much a search looks at, by the numbers that a user can set."""
 
+import numpy as np
 import pytest
 
-from scalemani.chunked.task import Dimensions
 from scalemani.params import Parameters
-from scalemani.stages.neighbors.counts import n_candidates, n_listed, n_probes
+from scalemani.stages.neighbors.counts import cells_to_visit, n_candidates, n_listed
 
 
 def asked(**values):
     return Parameters().with_values({"neighbors": values})
 
 
-def sized(n_points):
-    return Dimensions(n_points, 10, "float32", 1024)
+NEAR = np.array([[3, 1, 4, 5], [1, 3, 0, 2]])
 
 
-def test_cells_to_visit_grow_with_the_points_and_the_length_of_lists():
-    few = asked(n_neighbors=30, few_points=1000, few_probes=2, many_probes=5, more_probes=7)
-    many = asked(n_neighbors=31, few_points=1000, few_probes=2, many_probes=5, more_probes=7)
-    assert [n_probes(sized(n_points), few) for n_points in (1000, 1001)] == [2, 5]
-    assert [n_probes(sized(n_points), many) for n_points in (1000, 1001)] == [9, 12]
+@pytest.mark.parametrize("sought", [0.0, 0.5, 0.6, 0.75, 0.9, 1.0])
+def test_cells_are_visited_until_they_hold_the_share_of_neighbours_that_is_sought(sought):
+    cells = np.array([[3, 3, 5, -1], [1, 1, 3, 0]])
+    held = {1: 4, 2: 5, 3: 6, 4: 7}
+    shares = {count: found / 7 for count, found in held.items()}
+    expected = min((count for count, share in shares.items() if share >= sought), default=4)
+    assert cells_to_visit(NEAR, cells, sought) == expected
 
 
-def test_a_number_of_cells_that_is_given_decides_for_any_number_of_points():
-    assert {n_probes(sized(n_points), asked(n_neighbors=10, n_probes=4)) for n_points in (10, 10**9)} == {4}
+def test_neighbours_beyond_all_cells_that_are_given_need_all_of_these():
+    assert cells_to_visit(NEAR, np.array([[9, 9], [1, 9]]), 0.5) == 4
 
 
 @pytest.mark.parametrize(("k", "expected"), [(30, [60, 60]), (31, [53, 31])])
