@@ -13,6 +13,7 @@ KEPT_DTYPES = ("uint8", "int8", "uint16", "int16", "float32", "float64")
 CAST_DTYPES = {"bool": "uint8", "float16": "float32"}
 
 N_REPORTED_ROWS = 5
+PROMISES = ("compute", "collect", "result")  # of Dask's delayed values, of polars' lazy frames, of futures
 LARGEST_SEED = 2**63 - 1  # the largest integer that TOML has
 LARGEST_EXACT = 2**53  # beyond, not every integer is a float64
 
@@ -201,6 +202,14 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
     return int(np.count_nonzero(spans == 0))
 
 
+def refuse_promise(values: Any, name: str) -> None:
+    """Refuse what has its rows only when a method is called: a future, a lazy data frame."""
+    for method in PROMISES:
+        if callable(getattr(type(values), method, None)):
+            kind = type(values).__name__
+            raise DataError(f"{name} is a {kind}, which holds no rows yet: pass {name}.{method}()")
+
+
 def refuse_masked(values: Any, name: str) -> None:
     """Refuse a masked array with a value that is masked: what it holds there means nothing."""
     rows = values if isinstance(values, list | tuple) else (values,)
@@ -230,7 +239,7 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
     DataError
         For sparse and masked input, other dtypes, other shapes, NaN and infinity: saying which and where.
     """
-    if hasattr(points, "tocsr") or type(points).__module__.startswith(("scipy.sparse", "sparse")):
+    if hasattr(type(points), "tocsr") or type(points).__module__.startswith(("scipy.sparse", "sparse")):
         raise DataError(
             f"{name} is a sparse {type(points).__name__}, which is not supported: pass {name}.toarray() if it fits "
             "in memory, or reduce it first, for example with sklearn.decomposition.TruncatedSVD"
@@ -240,6 +249,8 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
         table = np.asarray(points)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{name} is not a table: its rows differ in length ({error})") from error
+    if table.ndim == 0:
+        refuse_promise(points, name)
     if table.dtype == object and convert_objects:
         check_shape(table.shape, name, min_rows)
         try:

@@ -1,3 +1,6 @@
+from concurrent.futures import Future
+
+import dask
 import numpy as np
 import pytest
 import scipy.sparse
@@ -153,3 +156,15 @@ def test_seeds():
     for bad in (-1, 2**63, 2**70, 1.5, "0", True):
         with pytest.raises(ConfigError, match="random_state must be"):
             check_seed(bad)
+
+
+def test_what_has_to_be_computed_first_is_told_how():
+    frame = pytest.importorskip("polars").LazyFrame({"a": [1.0, 2.0], "b": [0.0, 1.0]})
+    with pytest.raises(DataError, match=r"points is a LazyFrame, which holds no rows yet: pass points\.collect\(\)"):
+        check_points(frame)
+
+
+@pytest.mark.parametrize(("given", "call"), [(Future(), "result"), (dask.delayed(np.zeros((3, 2))), "compute")])
+def test_futures_and_delayed_values_are_told_how_to_be_had(given, call):
+    with pytest.raises(DataError, match=rf"points is a \w+, which holds no rows yet: pass points\.{call}\(\)"):
+        check_points(given)
