@@ -5,7 +5,7 @@
 The page is opened from its file in headless Chromium, without a network: seconds until something is painted and until
 all points are drawn, frames a second while the mouse drags the map and while its wheel zooms (each waits until it is
 drawn), requests that leave, errors told. Rows that hovering names and a lasso saves are compared with a k-d tree and
-with a triangle, up to the 65,536 steps of an axis that the page keeps.
+with a triangle, up to the part of a pixel by which pages know the height of what they draw on.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from scipy.spatial import cKDTree
 from scalemani.runs.opened import open_run
 
 SECONDS = 4.0  # of motion
-STEPS = 65_535  # of an axis, in the page
+PART = 0.5  # of a pixel: heights of elements are told in whole ones
 HOVERED = 200
 PAINTED = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 # What is drawn is known to be there when a pixel of it can be read.
@@ -98,14 +98,13 @@ def hovers_right(page: Browser, shown: np.ndarray, rows: np.ndarray) -> str:
     """Return how many hovers at points that are drawn name the nearest one: points (M, 2) and their rows (M,)."""
     at_rest(page)
     places = page.pixels(shown)
-    step = np.abs(np.diff(page.pixels(limits_of(page)), axis=0)).max() / STEPS
     tree, right = cKDTree(places), 0
     tried = np.random.default_rng(0).choice(len(rows), HOVERED)
     for place in places[tried]:
         page.mouse("Moved", *place)
         named = int(page.value("document.getElementById('tip').textContent").splitlines()[0].removeprefix("row "))
         found = places[np.searchsorted(rows, named)]
-        right += bool(np.linalg.norm(found - place) <= tree.query(place)[0] + 2 * step)
+        right += bool(np.linalg.norm(found - place) <= tree.query(place)[0] + PART)
     return f"{right} of {HOVERED}"
 
 
