@@ -19,12 +19,12 @@ from measuring import THREAD_VARIABLES, Measured, measured, scalemani, settings,
 from recall import data_file
 from sparse import filled_tfidf_file
 
-from scalemani.kernels.measures import label_hits, nearest_others
+from scalemani.functions.measures import neighbor_preservation
+from scalemani.kernels.measures import label_hits
 from scalemani.runs.opened import open_run
 
 NEIGHBORS, PERPLEXITY, THREADS = 15, 30, 2
 JUDGED = 5000
-ROWS_AT_ONCE = 1000
 
 PEER = """
 import sys
@@ -49,27 +49,15 @@ def labels_of() -> np.ndarray:
     return labels[np.flatnonzero(np.diff(counts.indptr))]
 
 
-def true_neighbors(points: sp.csr_matrix, queries: np.ndarray) -> np.ndarray:
-    """Return the 15 rows nearest to each query by the cosine: (Q, 15)."""
-    found = []
-    for start in range(0, len(queries), ROWS_AT_ONCE):
-        own = queries[start : start + ROWS_AT_ONCE]
-        products = (points[own] @ points.T).toarray()
-        products[np.arange(len(own)), own] = -np.inf
-        found.append(np.argpartition(-products, NEIGHBORS, axis=1)[:, :NEIGHBORS])
-    return np.concatenate(found)
-
-
-def judged(measure: Measured, embedding: np.ndarray, labels: np.ndarray, queries: np.ndarray, true: np.ndarray) -> Any:
+def judged(measure: Measured, embedding: np.ndarray, labels: np.ndarray, points: sp.csr_matrix) -> Any:
     """Return what a command took and how good its map is."""
     everyone = np.arange(len(labels))
-    found = nearest_others(embedding, queries, NEIGHBORS)
-    kept = [np.intersect1d(one, other).size for one, other in zip(found, true, strict=True)]
+    kept = neighbor_preservation(points, embedding, NEIGHBORS, metric="cosine", n_sampled=JUDGED, random_state=1)
     return {
         "seconds": measure.seconds,
         "peak GB": measure.peak_bytes / 1e9,
         "accuracy": float(label_hits(embedding, labels, NEIGHBORS, everyone).mean()),
-        "preservation": float(np.mean(kept)) / NEIGHBORS,
+        "preservation": kept.value,
     }
 
 
@@ -84,20 +72,19 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     path, run, target = filled_tfidf_file(arguments.folder), arguments.folder / "run-maps", arguments.folder / "map.npy"
     points, labels = sp.csr_matrix(sp.load_npz(path)), labels_of()
-    queries = np.sort(np.random.default_rng(1).choice(len(labels), JUDGED, replace=False))
-    true, rows = true_neighbors(points, queries), []
+    rows: list[dict[str, Any]] = []
     for seed in arguments.seeds:
         shutil.rmtree(run, ignore_errors=True)
         asked = settings(affinities__perplexity=PERPLEXITY, seed=seed) + [f"--set={one}" for one in arguments.set]
         own = ("embed", str(path), str(run), "--method", "t-sne", "--metric", "cosine", *asked)
         taken = scalemani(*own)
         found = np.asarray(open_run(run).embedding[...], dtype=np.float64)
-        rows.append({"map": "scalemani", "seed": seed, **judged(taken, found, labels, queries, true)})
+        rows.append({"map": "scalemani", "seed": seed, **judged(taken, found, labels, points)})
         for name in arguments.peers:
             command = [arguments.peer_python, "-c", PEER, name, str(path), str(target), str(seed), str(THREADS)]
             taken = measured(command, dict.fromkeys(THREAD_VARIABLES, str(THREADS)))
             found = np.load(target).astype(np.float64)
-            rows.append({"map": name, "seed": seed, **judged(taken, found, labels, queries, true)})
+            rows.append({"map": name, "seed": seed, **judged(taken, found, labels, points)})
     show(rows)
 
 

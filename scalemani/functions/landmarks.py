@@ -94,7 +94,7 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     if not isinstance(method, str) or method not in LANDMARK_METHODS:
         raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
     seed = check_seed(random_state)
-    table = points_in_memory(points, metric=checked_metric(metric))
+    table = points_in_memory(points, metric=checked_metric(metric, "landmarks are chosen among points"))
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(table), "the number of points")
     n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:
@@ -166,10 +166,8 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     return weights
 
 
-def checked_metric(metric: str) -> str:
-    """Return the name of a metric, checked as that of a run is."""
+def checked_metric(metric: str, use: str) -> str:
+    """Return the name of a metric, checked as that of a run is; `use` says in words what points are needed for."""
     if metric == PRECOMPUTED:
-        raise ConfigError(
-            "landmarks are chosen among points, and metric='precomputed' stands for neighbours: give points"
-        )
+        raise ConfigError(f"{use}, and metric='precomputed' stands for neighbours: give points and their metric")
     return Parameters().with_values({"points": {"metric": metric}}).points.metric

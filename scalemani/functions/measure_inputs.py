@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import DataError
+from scalemani.functions.landmarks import checked_metric
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.sources import points_in_memory
+from scalemani.kernels.rows.compressed import Points
+from scalemani.sources import points_in_memory, rows_in_memory
 from scalemani.validation import check_count, check_seed, check_shape
 
 
@@ -17,12 +19,19 @@ def sampled(n_points: int, n_sampled: int | None, random_state: Any, name: str) 
     return sample_rows(seed, f"measures/{name}", n_points, wanted)
 
 
-def check_both(points: Any, embedding: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return points and their embedding as tables of as many rows, at least three."""
-    table, positions = points_in_memory(points), points_in_memory(embedding, "embedding")
+def measured_rows(points: Any, metric: str) -> Points:
+    """Return points (N, D), sparse ones sparse, in whose Euclidean distances those of a metric ascend."""
+    return rows_in_memory(points, checked_metric(metric, "what is measured are points"))
+
+
+def check_both(points: Any, embedding: Any, metric: str) -> tuple[Points, np.ndarray]:
+    """Return points, as `measured_rows` does, and their embedding as tables of as many rows, at least three."""
+    table, positions = measured_rows(points, metric), points_in_memory(embedding, "embedding")
     check_shape(table.shape, "points", 3)
-    if len(table) != len(positions):
-        raise DataError(f"embedding has {len(positions)} rows, points {len(table)}: give one position for each point")
+    if table.shape[0] != len(positions):
+        raise DataError(
+            f"embedding has {len(positions)} rows, points {table.shape[0]}: give one position for each point"
+        )
     return table, positions
 
 

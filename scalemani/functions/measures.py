@@ -2,9 +2,17 @@
 
 from typing import Any
 
-from scalemani.functions.measure_inputs import check_alike, check_both, check_labels, check_neighbors, sampled
+from scalemani.functions.measure_inputs import (
+    check_alike,
+    check_both,
+    check_labels,
+    check_neighbors,
+    measured_rows,
+    sampled,
+)
 from scalemani.kernels import measures
 from scalemani.kernels.measures import Measure, mean_of
+from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.sources import points_in_memory
 from scalemani.validation import check_count
 
@@ -25,13 +33,21 @@ __all__ = [
 ]
 
 
-def recall(indices: Any, points: Any, *, n_sampled: int | None = SAMPLED_POINTS, random_state: Any = 0) -> Measure:
+def recall(
+    indices: Any,
+    points: Any,
+    *,
+    metric: str = EUCLIDEAN,
+    n_sampled: int | None = SAMPLED_POINTS,
+    random_state: Any = 0,
+) -> Measure:
     """Return the share of true nearest neighbours that a neighbour graph holds.
 
     Parameters
     ----------
     indices : (N, k) integers, rows of each point's neighbours, itself excluded: `graph.indices`
-    points : (N, D), as `knn_graph` takes them, but read into memory
+    points : (N, D), as `knn_graph` takes them, but read into memory; sparse ones stay so
+    metric : how points are compared, as in `knn_graph`: one by which the graph was not made gives another truth
     n_sampled : how many points are looked at, drawn by `random_state`; None looks at all. Each takes N distances
     random_state : a seed, None, or a generator to draw one
 
@@ -42,7 +58,7 @@ def recall(indices: Any, points: Any, *, n_sampled: int | None = SAMPLED_POINTS,
     Raises
     ------
     ConfigError
-        For a number of points or a seed out of range.
+        For a number of points or a seed out of range, and unknown metrics.
     DataError
         For points that are not a finite table, and indices that are not N rows of k distinct other points.
 
@@ -53,10 +69,10 @@ def recall(indices: Any, points: Any, *, n_sampled: int | None = SAMPLED_POINTS,
     >>> recall([[1], [0], [0]], [[0.0], [1.0], [5.0]]).value
     0.6666666666666666
     """
-    table = points_in_memory(points)
-    neighbors = check_neighbors(indices, len(table))
-    rows = sampled(len(table), n_sampled, random_state, "recall")
-    return mean_of(measures.neighbor_shares(table, neighbors[rows], rows), len(table))
+    table = measured_rows(points, metric)
+    neighbors = check_neighbors(indices, table.shape[0])
+    rows = sampled(table.shape[0], n_sampled, random_state, "recall")
+    return mean_of(measures.neighbor_shares(table, neighbors[rows], rows), table.shape[0])
 
 
 def trustworthiness(
@@ -64,6 +80,7 @@ def trustworthiness(
     embedding: Any,
     n_neighbors: int = 15,
     *,
+    metric: str = EUCLIDEAN,
     n_sampled: int | None = SAMPLED_POINTS,
     random_state: Any = 0,
 ) -> Measure:
@@ -73,10 +90,10 @@ def trustworthiness(
 
     Parameters
     ----------
-    points : (N, D) data, read into memory
+    points : (N, D) data, read into memory; sparse ones stay so
     embedding : (N, d) finite numbers
     n_neighbors : k, below N / 2
-    n_sampled, random_state : as in `recall`
+    metric, n_sampled, random_state : as in `recall`; an embedding is always Euclidean
 
     Returns
     -------
@@ -85,7 +102,7 @@ def trustworthiness(
     Raises
     ------
     ConfigError
-        For numbers or a seed out of range.
+        For numbers or a seed out of range, and unknown metrics.
     DataError
         For points or an embedding that are not finite tables of N rows.
 
@@ -99,12 +116,12 @@ def trustworthiness(
     >>> trustworthiness(points, points, n_neighbors=2).value
     1.0
     """
-    table, positions = check_both(points, embedding)
-    most = (len(table) - 1) // 2
+    table, positions = check_both(points, embedding, metric)
+    most = (table.shape[0] - 1) // 2
     k = check_count(n_neighbors, "n_neighbors", 1, most, "less than half of the points")
-    rows = sampled(len(table), n_sampled, random_state, "trustworthiness")
+    rows = sampled(table.shape[0], n_sampled, random_state, "trustworthiness")
     found = measures.nearest_others(positions, rows, k)
-    return mean_of(measures.trust(table, found, rows), len(table))
+    return mean_of(measures.trust(table, found, rows), table.shape[0])
 
 
 def neighbor_preservation(
@@ -112,6 +129,7 @@ def neighbor_preservation(
     embedding: Any,
     n_neighbors: int = 15,
     *,
+    metric: str = EUCLIDEAN,
     n_sampled: int | None = SAMPLED_POINTS,
     random_state: Any = 0,
 ) -> Measure:
@@ -119,10 +137,10 @@ def neighbor_preservation(
 
     Parameters
     ----------
-    points : (N, D) data, read into memory
+    points : (N, D) data, read into memory; sparse ones stay so
     embedding : (N, d) finite numbers
     n_neighbors : k, below N
-    n_sampled, random_state : as in `recall`
+    metric, n_sampled, random_state : as in `recall`; an embedding is always Euclidean
 
     Returns
     -------
@@ -131,7 +149,7 @@ def neighbor_preservation(
     Raises
     ------
     ConfigError
-        For numbers or a seed out of range.
+        For numbers or a seed out of range, and unknown metrics.
     DataError
         For points or an embedding that are not finite tables of N rows.
 
@@ -140,11 +158,11 @@ def neighbor_preservation(
     >>> neighbor_preservation([[0.0], [1.0], [3.0]], [[0.0], [1.0], [-2.0]], n_neighbors=1).value
     0.6666666666666666
     """
-    table, positions = check_both(points, embedding)
-    k = check_count(n_neighbors, "n_neighbors", 1, len(table) - 1, "the number of other points")
-    rows = sampled(len(table), n_sampled, random_state, "neighbor preservation")
+    table, positions = check_both(points, embedding, metric)
+    k = check_count(n_neighbors, "n_neighbors", 1, table.shape[0] - 1, "the number of other points")
+    rows = sampled(table.shape[0], n_sampled, random_state, "neighbor preservation")
     found = measures.nearest_others(positions, rows, k)
-    return mean_of(measures.neighbor_shares(table, found, rows), len(table))
+    return mean_of(measures.neighbor_shares(table, found, rows), table.shape[0])
 
 
 def knn_accuracy(

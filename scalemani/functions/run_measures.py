@@ -7,14 +7,20 @@ are closer than these. A neighbour is among the k nearest where fewer than k oth
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.functions import measures
 from scalemani.functions.measure_inputs import check_labels
 from scalemani.functions.measures import SAMPLED_LABELS, SAMPLED_POINTS
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import Measure, closer_counts, mean_of, nearest_others
-from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.measures import (
+    PAIRS_AT_ONCE,
+    Measure,
+    closer_counts,
+    mean_of,
+    nearest_others,
+    squared_differences,
+    trust_of_counts,
+)
 from scalemani.records.embeddings import StoredClustering
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPoints, StoredWorkPoints
@@ -24,7 +30,6 @@ from scalemani.sources import open_labels
 from scalemani.validation import check_count, check_seed
 
 NEIGHBORS = 15  # of a point, where nothing is asked: as many as most embeddings are looked at by
-PAIRS_AT_ONCE = 4096  # neighbours whose differences to their points are held
 
 
 def measure_run(
@@ -116,8 +121,7 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
         found["recall"] = mean_of(np.mean(closer[:, :width] < width, axis=1), n_points)
     if positions is not None:
         ranks = closer[:, width:]
-        excess = np.maximum(0, ranks + 1 - k).sum(axis=1)
-        found["trustworthiness"] = mean_of(1.0 - 2.0 * excess / (k * (2 * n_points - 3 * k - 1)), n_points)
+        found["trustworthiness"] = mean_of(trust_of_counts(ranks, n_points), n_points)
         found["neighbor_preservation"] = mean_of(np.mean(ranks < k, axis=1), n_points)
     return found
 
@@ -144,12 +148,3 @@ def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarra
     for block in range(run.dimensions.n_blocks):
         counts += closer_counts(queries, rows - run.dimensions.rows(block)[0], limits, points.read_block(block))
     return counts
-
-
-def squared_differences(points: Points, others: Points) -> np.ndarray:
-    """Return the squared distance (n,) of each of some points (n, D) to that of others, both dense or both sparse."""
-    if sp.issparse(points):
-        differences = points.astype(np.float64) - others.astype(np.float64)
-        return np.asarray(differences.multiply(differences).sum(axis=1)).ravel()
-    differences = np.subtract(points, others, dtype=np.float64)
-    return np.einsum("ij,ij->i", differences, differences)

@@ -5,7 +5,6 @@ Source: [LLL] 4.8.1 for the Procrustes error and 4.8.4 for the clustering error.
 """
 
 import math
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +16,8 @@ from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
+QUERIES_AT_ONCE = 1 << 12  # sampled rows that are held in float64
+PAIRS_AT_ONCE = 1 << 12  # neighbours whose differences to their points are held
 TERMS_BESIDE_PRODUCT = 8  # roundings of a distance beside those of its product of D terms
 ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: neighbours closer than this tie
 
@@ -159,57 +160,61 @@ def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) ->
     return found[~is_self].reshape(len(rows), n_neighbors)
 
 
-def neighbor_shares(points: np.ndarray, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def neighbor_shares(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return for each row the share of its neighbours `found` that are among as many nearest in the data: (M,).
 
-    `points` (N, D); `found` (M, k), rows of points; `rows` (M,), the points that they are neighbours of. A neighbour no
-    farther than the true k-th counts, whichever of equally far points it is.
+    `points` (N, D), dense or sparse; `found` (M, k), rows of points; `rows` (M,), the points that these are neighbours
+    of. A neighbour no farther than the true k-th counts, whichever of equally far points it is.
     """
-    shares = np.empty(len(rows))
-    for block, distances, slack in distance_blocks(points, rows):
-        near = np.take_along_axis(distances, found[block], axis=1)
-        reached = np.partition(distances, found.shape[1], axis=1)[:, found.shape[1]]  # the point itself comes first
-        shares[block] = np.mean(near <= (reached + slack)[:, None], axis=1)
-    return shares
+    return np.mean(counts_before(points, found, rows) < found.shape[1], axis=1)
 
 
-def trust(points: np.ndarray, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def trust(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the trustworthiness of the neighbours `found` (M, k) of each row in an embedding: (M,).
 
-    1 - 2 / (k (2N - 3k - 1)) sum over the neighbours of max(0, rank in the data - k) [Venna and Kaski 2001]. `points`
-    (N, D); `rows` (M,); k < N / 2.
+    `points` (N, D), dense or sparse; `rows` (M,).
     """
-    (_, k), n_points = found.shape, len(points)
-    excess = np.empty(len(rows))
-    for block, distances, _ in distance_blocks(points, rows):
-        near = np.take_along_axis(distances, found[block], axis=1)
-        ranks = [np.searchsorted(np.sort(line), thresholds) for line, thresholds in zip(distances, near, strict=True)]
-        excess[block] = np.maximum(0, np.array(ranks) - k).sum(axis=1)
-    return 1.0 - 2.0 * excess / (k * (2 * n_points - 3 * k - 1))
+    return trust_of_counts(counts_before(points, found, rows), points.shape[0])
 
 
-def distance_blocks(points: np.ndarray, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Yield, for blocks of `rows`, the block, squared distances (m, N) float64 to all points, and their rounding (m,).
+def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
+    """Return the trustworthiness (M,) of neighbours by how many points are closer than each of them, (M, k).
 
-    A row's distance to itself is -1, so that it comes before its duplicates.
+    1 - 2 / (k (2N - 3k - 1)) sum over the neighbours of max(0, rank in the data - k) [Venna and Kaski 2001]; k < N / 2.
     """
-    center = points.mean(axis=0, dtype=np.float64)
-    lengths = np.empty(len(points))
-    for first in range(0, len(points), ROWS_PER_PANEL):
-        panel = points[first : first + ROWS_PER_PANEL] - center
-        lengths[first : first + ROWS_PER_PANEL] = np.einsum("ij,ij->i", panel, panel)
-    for start in range(0, len(rows), ROWS_PER_BLOCK):
-        block = slice(start, start + ROWS_PER_BLOCK)
-        queries = points[rows[block]] - center
-        distances = np.empty((len(queries), len(points)))
-        for first in range(0, len(points), ROWS_PER_PANEL):
-            panel = points[first : first + ROWS_PER_PANEL] - center
-            distances[:, first : first + ROWS_PER_PANEL] = queries @ panel.T
-        distances *= -2.0
-        distances += lengths
-        distances += lengths[rows[block], None]
-        distances[np.arange(len(queries)), rows[block]] = -1.0
-        yield block, distances, ROUNDING * (lengths.max() + lengths[rows[block]])
+    k = closer.shape[1]
+    excess = np.maximum(0, closer + 1 - k).sum(axis=1)
+    return np.asarray(1.0 - 2.0 * excess / (k * (2 * n_points - 3 * k - 1)))
+
+
+def counts_before(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return how many points (N, D) are closer to each of `rows` (M,) than each of its neighbours `found`: (M, k)."""
+    counts = np.empty(found.shape, np.int64)
+    for start in range(0, len(rows), QUERIES_AT_ONCE):
+        part = slice(start, start + QUERIES_AT_ONCE)
+        queries = points[rows[part]]
+        limits = squared_distances_to(queries, points, found[part])
+        counts[part] = closer_counts(queries, rows[part], limits, points)
+    return counts
+
+
+def squared_distances_to(queries: Points, points: Points, found: np.ndarray) -> np.ndarray:
+    """Return the squared distances (M, k) of queries (M, D) to some of the points, rows `found` (M, k) of them."""
+    of_query, neighbors = np.repeat(np.arange(len(found)), found.shape[1]), found.ravel()
+    squares = np.empty(found.size)
+    for start in range(0, found.size, PAIRS_AT_ONCE):
+        pairs = slice(start, start + PAIRS_AT_ONCE)
+        squares[pairs] = squared_differences(queries[of_query[pairs]], points[neighbors[pairs]])
+    return squares.reshape(found.shape)
+
+
+def squared_differences(points: Points, others: Points) -> np.ndarray:
+    """Return the squared distance (n,) of each of some points (n, D) to that of others, both dense or both sparse."""
+    if sp.issparse(points):
+        differences = points.astype(np.float64) - others.astype(np.float64)
+        return np.asarray(differences.multiply(differences).sum(axis=1)).ravel()
+    differences = np.subtract(points, others, dtype=np.float64)
+    return np.einsum("ij,ij->i", differences, differences)
 
 
 def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: Points) -> np.ndarray:
@@ -231,10 +236,11 @@ def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: 
     for first in range(0, points.shape[0], ROWS_PER_PANEL):
         panel, panel_lengths = about_center(points[first : first + ROWS_PER_PANEL], center)
         unit = 1.0 if sparse else max(lengths.max(), panel_lengths.max()) or 1.0  # no float32 overflows in it
-        others = narrow_rows(panel, unit)
+        narrow = narrow_rows(panel, unit).T
+        others = narrow.tocsr() if sparse else narrow  # once for all products
         for start in range(0, lines.shape[0], ROWS_PER_BLOCK):
             block = slice(start, start + ROWS_PER_BLOCK)
-            distances = dense_rows(narrow_rows(lines[block], unit) @ others.T)
+            distances = dense_rows(narrow_rows(lines[block], unit) @ others)
             distances *= -2.0
             distances += (panel_lengths / unit).astype(distances.dtype)
             distances += (lengths[block, None] / unit).astype(distances.dtype)

@@ -15,6 +15,7 @@ from scalemani.sources.opening import (
     is_stored,
     open_points,
     points_in_memory,
+    rows_in_memory,
 )
 from scalemani.sources.opening_affinities import open_affinities, opener_instead
 from scalemani.sources.opening_lists import open_lists
@@ -41,5 +42,6 @@ __all__ = [
     "open_points",
     "opener_instead",
     "points_in_memory",
+    "rows_in_memory",
     "take_representation",
 ]

@@ -29,9 +29,10 @@ class MetricPoints:
         self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
         if nonzeros_of(points) is not None and not keeps_zeros(metric):
             size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
+            kept = ", ".join(name for name in METRICS if METRICS[name].nonzeros is not None)
             self.remark = (
-                f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; cosine and "
-                "hellinger keep it sparse"
+                f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; {kept} "
+                "keep it sparse"
             )
 
     @property

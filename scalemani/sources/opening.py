@@ -9,11 +9,12 @@ import zarr
 from scipy import sparse
 
 from scalemani.errors import ConfigError, StoreError, refuse_credentials, refuse_nul
-from scalemani.kernels.rows.metrics import EUCLIDEAN, map_rows
+from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
 from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
-from scalemani.sources.base import PointsSource, check_file, without_credentials
+from scalemani.sources.base import PointsSource, check_file, nonzeros_of, read_rows, without_credentials
 from scalemani.sources.dask_arrays import DaskPoints, is_dask_array
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
@@ -24,7 +25,7 @@ from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import ZarrPoints, open_zarr
 from scalemani.sources.tables import ParquetPoints, columns_of
 from scalemani.store.places import remark_on
-from scalemani.validation import check_points
+from scalemani.validation import check_finite_block, check_points, check_shape
 
 ALLOWED = (
     ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
@@ -108,6 +109,19 @@ def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN)
         source = open_points(points)
         points = source.read(0, source.shape[0])
     rows = check_points(points, name)
+    check_rows(rows, metric)
+    return map_rows(rows, metric)
+
+
+def rows_in_memory(points: Any, metric: str = EUCLIDEAN) -> Points:
+    """Return all of (N, D) points as `points_in_memory` does; sparse ones stay so where the metric keeps zeros."""
+    points = take_representation(points)
+    source = open_points(points) if is_stored(points) else None
+    if source is None or nonzeros_of(source) is None or not keeps_zeros(metric):
+        return points_in_memory(points if source is None else source, metric=metric)
+    check_shape(source.shape)
+    rows = read_rows(source, 0, source.shape[0], sparse=True)
+    check_finite_block(rows)
     check_rows(rows, metric)
     return map_rows(rows, metric)
 
