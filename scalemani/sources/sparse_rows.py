@@ -15,6 +15,7 @@ from scalemani.validation import check_exact
 
 SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
 SPARSE_PARTS = ("data", "indices", "indptr")
+BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
 INDEX_BYTES = 4  # of the column of a nonzero
 LEAST_SAVING = 4  # times as many bytes as sparse rows that dense ones take, for rows to stay sparse
 
@@ -111,11 +112,12 @@ def compressed_rows(matrix: Any, description: str) -> Any:
 
 
 def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> SparseParts:
-    """Return compressed sparse rows as AnnData stores them: data, indices, indptr and the attribute `shape`."""
+    """Return compressed sparse rows as AnnData stores them: data, indices, indptr and the attribute `shape`.
+
+    A square matrix by columns, as one between points may be, is read whole and turned: such matrices are needed whole.
+    """
     if any(name not in group for name in SPARSE_PARTS) or "shape" not in attributes:
         raise DataError(f"{description} is a group and no matrix; it holds {', '.join(group.keys()) or 'nothing'}")
-    if attributes.get("encoding-type", "csr_matrix") != "csr_matrix":
-        raise DataError(f"{description} is a {attributes['encoding-type']}: rows can be read from a csr_matrix only")
     data, indices, indptr = (
         bounded(part, description) if isinstance(part, zarr.Array) else part
         for part in (group[name] for name in SPARSE_PARTS)
@@ -124,4 +126,15 @@ def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> Sp
         shape = tuple(int(length) for length in attributes["shape"])
     except (TypeError, ValueError) as error:
         raise DataError(f"{description}: its shape is {attributes['shape']!r}, two numbers are needed") from error
-    return data, indices, indptr, shape, description
+    encoding = attributes.get("encoding-type", BY_ROWS)
+    if encoding == BY_ROWS:
+        return data, indices, indptr, shape, description
+    if encoding != BY_COLUMNS or len(set(shape)) != 1:
+        raise DataError(
+            f"{description} is a {encoding} {shape}: rows can be read from a {BY_ROWS} only, save it again as one, for "
+            "example with .tocsr()"
+        )
+    with as_store_errors(description, 0, shape[0]):
+        columns = sparse.csc_matrix((data[...], indices[...], indptr[...]), shape=shape)
+        rows = compressed_rows(columns, description)
+    return rows.data, rows.indices, rows.indptr, shape, description

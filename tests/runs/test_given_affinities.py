@@ -104,12 +104,14 @@ def test_affinities_in_files_are_read(affinities, own, tmp_path, scalemani):
     with h5py.File(tmp_path / "cells.h5ad", "w") as file:
         group = file.create_group("obsp/connectivities")
         write_sparse(group, affinities, lambda part, values: group.create_dataset(part, data=values))
+        columns = file.create_group("obsp/columns")
+        write_sparse(columns, affinities.tocsc(), lambda part, values: columns.create_dataset(part, data=values))
     cells = zarr.open_group(tmp_path / "cells.zarr", mode="w", attributes={"encoding-type": "anndata"})
     cells.create_array("obsm/X_pca", data=np.zeros((N, 2)))
     member = cells.create_group("obsp/connectivities")
     write_sparse(member, affinities, lambda part, values: member.create_array(part, data=values))
-    for name in ("w.npz", "cells.h5ad", "cells.zarr"):
-        assert (open_affinities(tmp_path / name).matrix != open_affinities(affinities).matrix).nnz == 0
+    for name in ("w.npz", "cells.h5ad", "cells.zarr", "cells.h5ad::obsp/columns"):
+        assert (open_affinities(f"{tmp_path}/{name}").matrix != open_affinities(affinities).matrix).nnz == 0
     run = tmp_path / "run"
     given = ("embed", tmp_path / "cells.zarr", run, "--set", "affinities.kind=precomputed")
     assert scalemani(*given, "--set", "embedding.solver=exact")[0] == 0
@@ -128,7 +130,7 @@ def test_affinities_in_files_are_read(affinities, own, tmp_path, scalemani):
 def write_sparse(group, matrix, write):
     for part in ("data", "indices", "indptr"):
         write(part, getattr(matrix, part))
-    group.attrs.update({"encoding-type": "csr_matrix", "shape": list(matrix.shape)})
+    group.attrs.update({"encoding-type": f"{matrix.format}_matrix", "shape": list(matrix.shape)})
 
 
 def test_the_mean_with_the_transpose_is_taken_of_what_is_not_symmetric(points):

@@ -3,6 +3,7 @@ import sys
 import tracemalloc
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import dask.array as da
 import h5py
@@ -365,6 +366,42 @@ def test_h5ad_members(tmp_path):
         open_points(f"{path}::layers/columns")
     with pytest.raises(DataError, match="no matrix"):
         open_points(f"{path}::layers")
+
+
+def columns_in(tmp_path, kind, matrix):
+    """Where a matrix is stored by columns, as AnnData does in HDF5 and zarr."""
+    if kind == "zarr":
+        store_rows(zarr.open_group(tmp_path / "c.zarr", mode="w").create_group("obsp/c"), matrix, "csc_matrix")
+        return f"{tmp_path}/c.zarr::obsp/c"
+    with h5py.File(tmp_path / "c.h5ad", "w") as file:
+        store_rows(file.create_group("obsp/c"), matrix, "csc_matrix")
+    return f"{tmp_path}/c.h5ad::obsp/c"
+
+
+@pytest.mark.parametrize("kind", ["h5ad", "zarr"])
+def test_matrices_between_points_are_read_by_rows_from_columns_too(tmp_path, kind):
+    """Neighbours at distance zero are entries that are stored, and lists are of rows: the transpose has others."""
+    indices = np.array([[1, 2], [0, 3], [0, 1], [1, 2]])
+    distances = np.array([[0.0, 2.0], [0.0, 3.0], [2.0, 5.0], [3.0, 4.0]])
+    rows = sparse.csr_array((distances.ravel(), indices.ravel(), np.arange(0, 9, 2)), (4, 4))
+    place = columns_in(tmp_path, kind, rows.tocsc())
+    source = open_points(place)
+    np.testing.assert_array_equal(source.read(1, 4), rows.toarray()[1:])
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(source)).read(0, 4), rows.toarray())
+    lists = open_lists(place)
+    np.testing.assert_array_equal(lists.indices, indices)
+    np.testing.assert_array_equal(lists.distances, distances)
+
+
+@pytest.mark.parametrize("kind", ["h5ad", "zarr"])
+def test_columns_that_no_matrix_has_are_refused(tmp_path, kind):
+    matrix = sparse.csc_array(np.eye(5))
+    matrix.indices[2] = 7
+    with pytest.raises((DataError, StoreError), match=r"indices|index"):
+        open_points(columns_in(tmp_path, kind, matrix))
+    short = SimpleNamespace(data=np.ones(5), indices=np.arange(5), indptr=np.arange(5), shape=(5, 5))
+    with pytest.raises((DataError, StoreError), match="damaged"):
+        open_points(columns_in(tmp_path, kind, short))
 
 
 def test_parquet_columns(tmp_path):
