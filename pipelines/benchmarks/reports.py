@@ -80,10 +80,12 @@ def motion(page: Browser) -> dict[str, float]:
         delta = -40 if step // 50 % 2 == 0 else 40
         page.send("Input.dispatchMouseEvent", type="mouseWheel", x=middle[0], y=middle[1], deltaX=0, deltaY=delta)
 
+    at_rest(page)
     page.mouse("Moved", *middle)
     page.mouse("Pressed", *middle)
     dragged = frames_a_second(page, drag)
     page.mouse("Released", *middle)
+    at_rest(page)
     zoomed = frames_a_second(page, zoom)
     page.value("document.getElementById('whole').click()")
     return {"frames/s dragged": dragged, "frames/s zoomed": zoomed}
