@@ -125,13 +125,29 @@ def test_a_run_opens_no_connection(points, reference, tmp_path):
     assert embed(points, tmp_path / "run", "-c", LISTENING) == reference
 
 
-def test_another_type_of_processor_changes_no_key_and_nothing_beyond_the_certificates(points, finished, tmp_path):
+def libraries_of_an_old_processor():
     """OpenBLAS takes the kernels of an old processor, and NumPy those that any processor has."""
     dispatched = ",".join(np._core._multiarray_umath.__cpu_dispatch__)  # type: ignore[attr-defined]
-    environment = {**os.environ, "OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": dispatched}
-    embed(points, tmp_path / "run", env=environment)
+    return {"OPENBLAS_CORETYPE": "Prescott", "NPY_DISABLE_CPU_FEATURES": dispatched}
+
+
+def kernels_for_an_old_processor():
+    """What numba compiles has vectors of half the length, and rounds a product before it is added to a sum."""
+    return {"NUMBA_CPU_NAME": "nehalem", "NUMBA_CPU_FEATURES": ""}
+
+
+@pytest.mark.parametrize(
+    ("old", "rounded"), [(libraries_of_an_old_processor, "embedding"), (kernels_for_an_old_processor, "neighbors")]
+)
+def test_another_type_of_processor_changes_no_decision_and_nothing_beyond_the_certificates(
+    old, rounded, points, finished, tmp_path
+):
+    embed(points, tmp_path / "run", env={**os.environ, **old()})
     other = open_run(tmp_path / "run")
+    assert other.group(rounded).content_digest != finished.group(rounded).content_digest  # it was another indeed
     assert other.keys == finished.keys
+    np.testing.assert_array_equal(other.graph.indices, finished.graph.indices)
+    np.testing.assert_array_equal(other.landmarks.rows, finished.landmarks.rows)
     bounds = [run.certificates["embedding"] for run in (other, finished)]
     error = sum(found["eigenvalue_error_bound"] for found in bounds)
     np.testing.assert_allclose(other.eigenvalues, finished.eigenvalues, rtol=0, atol=error)
