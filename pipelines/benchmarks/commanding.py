@@ -60,11 +60,18 @@ def succeeded(words: Sequence[str], environment: Mapping[str, str] | None = None
 
 
 def worker_processes(process: psutil.Process) -> list[psutil.Process]:
-    """Return the processes below another in which tasks run."""
+    """Return the processes below another in which tasks run: spawned by nannies, or forked, like the one above them."""
     with contextlib.suppress(psutil.Error):
-        found = process.children(recursive=True)
-        return [child for child in found if "spawn_main" in " ".join(child.cmdline())]
+        found = {child.pid: (child, child.cmdline()) for child in process.children(recursive=True)}
+        above = {pid: found[child.ppid()][1] for pid, (child, _) in found.items() if child.ppid() in found}
+        return [child for pid, (child, words) in found.items() if is_worker(words, above.get(pid))]
     return []
+
+
+def is_worker(words: Sequence[str], above: Sequence[str] | None) -> bool:
+    """Return whether tasks run in a process, by its command line and that of the process above it."""
+    line = " ".join(words)
+    return "spawn_main" in line or ("keeper" in line and words == above)
 
 
 @dataclass

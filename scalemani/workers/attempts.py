@@ -8,9 +8,9 @@ from scalemani.errors import PoisonTaskError, ScalemaniError, WorkersLostError
 from scalemani.workers.own_process import OwnProcessEndedError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
-OWN_PROCESS_AFTER = 2  # workers that were lost with a unit; from then on it has a process of its own
+OWN_PROCESS_AFTER = 2  # workers that were lost at work on a unit; from then on it has a process of its own
 MOST_OWN_PROCESSES = 2  # that a unit may end
-MOST_LOST = 12  # workers that may be lost with a unit that ends no process of its own
+MOST_LOST = 12  # workers that may be lost at work on a unit that ends no process of its own
 
 
 class Attempts:
@@ -23,15 +23,15 @@ class Attempts:
         self._ended_processes: collections.Counter[int] = collections.Counter()
 
     def was_lost(self, number: int) -> bool:
-        """Whether a worker was lost while it had the unit."""
+        """Whether a worker was lost while it was at work on the unit."""
         return self._lost_workers[number] > 0
 
     def needs_own_process(self, number: int) -> bool:
-        """Whether so many workers were lost with a unit that it may have ended them."""
+        """Whether so many workers were lost at work on a unit that it may have ended them."""
         return self._lost_workers[number] >= OWN_PROCESS_AFTER
 
     def note_lost_worker(self, number: int) -> None:
-        """Count a worker that was lost with a unit; raise WorkersLostError once it is too many."""
+        """Count a worker that was lost at work on a unit; raise WorkersLostError once it is too many."""
         self._lost_workers[number] += 1
         if self._lost_workers[number] >= MOST_LOST:
             raise workers_lost_error(self._stage, self._units[number], self._lost_workers[number])

@@ -1,25 +1,16 @@
-"""Ways to a Dask cluster: local processes that are kept alive, and the address of one that is there."""
+"""Ways to a Dask cluster that is there: its client, its address, what its workers are and reach."""
 
 import contextlib
 import logging
-import multiprocessing
 import os
-import shutil
-import sys
-import tempfile
-import time
-from collections.abc import Callable, Iterator
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterator
 from pathlib import Path
 
-import dask
-from distributed import Client, LocalCluster, default_client
-from distributed.core import Status
+from distributed import Client, default_client
 from distributed.deploy import Cluster
 from distributed.security import Security
 
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
-from scalemani.store.locks import lock_file
 from scalemani.store.run_store import RunStore
 from scalemani.workers.budget import Budget
 from scalemani.workers.dask_calls import run_on_workers
@@ -28,12 +19,9 @@ from scalemani.workers.tls import certificate_paths
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
-STOP_SECONDS = 30  # of processes that were started here, which end with this one in any case
-POLL_SECONDS = 1.0
 REACH_SECONDS = 60.0
 ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
 WORKERS_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # what Dask's settings call it
-BESIDE_IT = ("PYTHONHASHSEED", "__DASK_PARENT_PID")  # what Dask sets on top of it
 # The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
 SETTINGS = {
     "distributed.scheduler.allowed-failures": 1000,
@@ -52,9 +40,6 @@ ROUTES = {
     "distributed.scheduler.http.routes": ["distributed.http.scheduler.prometheus", "distributed.http.health"],
     "distributed.worker.http.routes": ["distributed.http.worker.prometheus", "distributed.http.health"],
 }
-SCRATCH = "temporary-directory"  # of the workers, in Dask's words
-SCRATCH_PREFIX = "scalemani-"
-DRIVER = "driver"  # a file in a scratch folder, locked while the process lives that made it
 
 
 def client_of(scheduler: object) -> object:
@@ -86,117 +71,6 @@ def check_address(address: object) -> None:
             "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "
             f"address such as tcp://host:8786, without a password; got {shown}"
         )
-
-
-@contextlib.contextmanager
-def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
-    """Start worker processes of one thread on this machine; yield a client, and what brings lost ones back."""
-    if multiprocessing.current_process().daemon:
-        raise ConfigError(
-            "scheduler='processes' cannot start processes from a daemonic one, such as a worker of a multiprocessing "
-            "pool: use threads"
-        )
-    # A folder of one's own: Dask's lies under a name that anybody can foresee, and make a link, where all may write.
-    sweep_scratch()
-    scratch = tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True)
-    with (
-        scratch as folder,
-        owned(Path(folder)),
-        quiet(),
-        without_main(),
-        dask.config.set({**SETTINGS, **ROUTES, SCRATCH: folder}),
-        same_environment(),
-    ):
-        cluster = LocalCluster(
-            n_workers=0,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # of metrics; without, it is port 8787
-            memory_limit=0,
-            silence_logs=logging.CRITICAL,
-        )
-        try:
-            with Client(cluster) as client:
-                populate(cluster, client, count)
-                yield client, lambda: restore(cluster, count)
-        finally:
-            with contextlib.suppress(TimeoutError):
-                cluster.close(timeout=STOP_SECONDS)
-
-
-@contextlib.contextmanager
-def owned(scratch: Path) -> Iterator[None]:
-    """Hold a lock in a scratch folder, which goes with this process however that ends."""
-    with (scratch / f"{DRIVER}.new").open("xb") as file:
-        lock_file(file.fileno())
-        os.replace(file.name, scratch / DRIVER)  # seen by others once it is locked
-        yield
-
-
-def sweep_scratch() -> None:
-    """Remove the scratch of processes of this user that were killed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*/{DRIVER}"):
-        with contextlib.suppress(OSError):
-            if left.parent.is_symlink() or left.parent.stat().st_uid != os.getuid():
-                continue
-            with left.open("rb") as file:
-                lock_file(file.fileno())
-                shutil.rmtree(left.parent, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def without_main() -> Iterator[None]:
-    """Keep the processes that are started here from running the user's script again.
-
-    multiprocessing has every new process import the main script, which starts the run over unless it is guarded by
-    `if __name__ == "__main__"`. It leaves out a main module that was started by that very name; tasks need nothing of
-    it.
-    """
-    main = sys.modules["__main__"]
-    before = main.__spec__
-    main.__spec__ = ModuleSpec("__main__", None)
-    try:
-        yield
-    finally:
-        main.__spec__ = before
-
-
-@contextlib.contextmanager
-def same_environment() -> Iterator[None]:
-    """Give this process the environment back that it had: Dask sets that of new workers in the one that starts them."""
-    names = {*BESIDE_IT, *dask.config.get(WORKERS_ENVIRONMENT)}
-    before = {name: os.environ.get(name) for name in names}
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
-
-
-def populate(cluster: LocalCluster, client: Client, count: int) -> None:
-    """Start the workers of a cluster that has none, and wait for them; one that is lost on the way is started anew."""
-    end = time.monotonic() + REACH_SECONDS
-    while time.monotonic() < end:
-        restore(cluster, count)
-        with contextlib.suppress(TimeoutError):
-            client.wait_for_workers(count, timeout=POLL_SECONDS)
-            return
-    if not client.nthreads():
-        raise WorkersLostError(f"no worker process has started within {REACH_SECONDS:.0f} s: use --scheduler threads")
-
-
-def restore(cluster: LocalCluster, count: int) -> None:
-    """Start workers anew whose nanny, which starts them again when they die, has ended itself."""
-    ended = (Status.closed, Status.failed)
-    lost = [name for name, nanny in list(cluster.workers.items()) if nanny.status in ended]
-    for name in lost:
-        cluster.workers.pop(name, None)
-    if lost or len(cluster.worker_spec) < count:
-        cluster.scale(count)
 
 
 @contextlib.contextmanager

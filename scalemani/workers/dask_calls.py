@@ -1,13 +1,18 @@
-"""What the driver asks of Dask's `distributed` with a limit of time.
+"""What is asked of Dask's `distributed` beyond its public calls.
 
-Its public calls wait for as long as a cluster is silent. The private coroutine `Client._run` and operations of the
-scheduler take a limit. They are called here and nowhere else, and tests hold them to what is said below.
+On the driver these wait for as long as a cluster is silent. The private coroutine `Client._run` and operations of the
+scheduler take a limit. On workers none of them tells whether messages were sent, which `Worker.batched_stream` does.
+They are called here and nowhere else, and tests hold them to what is said below.
 """
 
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from distributed import Client, Future
+from distributed import Client, Future, get_worker
+
+LOOK_SECONDS = 0.001
+SEND_SECONDS = 0.1  # after which a scheduler is gone, or slow
 
 
 def ask_scheduler(client: Client, operation: str, seconds: float, **arguments: Any) -> Any:
@@ -40,3 +45,21 @@ def run_on_workers(client: Client, function: Callable[..., Any], *arguments: Any
     """
     asked: dict[str, Any] = {"on_error": "return", "callback_timeout": seconds}
     return dict(client.sync(client._run, function, *arguments, **asked))
+
+
+def send_messages() -> None:
+    """Wait, in a task, until its worker has sent what it had to say of earlier ones.
+
+    A worker says some milliseconds later that a task has ended, and begins the next at once. Where that ends the
+    worker, nobody would know which of them did.
+    """
+    worker, sent = get_worker(), threading.Event()
+
+    def look() -> None:
+        if worker.batched_stream.buffer:
+            worker.loop.call_later(LOOK_SECONDS, look)
+        else:
+            sent.set()
+
+    worker.loop.add_callback(look)
+    sent.wait(SEND_SECONDS)

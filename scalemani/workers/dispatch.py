@@ -14,7 +14,7 @@ from scalemani.workers.attempts import Attempts
 from scalemani.workers.budget import Batch
 from scalemani.workers.dask_calls import results_at_hand
 from scalemani.workers.own_process import run_in_own_process
-from scalemani.workers.roster import ANSWER_SECONDS, Roster
+from scalemani.workers.roster import ANSWER_SECONDS, Roster, Worker
 from scalemani.workers.tasks import run_unit
 
 
@@ -71,20 +71,21 @@ class Dispatch:
         """How many units there are; halves of those that were lost come on top of those that were given."""
         return len(self._units)
 
-    def requeue_lost(self, units: set[int]) -> None:
-        """Count the worker that was lost with some units against each of them, and have them tried again.
+    def requeue_lost(self, workers: Sequence[Worker]) -> None:
+        """Have the units of lost workers tried again, and count each loss against those that were being worked on.
 
-        A run of blocks is divided instead: its halves take less time and memory, and a worker that is lost with one
-        loses less.
+        Dask's workers do tasks of one priority in the order in which they were given, and ours tell the end of one
+        before they begin the next: at work were the first that have no end, as many as fit side by side. What waited
+        behind them has ended no worker.
         """
-        for key in [key for key, running in self._running.items() if running.unit in units]:
-            self._running.pop(key).future.release()
-        self._retries |= units
-        for unit in sorted(units):
-            if self._divisible and isinstance(self._units[unit], list) and len(self._units[unit]) > 1:
-                self._divide(unit)
-            else:
-                self._attempts.note_lost_worker(unit)
+        for worker in workers:
+            pending = [unit for unit in worker.units if self._drop(unit) == "pending"]
+            at_work = pending[: worker.at_once]
+            for unit in reversed(worker.units):
+                if unit in at_work:
+                    self._blame(unit)
+                else:
+                    self._requeue(unit)
 
     def submit(self) -> None:
         """Give waiting units to the workers that have least to do; those of lost workers first."""
@@ -135,6 +136,27 @@ class Dispatch:
                 results = results_at_hand(self._client, futures, ANSWER_SECONDS)
         self._unfetched.update(keys)
         return results
+
+    def _drop(self, unit: int) -> str:
+        """Take the task of a unit back from a worker that is gone; return the status that it had."""
+        (key,) = (key for key, running in self._running.items() if running.unit == unit)
+        self._unfetched.discard(key)
+        future = self._running.pop(key).future
+        status = str(future.status)
+        future.release()
+        return status
+
+    def _blame(self, unit: int) -> None:
+        """Count a lost worker against a unit, which is tried again.
+
+        A run of blocks is divided instead: its halves take less time and memory, and a worker that is lost with one
+        loses less.
+        """
+        self._retries.add(unit)
+        if self._divisible and isinstance(self._units[unit], list) and len(self._units[unit]) > 1:
+            self._divide(unit)
+        else:
+            self._attempts.note_lost_worker(unit)
 
     def _divide(self, unit: int) -> None:
         blocks = self._units[unit]
@@ -191,7 +213,7 @@ class Dispatch:
 
     def _retry_failed(self, unit: int, error: BaseException) -> None:
         if isinstance(error, KilledWorker):  # counted by a scheduler that was started with a limit of its own
-            self.requeue_lost({unit})
+            self._blame(unit)
             return
         self._attempts.note_failure(unit, error)
         self._requeue(unit)

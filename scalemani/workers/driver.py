@@ -1,10 +1,10 @@
 """One task a unit on the workers of a Dask cluster, by a driver that outlives them.
 
 The driver says which worker runs which unit. It knows how many run side by side in the memory of each (`Roster`), and
-which units a lost worker had (`Dispatch`). A unit that two workers were lost with is tried in a process of its own
-below a worker (`Attempts`): this tells units that end processes from workers that are killed from outside. A task is a
-few kilobytes: what to do, as bytes that each worker unpacks once, and the unit. No result stays on the cluster once it
-was fetched.
+which units a lost worker had (`Dispatch`). A unit that two lost workers were at work on is tried in a process of its
+own below a worker (`Attempts`): this tells units that end processes from workers that are killed from outside. A task
+is a few kilobytes: what to do, as bytes that each worker unpacks once, and the unit. No result stays on the cluster
+once it was fetched.
 """
 
 import time
@@ -18,7 +18,7 @@ from scalemani.workers.budget import Batch
 from scalemani.workers.dispatch import Dispatch
 from scalemani.workers.roster import Roster
 
-POLL_SECONDS = 1.0  # between two looks at the workers
+POLL_SECONDS = 0.25  # between two looks at the workers: units of a lost one wait for as long
 
 
 @dataclass

@@ -29,11 +29,11 @@ from scalemani.workers.connections import (
     check_reach,
     client_of,
     connected,
-    local_processes,
 )
 from scalemani.workers.driver import ClusterMap
 from scalemani.workers.folds import OrderedFold
 from scalemani.workers.lazy_values import compute_on_cluster, compute_on_threads
+from scalemani.workers.local.processes import local_processes
 
 LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
 LEDGER_VARIABLE = "SCALEMANI_LEDGER"

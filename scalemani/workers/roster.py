@@ -22,14 +22,14 @@ STARTED_SECONDS = 4.0  # after which a nanny has seen its worker run
 class Worker:
     """One worker: `at_once` tasks fit side by side, `most` may be in hand, `memory` bytes (0: no limit).
 
-    `units` are those in hand; `isolated`, whether one of these has a process of its own, which bears no company;
-    `reserved`, whether it is given no more until such a unit can have it.
+    `units` are those in hand, in the order in which they were given and are done; `isolated`, whether one of these has
+    a process of its own, which bears no company; `reserved`, whether it is given no more until such a unit can have it.
     """
 
     at_once: int
     most: int
     memory: int
-    units: set[int] = field(default_factory=set)
+    units: list[int] = field(default_factory=list)
     isolated: bool = False
     reserved: bool = False
     since: float = field(default_factory=time.monotonic)
@@ -72,8 +72,8 @@ class Roster:
     def __getitem__(self, address: str) -> Worker:
         return self._workers[address]
 
-    def refresh(self) -> set[int] | None:
-        """Find out which workers there are; return the units that lost ones had, None where no answer came.
+    def refresh(self) -> list[Worker] | None:
+        """Find out which workers there are; return the lost ones, None where no answer came.
 
         Raises SchedulerLostError once no answer has come for too long.
         """
@@ -90,7 +90,7 @@ class Roster:
             at_once = Budget(threads[address], limit).fit(self._batch.need)
             most = at_once * TASKS_IN_HAND if at_once == threads[address] else at_once
             self._workers[address] = Worker(at_once, most, limit or 0)
-        return set().union(*(worker.units for worker in lost))
+        return lost
 
     def check_capacity(self) -> None:
         """Raise WorkersLostError where no worker has had room for a task for too long."""
@@ -132,7 +132,7 @@ class Roster:
     def assign(self, address: str, unit: int, isolate: bool) -> None:
         """Note that a worker has a unit."""
         worker = self._workers[address]
-        worker.units.add(unit)
+        worker.units.append(unit)
         worker.isolated = worker.isolated or isolate
         if isolate:
             for other in self._workers.values():
@@ -142,7 +142,7 @@ class Roster:
         """Note that a worker, if it is still there, has a unit no more."""
         if address in self._workers:
             worker = self._workers[address]
-            worker.units.discard(unit)
+            worker.units = [other for other in worker.units if other != unit]
             worker.isolated = worker.isolated and bool(worker.units)
 
     def _ask(self, operation: str, **arguments: Any) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 from scalemani.memory.process import PROCESS
 from scalemani.workers.blas import BLAS
+from scalemani.workers.dask_calls import send_messages
 
 
 @functools.lru_cache(maxsize=4)
@@ -24,5 +25,6 @@ def call_on_unit(content: bytes, unit: Any) -> Any:
 
 def run_unit(content: bytes, scope: str, unit: Any) -> Any:
     """Return function(unit) on a worker; what tasks of another scope have shared is freed before."""
+    send_messages()
     PROCESS.start_scope(scope)
     return call_on_unit(content, unit)

@@ -23,9 +23,11 @@ from scalemani.sources import open_points
 from scalemani.workers import attempts, dispatch, roster
 from scalemani.workers.budget import Batch, Budget, MemoryNeed
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
+from scalemani.workers.local.keeper import PROGRAM
 from tests.cluster.tasks_of_losses import (
     crash,
     do_no_more_than_two,
+    end_at_zero,
     end_process,
     grow,
     noted_square,
@@ -66,12 +68,21 @@ class Killer(threading.Thread):
                 at = finished + self.blocks
 
 
+def own_keepers():
+    """Return the processes that this one has started to keep workers."""
+    found = []
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            found += [child] if child.cmdline()[1:] == PROGRAM[1:] else []
+    return found
+
+
 def own_workers():
     """Return the processes of workers that this one has started."""
     found = []
-    for child in psutil.Process().children(recursive=True):
+    for keeper in own_keepers():
         with contextlib.suppress(psutil.Error):
-            found += [child] if "spawn_main" in " ".join(child.cmdline()) else []
+            found += keeper.children()
     return found
 
 
@@ -105,6 +116,19 @@ def test_a_map_outlives_all_its_workers_at_once(mapped):
     assert not own_workers()
 
 
+def test_a_map_outlives_the_process_that_keeps_its_workers(mapped):
+    executor = Executor(scheduler="processes", workers=2)
+    with executor.started():
+
+        def end_keeper():
+            for keeper in own_keepers():
+                keeper.kill()
+
+        threading.Timer(0.5, end_keeper).start()
+        assert mapped(executor, slow_square, range(12)) == [number**2 for number in range(12)]
+    assert not own_keepers()
+
+
 def test_results_that_go_with_their_workers_are_computed_anew_at_once(monkeypatch):
     waited, fetch = [], dispatch.results_at_hand
 
@@ -135,6 +159,15 @@ def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cl
     tried = collections.Counter(name.partition("-")[0] for name in os.listdir(tmp_path))
     assert tried["5"] <= 4
     assert tried.keys() == set(map(str, range(12)))
+
+
+def test_blocks_that_only_waited_on_lost_workers_are_not_suspected(tmp_path, mapped):
+    executor = Executor(scheduler="processes", workers=1)
+    with executor.started(), pytest.raises(PoisonTaskError, match="block 0: 4 processes ended"):
+        mapped(executor, functools.partial(end_at_zero, str(tmp_path)), range(4))
+    noted = [name.split("-")[:2] for name in os.listdir(tmp_path)]
+    assert {unit for unit, place in noted if place == "alone"} == {"0"}
+    assert sum(unit == "0" for unit, _ in noted) == 4
 
 
 def test_a_block_that_takes_more_memory_than_workers_have_is_named_with_the_memory(start_cluster, mapped):

@@ -6,9 +6,9 @@ import threading
 import time
 
 import pytest
-from distributed import Client, LocalCluster, wait
+from distributed import Client, LocalCluster, get_worker, wait
 
-from scalemani.workers.dask_calls import ask_scheduler, results_at_hand, run_on_workers
+from scalemani.workers.dask_calls import ask_scheduler, results_at_hand, run_on_workers, send_messages
 
 SECONDS = 30.0
 
@@ -71,3 +71,14 @@ def test_a_worker_that_does_not_answer_is_an_error_in_time(client):
         run_on_workers(client, wait_for, "run", seconds=0.2)
     assert time.monotonic() - started < SECONDS / 2
     EVENTS["run"].set()
+
+
+def unsent_messages(number):
+    send_messages()
+    return len(get_worker().batched_stream.buffer)
+
+
+def test_a_worker_has_sent_what_it_had_to_say_of_earlier_tasks():
+    alone = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with LocalCluster(**alone) as cluster, Client(cluster) as client:
+        assert client.gather(client.map(unsent_messages, range(200), pure=False)) == [0] * 200

@@ -26,7 +26,7 @@ def client(cluster):
 
 def roster_of(client, need=None, restore=lambda: None):
     roster = Roster(client, Batch("demo", "scope", need or MemoryNeed()), restore)
-    assert roster.refresh() == set()
+    assert roster.refresh() == []
     roster.check_capacity()
     return roster
 
@@ -105,8 +105,8 @@ def test_the_units_of_a_lost_worker_are_told_and_restoring_is_tried(cluster, cli
     roster.assign(first, 5, isolate=False)
     roster.assign(first, 6, isolate=False)
     client.retire_workers([first], close_workers=True)
-    assert roster.refresh() == {5, 6}
-    assert roster.refresh() == set()
+    assert [worker.units for worker in roster.refresh()] == [[5, 6]]
+    assert roster.refresh() == []
     assert roster.capacity == 2
     assert len(restored) == 3
     roster.unassign(first, 5)  # a task of a lost worker may still end
@@ -115,12 +115,12 @@ def test_the_units_of_a_lost_worker_are_told_and_restoring_is_tried(cluster, cli
 def test_no_room_for_long_is_an_error_that_says_what_is_missing(cluster, client, monkeypatch):
     monkeypatch.setattr(roster_module, "WORKERS_LOST_SECONDS", -1.0)
     small = Roster(client, Batch("demo", "scope", MemoryNeed(per_task=5 * GIGABYTE)), lambda: None)
-    assert small.refresh() == set()
+    assert small.refresh() == []
     with pytest.raises(WorkersLostError, match="stage demo has no worker: none has the memory for one task"):
         small.check_capacity()
     client.retire_workers(list(client.nthreads()), close_workers=True)
     empty = Roster(client, Batch("demo"), lambda: None)
-    assert empty.refresh() == set()
+    assert empty.refresh() == []
     with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there"):
         empty.check_capacity()
 

@@ -7,12 +7,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-from scalemani.workers.connections import DRIVER, SCRATCH_PREFIX, owned, sweep_scratch
+from scalemani.workers.local.scratch import DRIVER, SCRATCH_PREFIX, owned, sweep_scratch
 
 HOLDING = """
 import sys, tempfile, time
 from pathlib import Path
-from scalemani.workers.connections import SCRATCH_PREFIX, owned
+from scalemani.workers.local.scratch import SCRATCH_PREFIX, owned
 with owned(Path(tempfile.mkdtemp(prefix=SCRATCH_PREFIX))):
     print("held", flush=True)
     time.sleep(60)
