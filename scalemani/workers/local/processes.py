@@ -22,6 +22,7 @@ from scalemani.workers.local.scratch import scratch_folder
 
 STOP_SECONDS = 30  # of processes that were started here, which end with this one in any case
 POLL_SECONDS = 1.0
+END_SECONDS = 1.0  # for a keeper to end its workers; one that is loading still is killed, and its workers with it
 KEEPS = sys.platform == "linux"  # the libraries of other systems have threads, and do not outlive a fork
 TASKS = "scalemani.stages."  # modules whose functions tasks call
 SCRATCH = "temporary-directory"  # of the workers, in Dask's words
@@ -104,7 +105,7 @@ def stopped_at_the_end(request: bytes, environment: dict[str, str]) -> Iterator[
         with contextlib.suppress(BrokenPipeError):
             process.stdin.close()
         try:
-            process.wait(STOP_SECONDS)
+            process.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
