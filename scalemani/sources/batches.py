@@ -12,6 +12,7 @@ import numpy as np
 from scalemani.errors import DataError
 from scalemani.sources.arrow_columns import PointColumns
 from scalemani.sources.base import Source, optional_module
+from scalemani.sources.bucket_files import BucketFile
 
 BATCH_BYTES = 2**20
 BATCH_ROWS = 16_384
@@ -37,7 +38,7 @@ class BatchedPoints(Source):
         self,
         columns: PointColumns,
         width: int,
-        parts: Sequence[tuple[Path, int]],
+        parts: Sequence[tuple[Path | BucketFile, int]],
         starts: Sequence[int],
         description: str,
     ) -> None:

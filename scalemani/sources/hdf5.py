@@ -8,15 +8,17 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStoreError
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, optional_module
+from scalemani.sources.bucket_files import BucketFile
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 
 
 class H5adPoints(Source):
     """A dense dataset of an HDF5 file such as AnnData's .h5ad."""
 
-    def __init__(self, path: Path, member: str) -> None:
+    def __init__(self, path: Path | BucketFile, member: str) -> None:
         self.path = path
         self.member = member
+        self.remote = isinstance(path, BucketFile)
         self.dataset = h5ad_node(path, member)
         if self.dataset.shape is None:
             raise DataError(f"{path}::{member} is an empty dataset: it has neither rows nor columns")
@@ -25,7 +27,7 @@ class H5adPoints(Source):
             self.preferred_rows = int(self.dataset.chunks[0])
             self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize
 
-    def __reduce__(self) -> tuple[type["H5adPoints"], tuple[Path, str]]:
+    def __reduce__(self) -> tuple[type["H5adPoints"], tuple[Path | BucketFile, str]]:
         return H5adPoints, (self.path, self.member)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
@@ -37,25 +39,26 @@ class H5adPoints(Source):
 class H5adSparseRows(SparseRows):
     """Compressed sparse rows in a group of an HDF5 file."""
 
-    def __init__(self, path: Path, member: str) -> None:
+    def __init__(self, path: Path | BucketFile, member: str) -> None:
         self.path = path
         self.member = member
+        self.remote = isinstance(path, BucketFile)
         group = h5ad_node(path, member)
         super().__init__(*sparse_parts(group, dict(group.attrs), f"{path}::{member}"))
 
-    def __reduce__(self) -> tuple[type["H5adSparseRows"], tuple[Path, str]]:
+    def __reduce__(self) -> tuple[type["H5adSparseRows"], tuple[Path | BucketFile, str]]:
         return H5adSparseRows, (self.path, self.member)
 
 
-def open_h5(path: Path) -> Any:
+def open_h5(path: Path | BucketFile) -> Any:
     """Open an HDF5 file for reading, or say that it is damaged."""
     try:
-        return optional_module("h5py", "anndata").File(path, "r")
+        return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
     except OSError as error:
         raise DataError(f"{path} is no HDF5 file, or is truncated or damaged: {error}") from error
 
 
-def h5ad_node(path: Path, member: str) -> Any:
+def h5ad_node(path: Path | BucketFile, member: str) -> Any:
     """Return the dataset or group `member` of an HDF5 file that stays open."""
     h5py, file = optional_module("h5py", "anndata"), open_h5(path)
     try:
@@ -71,7 +74,7 @@ def h5ad_node(path: Path, member: str) -> Any:
     raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
 
 
-def refuse_other_files(file: Any, member: str, path: Path) -> None:
+def refuse_other_files(file: Any, member: str, path: Path | BucketFile) -> None:
     """Refuse a member that lies in another file or takes its values from one: a file of points may name any file.
 
     Parameters
@@ -93,7 +96,7 @@ def refuse_other_files(file: Any, member: str, path: Path) -> None:
             return
 
 
-def open_h5ad(path: Path, member: str | None) -> Source:
+def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
     """Open a matrix of an .h5ad file, dense or in compressed sparse rows: by default the one that stands for points."""
     try:
         name = member or default_member(path)
@@ -107,7 +110,7 @@ def open_h5ad(path: Path, member: str | None) -> Source:
         raise DataError(f"{path} is truncated or damaged: {error}; copy or save it again") from error
 
 
-def default_member(path: Path) -> str:
+def default_member(path: Path | BucketFile) -> str:
     """Return the matrix that stands for the points of an AnnData."""
     with open_h5(path) as file:
         return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

@@ -14,6 +14,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStoreError
 from scalemani.sources.base import Source
+from scalemani.sources.bucket_files import BucketFile
 from scalemani.validation import check_points
 
 # A column-by-column archive member has to be read whole; beyond this many bytes that is refused.
@@ -101,7 +102,7 @@ def whole_array(path: Path, member: str | None = None) -> np.ndarray:
         return np.load(path, allow_pickle=False)
 
 
-def check_promised(name: Path | str, size: int, promised: int) -> None:
+def check_promised(name: Path | BucketFile | str, size: int, promised: int) -> None:
     """Refuse a file of fewer bytes than its header promises."""
     if size < promised:
         raise DataError(f"{name} is truncated: {size} bytes, its header promises {promised}; copy or save it again")
@@ -110,31 +111,39 @@ def check_promised(name: Path | str, size: int, promised: int) -> None:
 class NpyPoints(Source):
     """An .npy file, read by plain reads: unlike a memory map, what was read does not stay resident."""
 
-    def __init__(self, path: Path) -> None:
-        with path.open("rb") as file:
+    def __init__(self, path: Path | BucketFile) -> None:
+        with path.open() if isinstance(path, BucketFile) else path.open("rb") as file:
             shape, self.fortran_order, self.file_dtype = read_npy_header(file, str(path))
             self.offset = file.tell()
         super().__init__(shape, self.file_dtype, str(path))
         self.path = path
+        self.remote = isinstance(path, BucketFile)
         promised = self.offset + self.shape[0] * self.shape[1] * self.file_dtype.itemsize
-        check_promised(path, path.stat().st_size, promised)
+        check_promised(path, path.size if isinstance(path, BucketFile) else path.stat().st_size, promised)
+        if self.remote and self.fortran_order and self.shape[1] > 1:
+            self.remark = (
+                f"{path} is stored column by column: each block of rows takes {self.shape[1]} requests; "
+                "numpy.ascontiguousarray(array), saved again, is read by one"
+            )
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) in the byte order of the file."""
         n_rows, n_columns = self.shape
-        size = self.file_dtype.itemsize
         if not self.fortran_order:
-            first = self.offset + start * n_columns * size
-            flat = np.fromfile(self.path, self.file_dtype, (stop - start) * n_columns, offset=first)
-            return flat.reshape(-1, n_columns)
+            return self._values(start * n_columns, (stop - start) * n_columns).reshape(-1, n_columns)
         rows = np.empty((stop - start, n_columns), dtype=self.file_dtype)
         for column in range(n_columns):
-            first = self.offset + (column * n_rows + start) * size
-            values = np.fromfile(self.path, self.file_dtype, stop - start, offset=first)
+            values = self._values(column * n_rows + start, stop - start)
             rows[: len(values), column] = values
             if len(values) < stop - start:
                 raise DataError(f"{self.path} was truncated while it was read: run again when nothing writes to it")
         return rows
+
+    def _values(self, first: int, count: int) -> np.ndarray:
+        start, size = self.offset + first * self.file_dtype.itemsize, count * self.file_dtype.itemsize
+        if isinstance(self.path, BucketFile):
+            return np.frombuffer(self.path.read(start, start + size), self.file_dtype)
+        return np.fromfile(self.path, self.file_dtype, count, offset=start)
 
 
 def npz_members(path: Path) -> dict[str, Header]:

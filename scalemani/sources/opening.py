@@ -15,6 +15,7 @@ from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
 from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
 from scalemani.sources.base import PointsSource, check_file, nonzeros_of, read_rows, without_credentials
+from scalemani.sources.bucket_files import BucketFile
 from scalemani.sources.dask_arrays import DaskPoints, is_dask_array
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
@@ -24,6 +25,7 @@ from scalemani.sources.sliced import SlicedPoints, is_sliced
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import ZarrPoints, open_zarr
 from scalemani.sources.tables import ParquetPoints, columns_of
+from scalemani.store.buckets import SCHEME
 from scalemani.store.places import remark_on
 from scalemani.validation import check_finite_block, check_points, check_shape
 
@@ -32,7 +34,8 @@ ALLOWED = (
     ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
 STORED = (str, Path, zarr.Array, PointsSource, sparse.spmatrix, sparse.sparray)
-FILE_SUFFIXES = (".npy", ".npz", ".parquet", ".pq", ".h5ad", ".h5", ".hdf5", *ARROW_SUFFIXES)
+BUCKET_SUFFIXES = (".npy", ".parquet", ".pq", ".h5ad", ".h5", ".hdf5")  # of which rows are read without all of a file
+FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -132,8 +135,7 @@ def open_location(location: str) -> PointsSource:
     name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
     name, asked = (name, member) if name else (location, None)
     if "://" in name:
-        refuse_remote_file(name)
-        source = open_zarr(name, asked)
+        source = open_remote(name, asked)
         source.remark = "; ".join(filter(None, (source.remark, remark_on(name))))
         return source
     path = Path(name)
@@ -142,15 +144,19 @@ def open_location(location: str) -> PointsSource:
     return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
 
 
-def refuse_remote_file(url: str) -> None:
-    """Refuse a URL of a file that is read on a disk alone."""
+def open_remote(url: str, member: str | None) -> PointsSource:
+    """Return the source behind a URL: a zarr store, or a file in a bucket that is read by pieces."""
     refuse_credentials(url)
     shown = without_credentials(url)
-    if PurePosixPath(shown).suffix.lower() in FILE_SUFFIXES:
+    suffix = PurePosixPath(shown).suffix.lower()
+    if suffix not in FILE_SUFFIXES:
+        return open_zarr(url, member)
+    if not url.startswith(SCHEME) or suffix not in BUCKET_SUFFIXES:
         raise ConfigError(
-            f"{shown} is a file behind a URL, where zarr alone is read: copy it to this machine, or store its rows as "
-            "zarr, for example with dask.array.to_zarr"
+            f"{shown} is a file behind a URL, where zarr is read, and at {SCHEME} {', '.join(BUCKET_SUFFIXES)} too: "
+            "copy it to this machine, or store its rows as zarr, for example with dask.array.to_zarr"
         )
+    return open_file(BucketFile(url), member)
 
 
 def open_directory(path: Path, member: str | None) -> PointsSource:
@@ -171,11 +177,12 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
     )
 
 
-def open_file(path: Path, member: str | None) -> PointsSource:
-    """Return the source in a single file."""
-    check_file(path)
+def open_file(path: Path | BucketFile, member: str | None) -> PointsSource:
+    """Return the source in a single file, of this machine or in a bucket."""
     suffix = path.suffix.lower()
-    if suffix == ".npz":
+    if isinstance(path, Path):
+        check_file(path)
+    if isinstance(path, Path) and suffix == ".npz":
         if member is None and {"data", "shape"} < (names := npz_members(path).keys()) and {"format", "indptr"} & names:
             return sparse_file(path)
         return NpzPoints(path, chosen_member(path, member, dimensions=(2,)))
@@ -183,7 +190,7 @@ def open_file(path: Path, member: str | None) -> PointsSource:
         return ParquetPoints(path, columns_of(member))
     if suffix in (".h5ad", ".h5", ".hdf5"):
         return open_h5ad(path, member)
-    if suffix in ARROW_SUFFIXES:
+    if isinstance(path, Path) and suffix in ARROW_SUFFIXES:
         return ArrowFiles(path, columns_of(member))
     if suffix == ".npy":
         refuse_member(path, member)
@@ -191,7 +198,7 @@ def open_file(path: Path, member: str | None) -> PointsSource:
     raise ConfigError(f"points in {path} cannot be read: {suffix or 'no suffix'} is not among {ALLOWED}")
 
 
-def refuse_member(path: Path, member: str | None) -> None:
+def refuse_member(path: Path | BucketFile, member: str | None) -> None:
     """Refuse the name of an array where there are no names."""
     if member is not None:
         raise ConfigError(f"{path} is a single array; leave out ::{member}")

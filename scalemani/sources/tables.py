@@ -8,6 +8,7 @@ from scalemani.errors import ConfigError, DataError
 from scalemani.sources.arrow_columns import PointColumns, point_columns
 from scalemani.sources.base import check_file, natural_order, optional_module
 from scalemani.sources.batches import BatchedPoints
+from scalemani.sources.bucket_files import BucketFile
 
 BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
 PAGE_BYTES = 2**20  # that writers fill by default
@@ -20,9 +21,10 @@ class ParquetPoints(BatchedPoints):
     The index column that pandas may have stored is left out. A part is a row group.
     """
 
-    def __init__(self, path: Path, columns: tuple[str, ...] | None = None) -> None:
+    def __init__(self, path: Path | BucketFile, columns: tuple[str, ...] | None = None) -> None:
         self.path, self.asked = path, columns
-        files = [path] if path.is_file() else parquet_files(path)
+        self.remote = isinstance(path, BucketFile)
+        files: list[Any] = [path] if isinstance(path, BucketFile) or path.is_file() else parquet_files(path)
         found = point_columns(open_parquet(files[0]).schema_arrow, columns, str(files[0]))
         parts, starts = [], [0]
         for file in files:
@@ -34,7 +36,7 @@ class ParquetPoints(BatchedPoints):
         self.held_bytes = COPIES_OF_PAGES * max(map(bytes_of_pages, files))
         super().__init__(found, width_of(found, files), parts, starts, str(path))
 
-    def __reduce__(self) -> tuple[type["ParquetPoints"], tuple[Path, tuple[str, ...] | None]]:
+    def __reduce__(self) -> tuple[type["ParquetPoints"], tuple[Path | BucketFile, tuple[str, ...] | None]]:
         return ParquetPoints, (self.path, self.asked)
 
     def batches(self, part: int) -> Iterator[Any]:
@@ -49,7 +51,7 @@ def columns_of(member: str | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in member.split(",")) if member else None
 
 
-def check_same(found: PointColumns, expected: PointColumns, path: Path, first: Path) -> None:
+def check_same(found: PointColumns, expected: PointColumns, path: Path | BucketFile, first: Path | BucketFile) -> None:
     """Refuse a file whose columns are not those of the first one.
 
     Parameters
@@ -67,7 +69,7 @@ def check_same(found: PointColumns, expected: PointColumns, path: Path, first: P
         )
 
 
-def width_of(columns: PointColumns, files: list[Path]) -> int:
+def width_of(columns: PointColumns, files: list[Any]) -> int:
     """Return the number of coordinates, that of the first list where the type does not tell it."""
     if not columns.lists:
         return len(columns.names)
@@ -79,7 +81,7 @@ def width_of(columns: PointColumns, files: list[Path]) -> int:
     return 0
 
 
-def bytes_of_pages(path: Path) -> int:
+def bytes_of_pages(path: Path | BucketFile) -> int:
     """Return about how many bytes the pages of all columns take of which one each is decoded at a time."""
     metadata = open_parquet(path).metadata
     if not metadata.num_row_groups:
@@ -102,11 +104,12 @@ def parquet_files(folder: Path) -> list[Path]:
     return sorted(files, key=natural_order)
 
 
-def open_parquet(path: Path) -> Any:
+def open_parquet(path: Path | BucketFile) -> Any:
     """Open a Parquet file, or say that it is damaged."""
     arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
     try:
-        opened = parquet.ParquetFile(path, buffer_size=BUFFER_BYTES, pre_buffer=False)
+        file = path.open(BUFFER_BYTES) if isinstance(path, BucketFile) else path
+        opened = parquet.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
         opened.schema_arrow.names  # noqa: B018 - letters that are none come to light here
     except (OSError, UnicodeDecodeError, arrow.ArrowException) as error:
         raise DataError(f"{path} is no Parquet file, or is truncated or damaged: {error}") from error

@@ -65,6 +65,38 @@ def status_of(error: Any) -> int:
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
+def asked(ask: Callable[[], ANSWERED], what: str, give_up_seconds: float = GIVE_UP_SECONDS) -> ANSWERED:
+    """Return what the server answers, asked again while it may help; `what` says in words what was wanted.
+
+    Raises
+    ------
+    StoreError
+        Where the server refuses, or has not answered for so many seconds.
+    """
+    client()
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return retried(ask, passing, give_up_seconds)
+    except ClientError as error:
+        code = error.response["Error"].get("Code", "no code")
+        if passing(error):
+            raise UnreachableStoreError(
+                f"cannot {what}: the server said {code} for {give_up_seconds:.0f} s; the same command goes on"
+            ) from error
+        raise StoreError(
+            f"cannot {what}: the server said {code}; check the bucket, and the credentials in the environment or "
+            "the profile"
+        ) from error
+    except (BotoCoreError, OSError) as error:
+        name = type(error).__name__
+        if passing(error):
+            raise UnreachableStoreError(
+                f"cannot {what}: {name} for {give_up_seconds:.0f} s; the same command goes on once it answers"
+            ) from error
+        raise StoreError(f"cannot {what}: {name}; give credentials in the environment or the usual profile") from error
+
+
 class BucketObjects(Objects):
     """Objects of a bucket whose keys start with a prefix; a put is seen whole or not at all."""
 
@@ -94,7 +126,7 @@ class BucketObjects(Objects):
             return answer["Body"].read(), answer
 
         try:
-            return self._asked(ask, f"read {self.root}/{key}")
+            return asked(ask, f"read {self.root}/{key}")
         except StoreError as error:
             cause = error.__cause__
             if isinstance(cause, ClientError) and cause.response["Error"].get("Code") in GONE_CODES:
@@ -127,7 +159,7 @@ class BucketObjects(Objects):
         from botocore.exceptions import ClientError
 
         try:
-            answer = self._asked(
+            answer = asked(
                 lambda: client().put_object(**self._at(key), Body=content, **condition),
                 f"write {self.root}/{key}",
                 give_up_seconds,
@@ -154,7 +186,7 @@ class BucketObjects(Objects):
             return str(client().copy_object(**self._at(key), CopySource=source)["CopyObjectResult"]["ETag"])
 
         try:
-            tag = self._asked(copy, f"copy {other.root}/{key} to {self.root}/{key}")
+            tag = asked(copy, f"copy {other.root}/{key} to {self.root}/{key}")
         except StoreError as error:
             cause = error.__cause__
             if isinstance(cause, ClientError) and cause.response["Error"].get("Code") in GONE_CODES:
@@ -164,7 +196,7 @@ class BucketObjects(Objects):
 
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
-        self._asked(lambda: client().delete_object(**self._at(key)), f"delete {self.root}/{key}")
+        asked(lambda: client().delete_object(**self._at(key)), f"delete {self.root}/{key}")
 
     def delete_below(self, prefix: str) -> None:
         """Remove every key that starts with `prefix` and a slash."""
@@ -222,34 +254,8 @@ class BucketObjects(Objects):
         following: dict[str, str] = {}
         while True:
             asked = {"Bucket": self.bucket, "Prefix": prefix, **more, **following}
-            page = self._asked(functools.partial(client().list_objects_v2, **asked), f"list {self.root}")
+            page = asked(functools.partial(client().list_objects_v2, **asked), f"list {self.root}")
             yield page
             if not page.get("IsTruncated"):
                 return
             following = {"ContinuationToken": page["NextContinuationToken"]}
-
-    def _asked(self, ask: Callable[[], ANSWERED], what: str, give_up_seconds: float = GIVE_UP_SECONDS) -> ANSWERED:
-        client()
-        from botocore.exceptions import BotoCoreError, ClientError
-
-        try:
-            return retried(ask, passing, give_up_seconds)
-        except ClientError as error:
-            code = error.response["Error"].get("Code", "no code")
-            if passing(error):
-                raise UnreachableStoreError(
-                    f"cannot {what}: the server said {code} for {give_up_seconds:.0f} s; the same command goes on"
-                ) from error
-            raise StoreError(
-                f"cannot {what}: the server said {code}; check the bucket, and the credentials in the environment or "
-                "the profile"
-            ) from error
-        except (BotoCoreError, OSError) as error:
-            name = type(error).__name__
-            if passing(error):
-                raise UnreachableStoreError(
-                    f"cannot {what}: {name} for {give_up_seconds:.0f} s; the same command goes on once it answers"
-                ) from error
-            raise StoreError(
-                f"cannot {what}: {name}; give credentials in the environment or the usual profile"
-            ) from error

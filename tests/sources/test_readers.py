@@ -475,14 +475,18 @@ def test_url_of_a_store():
 
 
 @pytest.mark.parametrize(
-    "name", ["points.npy", "cells.h5ad::obsm/X_pca", "a.npz::X", "part.PARQUET", "a.npy?token=hunter2"]
+    "url",
+    [
+        *("https://server/points.npy", "gs://bucket/cells.h5ad::obsm/X_pca", "s3://bucket/a.npz::X"),
+        *("https://server/part.PARQUET", "s3://bucket/a.arrow", "https://server/a.npy?token=hunter2"),
+    ],
 )
-def test_a_file_behind_a_url_is_refused_with_what_to_do(name):
+def test_a_file_behind_a_url_is_refused_with_what_to_do(url):
     for opener in (open_points, open_lists):
         with pytest.raises(
-            ConfigError, match=r"s3://bucket/\w+\.\w+ is a file behind a URL.*copy it to this machine"
+            ConfigError, match=r"://\w+/\w+\.\w+ is a file behind a URL.*copy it to this machine"
         ) as caught:
-            opener(f"s3://bucket/{name}")
+            opener(url)
         assert "hunter2" not in str(caught.value)
 
 

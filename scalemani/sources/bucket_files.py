@@ -1,0 +1,111 @@
+"""Files of points in a bucket: read by ranges of bytes, never whole, and never two versions of one file."""
+
+import io
+from pathlib import PurePosixPath
+from typing import Any
+
+from scalemani.errors import ConfigError, StoreError, refuse_credentials
+from scalemani.sources.base import without_credentials
+from scalemani.store.buckets import GONE_CODES, SCHEME, asked, client
+
+BUFFER_BYTES = 2**20  # that readers of many small pieces get at once
+REPLACED_CODES = {"PreconditionFailed", "412"}
+
+
+class BucketFile:
+    """A file at s3://bucket/key, as it was when it was opened.
+
+    Parameters
+    ----------
+    location : its URL
+    size, tag : its bytes and what the server calls its content; None: the server is asked
+
+    Raises
+    ------
+    ConfigError
+        For a URL that names no file, or holds credentials.
+    StoreError
+        Where there is no such file, and where the server refuses or does not answer.
+    """
+
+    def __init__(self, location: str, size: int | None = None, tag: str | None = None) -> None:
+        refuse_credentials(location)
+        self.location, self.shown = location, without_credentials(location)
+        self.bucket, _, self.key = location.removeprefix(SCHEME).partition("/")
+        if not location.startswith(SCHEME) or not self.bucket or not self.key:
+            raise ConfigError(f"a file in an object store is at s3://bucket/name, got {self.shown!r}: give its name")
+        if size is None or tag is None:
+            there = self._asked("head_object")
+            size, tag = int(there["ContentLength"]), str(there["ETag"])
+        self.size, self.tag = size, tag
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def __reduce__(self) -> tuple[type["BucketFile"], tuple[str, int, str]]:
+        return BucketFile, (self.location, self.size, self.tag)
+
+    @property
+    def suffix(self) -> str:
+        """That of the name, as of a path."""
+        return PurePosixPath(self.key).suffix
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Return bytes [start, stop), as many of them as the file has.
+
+        Raises
+        ------
+        StoreError
+            Where the file was replaced since it was opened, and where the server refuses or does not answer.
+        """
+        last = min(stop, self.size) - 1
+        if start > last:
+            return b""
+        return bytes(self._asked("get_object", Range=f"bytes={start}-{last}", IfMatch=self.tag))
+
+    def open(self, buffer_bytes: int = BUFFER_BYTES) -> io.BufferedReader:
+        """Return the file as one that is open for reading, for one reader; what it reads is at least so many bytes."""
+        return io.BufferedReader(_Ranges(self), buffer_bytes)
+
+    def _asked(self, request: str, **more: str) -> Any:
+        def ask() -> Any:
+            answer = getattr(client(), request)(Bucket=self.bucket, Key=self.key, **more)
+            return answer["Body"].read() if "Body" in answer else answer
+
+        try:
+            return asked(ask, f"read {self.shown}")
+        except StoreError as error:
+            code = getattr(error.__cause__, "response", {}).get("Error", {}).get("Code")
+            if code in GONE_CODES:
+                raise StoreError(f"no file {self.shown}: give one that is there") from error
+            if code in REPLACED_CODES:
+                raise StoreError(
+                    f"{self.shown} was replaced while it was read: run again when nothing writes to it"
+                ) from error
+            raise
+
+
+class _Ranges(io.RawIOBase):
+    """What `io.BufferedReader` reads from."""
+
+    def __init__(self, file: BucketFile) -> None:
+        self.file, self.position = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.position, io.SEEK_END: self.file.size}[whence]
+        return self.position
+
+    def tell(self) -> int:
+        return self.position
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.file.read(self.position, self.position + len(buffer))
+        buffer[: len(content)] = content
+        self.position += len(content)
+        return len(content)
