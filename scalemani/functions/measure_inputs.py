@@ -51,6 +51,14 @@ def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
         raise DataError(f"{name} must be one class for each point, {wanted}, got shape {classes.shape}")
     if classes.dtype.kind == "f" and not np.array_equal(classes, np.rint(classes)):
         raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
+    try:
+        np.unique(classes)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(value).__name__ for value in classes}))
+        raise DataError(
+            f"{name} must be classes of one type, got objects of {kinds}, which have no order: leave out points "
+            "without a class, or give them one"
+        ) from error
     return classes
 
 

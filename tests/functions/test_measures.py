@@ -177,6 +177,8 @@ def test_shapes_alone_count(embedding):
         (lambda m, x: m.recall(np.arange(N)[:, None], x), DataError, "row 0 does not"),
         (lambda m, x: m.recall(np.arange(N)[:, None] + np.array([[1, 1]]) - N // 2, x), DataError, "rows of points"),
         (lambda m, x: m.procrustes_error(x, x[:, :3]), DataError, "must have one shape"),
+        (lambda m, x: m.clustering_error(["a", None], [1, 1]), DataError, "objects of NoneType, str: leave out points"),
+        (lambda m, x: m.knn_accuracy(x, np.array([1, "b"] * 450, object)), DataError, "objects of int, str"),
         (lambda m, x: m.clustering_error([1, 2], [1]), DataError, r"\(2,\), got shape \(1,\)"),
     ],
 )
@@ -196,7 +198,8 @@ def test_clusterings_are_compared_as_peers_compare_them(seed):
 
 
 def test_equal_and_trivial_clusterings_agree():
-    for labels in ([0, 0, 1, 1, 2], [3, 3, 3, 3, 3], [0, 1, 2, 3, 4]):
+    objects = np.array(["b", "b", "a", "a", "c"], object)
+    for labels in ([0, 0, 1, 1, 2], [3, 3, 3, 3, 3], [0, 1, 2, 3, 4], objects, np.array([1, 1, 2, 2, 5], object)):
         names = [f"class {label}" for label in labels]
         assert sm.measures.normalized_mutual_information(labels, names) == pytest.approx(1.0)
         assert sm.measures.adjusted_rand_index(labels, names) == 1.0
