@@ -77,7 +77,7 @@ class BucketFile:
         except StoreError as error:
             code = getattr(error.__cause__, "response", {}).get("Error", {}).get("Code")
             if code in GONE_CODES:
-                raise StoreError(f"no file {self.shown}: give one that is there") from error
+                raise StoreError(f"no file {self.shown}: give one that is there, and no folder of files") from error
             if code in REPLACED_CODES:
                 raise StoreError(
                     f"{self.shown} was replaced while it was read: run again when nothing writes to it"
