@@ -14,7 +14,7 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
 from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
-from scalemani.sources.base import PointsSource, check_file, nonzeros_of, read_rows, without_credentials
+from scalemani.sources.base import PointsSource, Source, check_file, nonzeros_of, read_rows, without_credentials
 from scalemani.sources.bucket_files import BucketFile
 from scalemani.sources.dask_arrays import DaskPoints, is_dask_array
 from scalemani.sources.hdf5 import open_h5ad
@@ -144,7 +144,7 @@ def open_location(location: str) -> PointsSource:
     return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
 
 
-def open_remote(url: str, member: str | None) -> PointsSource:
+def open_remote(url: str, member: str | None) -> Source:
     """Return the source behind a URL: a zarr store, or a file in a bucket that is read by pieces."""
     refuse_credentials(url)
     shown = without_credentials(url)
@@ -177,7 +177,7 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
     )
 
 
-def open_file(path: Path | BucketFile, member: str | None) -> PointsSource:
+def open_file(path: Path | BucketFile, member: str | None) -> Source:
     """Return the source in a single file, of this machine or in a bucket."""
     suffix = path.suffix.lower()
     if isinstance(path, Path):

@@ -253,8 +253,8 @@ class BucketObjects(Objects):
     def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
         following: dict[str, str] = {}
         while True:
-            asked = {"Bucket": self.bucket, "Prefix": prefix, **more, **following}
-            page = asked(functools.partial(client().list_objects_v2, **asked), f"list {self.root}")
+            query = {"Bucket": self.bucket, "Prefix": prefix, **more, **following}
+            page = asked(functools.partial(client().list_objects_v2, **query), f"list {self.root}")
             yield page
             if not page.get("IsTruncated"):
                 return
