@@ -56,7 +56,7 @@ class ArrowTable(Source):
         return rows
 
 
-class ArrowFiles(BatchedPoints):
+class ArrowFiles(BatchedPoints[Path]):
     """Arrow IPC files, one after the other; a part is a batch of a file, and the whole of a stream."""
 
     def __init__(self, path: Path, columns: tuple[str, ...] | None = None) -> None:

@@ -4,21 +4,20 @@ import threading
 from abc import abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.sources.arrow_columns import PointColumns
 from scalemani.sources.base import Source, optional_module
-from scalemani.sources.bucket_files import BucketFile
 
 BATCH_BYTES = 2**20
 BATCH_ROWS = 16_384
+Place = TypeVar("Place")  # of a file: a path, or a file in a bucket
 
 
-class BatchedPoints(Source):
+class BatchedPoints(Source, Generic[Place]):
     """Files that are read one after the other, each in parts at which reading can begin.
 
     Ascending blocks go on in the open file; going back starts at the part that holds the first row asked for.
@@ -38,7 +37,7 @@ class BatchedPoints(Source):
         self,
         columns: PointColumns,
         width: int,
-        parts: Sequence[tuple[Path | BucketFile, int]],
+        parts: Sequence[tuple[Place, int]],
         starts: Sequence[int],
         description: str,
     ) -> None:

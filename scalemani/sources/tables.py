@@ -15,7 +15,7 @@ PAGE_BYTES = 2**20  # that writers fill by default
 COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
 
 
-class ParquetPoints(BatchedPoints):
+class ParquetPoints(BatchedPoints[Path | BucketFile]):
     """A Parquet file, or the files of a directory in natural order of their names (part.2 before part.10).
 
     The index column that pandas may have stored is left out. A part is a row group.
