@@ -1,10 +1,12 @@
 """The instructions that move values which pass a bound, and their labels, to the front of a pool, in order.
 
 Written out for the compiler below, since it makes no vector code of a loop that writes to a place it has yet to count.
+Processors without such instructions move the lanes that count one by one.
 """
 
 from typing import Any
 
+import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
@@ -29,8 +31,8 @@ def plain_compress_lanes(values: int, labels: int, bound: float, values_to: int,
     bound : float
         A number; nothing is above infinity, and NaN is above all.
     values_to, labels_to : int
-        Addresses with room for 16 of each, which may be those of `values` and `labels` or lie before them. All 16 are
-        written: those behind the ones that count mean nothing.
+        Addresses with room for 16 of each, which may be those of `values` and `labels` or lie before them. All 16 may
+        be written: those behind the ones that count mean nothing.
 
     Returns
     -------
@@ -48,23 +50,58 @@ def plain_compress_lanes(values: int, labels: int, bound: float, values_to: int,
     return kept
 
 
+def by_one_instruction() -> bool:
+    """Return whether code is compiled for a processor that moves lanes under a mask at once, as those of AVX-512 do."""
+    asked = vars(numba.config)["CPU_FEATURES"]
+    return "+avx512f" in (llvmlite.binding.get_host_cpu_features().flatten() if asked is None else asked).split(",")
+
+
 @in_plain_mode(plain_compress_lanes)
 @intrinsic
 def compress_lanes(typing_context: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
-    """Emit what `plain_compress_lanes` does, as two vector instructions."""
+    """Emit what `plain_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values, labels, bound, values_to, labels_to = arguments
         single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
         read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
-        named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
         mask = builder.fcmp_ordered("<=", read, _spread(builder, bound))
-        builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
-        builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
-        return builder.zext(builder.ctpop(builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))), ir.IntType(64))
+        bits = builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))
+        if by_one_instruction():
+            named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
+            builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
+            builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
+        else:
+            _move_by_lane(builder, bits, ((values, values_to), (labels, labels_to)))
+        return builder.zext(builder.ctpop(bits), ir.IntType(64))
 
     address = numba.types.int64
     return address(address, address, numba.types.float32, address, address), emit
+
+
+def _move_by_lane(builder: Any, bits: Any, moves: tuple[tuple[Any, Any], ...]) -> None:
+    """Move items of the lanes whose bits are set to the front of other places, lowest lane first.
+
+    A compiler would move all lanes one by one where there is no such instruction; mostly none or few of them count.
+    """
+    before, item = builder.block, _COUNT.as_pointer()
+    test, move, after = (builder.append_basic_block(name) for name in ("lanes.test", "lanes.move", "lanes.after"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    left, place = builder.phi(bits.type), builder.phi(ir.IntType(64))
+    left.add_incoming(bits, before)
+    place.add_incoming(ir.Constant(place.type, 0), before)
+    builder.cbranch(builder.icmp_unsigned("!=", left, ir.Constant(left.type, 0)), move, after)
+    builder.position_at_end(move)
+    lane = builder.zext(builder.cttz(left, ir.Constant(ir.IntType(1), 1)), place.type)
+    width = ir.Constant(place.type, ITEM_BYTES)
+    for source, target in moves:
+        found = builder.load(builder.inttoptr(builder.add(source, builder.mul(lane, width)), item), align=ITEM_BYTES)
+        builder.store(found, builder.inttoptr(builder.add(target, builder.mul(place, width)), item), align=ITEM_BYTES)
+    left.add_incoming(builder.and_(left, builder.sub(left, ir.Constant(left.type, 1))), move)
+    place.add_incoming(builder.add(place, ir.Constant(place.type, 1)), move)
+    builder.branch(test)
+    builder.position_at_end(after)
 
 
 def _compressed(builder: Any, vector: Any, mask: Any) -> Any:

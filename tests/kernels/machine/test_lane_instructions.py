@@ -1,8 +1,11 @@
+import numba
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from scalemani.kernels.machine import lane_instructions
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.lane_instructions import (
     ITEM_BYTES,
@@ -10,12 +13,12 @@ from scalemani.kernels.machine.lane_instructions import (
     compress_lanes,
     plain_compress_lanes,
 )
+from scalemani.kernels.machine.plain import PLAIN
 
 ROOM = 40
 NUMBERS = st.floats(width=32, allow_nan=True)
 
 
-@compiled
 def compress(values, labels, start, bound, values_to, labels_to, place):
     return compress_lanes(
         values.ctypes.data + ITEM_BYTES * start,
@@ -32,13 +35,27 @@ def compress_plainly(values, labels, start, bound, values_to, labels_to, place):
     return plain_compress_lanes(*addresses, bound, *targets)
 
 
+def compress_as_compiled_for(by_one_instruction):
+    """Return the function as it is compiled for processors that have the instruction, or have not."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lane_instructions, "by_one_instruction", lambda: by_one_instruction)
+        found = numba.njit(compress)
+        nothing = np.zeros(ROOM, np.float32), np.zeros(ROOM, np.int32)
+        found(*nothing, 0, np.float32(0), *nothing, 0)
+    return found
+
+
+WAYS = [compiled(compress), compress_plainly]
+WAYS += [] if PLAIN else [compress_as_compiled_for(True), compress_as_compiled_for(False)]
+
+
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(arrays(np.float32, ROOM, elements=NUMBERS), st.floats(width=32, allow_nan=False), st.integers(0, 20))
 def test_values_within_a_bound_move_to_the_front_with_their_labels(values, bound, place):
     labels = np.arange(ROOM, dtype=np.int32)
     read = slice(3, 3 + LANES_AT_ONCE)
     within = values[read] <= bound
-    for function in (compress, compress_plainly):
+    for function in WAYS:
         values_to, labels_to = np.full(ROOM, -7, dtype=np.float32), np.full(ROOM, -7, dtype=np.int32)
         kept = function(values, labels, 3, np.float32(bound), values_to, labels_to, place)
         assert kept == within.sum()
@@ -52,7 +69,7 @@ def test_values_within_a_bound_move_to_the_front_with_their_labels(values, bound
 def test_a_pool_is_compressed_in_its_own_place():
     values = np.random.default_rng(0).random(8 * LANES_AT_ONCE).astype(np.float32)
     labels = np.arange(values.size, dtype=np.int32)
-    for function in (compress, compress_plainly):
+    for function in WAYS:
         held, named, kept = values.copy(), labels.copy(), 0
         for start in range(0, values.size, LANES_AT_ONCE):
             kept += function(held, named, start, np.float32(0.3), held, named, kept)
