@@ -3,9 +3,10 @@
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled, compiled_sums
-from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, compress_lanes
+from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, compress_lanes
 
 MOST_HALVINGS = 24  # as many as float32 has digits: values that are still together then are ties
+BY_ONE_INSTRUCTION = by_one_instruction()
 SMALLEST, LARGEST = np.finfo(np.float32).tiny, np.finfo(np.float32).max  # what is missing is infinitely far
 POOL_MARGIN = LANES_AT_ONCE  # room that a pool needs behind its values
 _1 = np.uint64(1)
@@ -126,7 +127,8 @@ def append_within(
     int, how many are appended
     """
     limit = min(np.float32(bound), LARGEST)
-    if _count_within(offered, row, offered.shape[1], limit) == 0:
+    # Lanes that are moved one by one are found sooner than counted.
+    if BY_ONE_INSTRUCTION and _count_within(offered, row, offered.shape[1], limit) == 0:
         return 0
     offered_at, appended = offered.ctypes.data + row * offered.strides[0], 0
     values_at, labels_at = values.ctypes.data + ITEM_BYTES * first, labels.ctypes.data + ITEM_BYTES * first
