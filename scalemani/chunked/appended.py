@@ -50,7 +50,7 @@ def take_earlier_blocks(work: StageWork) -> None:
 
 
 def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:
-    """Return rows of W in memory, after a pass over its blocks.
+    """Return rows of W in memory: blocks that hold none of them are not read.
 
     Parameters
     ----------
@@ -63,7 +63,8 @@ def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> Aff
     rows (n, N)
     """
     blocks = slices(task.dimensions.n_points, task.dimensions.block_rows)
-    parts = list(over(functools.partial(rows_of_block, task, appended), blocks))
+    held = [blocks[number] for number in np.unique(appended // task.dimensions.block_rows).tolist()]
+    parts = list(over(functools.partial(rows_of_block, task, appended), held))
     rows = sp.csr_matrix(sp.vstack(parts, format="csr"))
     return AffinityRows(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data)
 

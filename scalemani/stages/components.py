@@ -143,9 +143,9 @@ def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
 def streamed_components(task: StageTask) -> Components:
     """Return the components of the edges that have a positive affinity; of all edges where these have none."""
     neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), stored_affinities(task)
-    parents = separate_items(task.dimensions.n_points)
+    parents, lists = separate_items(task.dimensions.n_points), neighbors.indices(neighbors.final_step)
     for block in range(task.dimensions.n_blocks):
-        indices, _ = neighbors.read_graph_block(block, task.params.affinity_neighbors)
+        indices = np.ascontiguousarray(lists.read_block(block)[:, : task.params.affinity_neighbors])
         values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
         join_neighbors(parents, indices, values, task.dimensions.rows(block)[0])
     return components(parents)

@@ -2,12 +2,12 @@
 
 zarr itself asks a store what is there before it makes or opens an array, several times an array and for every folder
 above it: more than all else that small runs write. It decodes a chunk in its event loop and copies it from there, which
-takes longer than the decoding; most reads are of one chunk, that of a block.
+takes longer than the decoding. Most reads are of one chunk, that of a block, the largest of all chunks of an array.
 """
 
 import json
-import math
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,7 +18,7 @@ from zarr.codecs import BloscCodec, BytesCodec
 from zarr.storage import StorePath
 
 from scalemani.store.decoding import SIZES, bounded
-from scalemani.store.objects import damaged_object
+from scalemani.store.objects import READS_AT_ONCE, damaged_object
 from scalemani.store.schema import CODEC, CODEC_LEVEL
 from scalemani.store.verified import VerifiedStore
 
@@ -79,6 +79,48 @@ def only_chunk(array: zarr.Array, start: int, stop: int) -> int | None:
     return None if offset or stop != min(start + array.chunks[0], array.shape[0]) else number
 
 
+def has_whole_rows(array: zarr.Array) -> bool:
+    """Return whether an array is cut along its rows alone."""
+    return bool(array.ndim) and array.chunks[1:] == array.shape[1:] and array.size > 0
+
+
+def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, stop: int) -> np.ndarray:
+    """Return rows [start, stop) of an array, at least one: its chunks are decoded side by side, and into place.
+
+    Parameters
+    ----------
+    store, path, array : those of `read_chunk`
+    start, stop : rows of the array
+
+    Returns
+    -------
+    (stop - start, columns...) of the dtype of the array, which can be written to
+
+    Raises
+    ------
+    MissingChunkError, CorruptChunkError
+        As `read_chunk` does.
+    """
+    rows, length = np.empty((stop - start, *array.shape[1:]), array.dtype), array.chunks[0]
+
+    def place(number: int) -> None:
+        first = number * length - start  # its place among the rows that are asked for
+        if first >= 0 and first + length <= len(rows):
+            decode_chunk(store, path, array, number, rows[first : first + length])
+        else:
+            inside = read_chunk(store, path, array, number)[max(-first, 0) : len(rows) - first]
+            rows[max(first, 0) : max(first, 0) + len(inside)] = inside
+
+    numbers = range(start // length, -(-stop // length))
+    if len(numbers) == 1:
+        place(numbers[0])
+        return rows
+    with ThreadPoolExecutor(min(len(numbers), READS_AT_ONCE)) as pool:
+        for _ in pool.map(place, numbers):
+            pass
+    return rows
+
+
 def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) -> np.ndarray:
     """Return the rows of a chunk, as many as the array has of them.
 
@@ -96,17 +138,28 @@ def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) 
     MissingChunkError, CorruptChunkError
         Where it is not what was committed, or does not hold what its array says.
     """
-    key = f"{path}/c/{number}" + "/0" * (array.ndim - 1)
-    content, n_bytes = store.read(key), math.prod(array.chunks) * array.dtype.itemsize
-    if content is None or SIZES["blosc"](content) != n_bytes:
-        raise damaged_object(f"{store}/{key}", f"it does not decode to the {n_bytes} bytes of its shape")
     rows = np.empty(array.chunks, array.dtype)
-    try:
-        blosc.decompress(content, rows)
-    except (RuntimeError, ValueError) as error:
-        raise damaged_object(f"{store}/{key}", str(error)) from error
+    decode_chunk(store, path, array, number, rows)
     missing = (number + 1) * array.chunks[0] - array.shape[0]
     return rows if missing <= 0 else rows[:-missing].copy()
+
+
+def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, out: np.ndarray) -> None:
+    """Write all rows of a chunk, those beyond the array too.
+
+    Parameters
+    ----------
+    store, path, array, number : those of `read_chunk`
+    out : (n, columns...) of the shape and dtype of a chunk, written; its rows follow each other in memory
+    """
+    key = f"{path}/c/{number}" + "/0" * (array.ndim - 1)
+    content = store.read(key)
+    if content is None or SIZES["blosc"](content) != out.nbytes:
+        raise damaged_object(f"{store}/{key}", f"it does not decode to the {out.nbytes} bytes of its shape")
+    try:
+        blosc.decompress(content, out)
+    except (RuntimeError, ValueError) as error:
+        raise damaged_object(f"{store}/{key}", str(error)) from error
 
 
 def opened(store: VerifiedStore, path: str, metadata: dict[str, Any]) -> zarr.Array:

@@ -8,7 +8,8 @@ which `complete.json` gathers with the stage's record. `FORMAT.md` specifies it 
 
 import threading
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,7 +17,7 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
-from scalemani.store.arrays import create_array, only_chunk, open_array, read_chunk
+from scalemani.store.arrays import create_array, has_whole_rows, only_chunk, open_array, read_chunk, read_chunks
 from scalemani.store.committed import check_size, marks_of, refuse_non_finite
 from scalemani.store.marks import Marks
 from scalemani.store.objects import RECORD_BYTES, damaged_object, digest
@@ -28,6 +29,7 @@ SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
 
 Certified = TypeVar("Certified")
+Item = TypeVar("Item")
 Described = Mapping[ArrayDescription, np.ndarray]
 
 
@@ -98,10 +100,11 @@ class StageGroup:
 
     def write_block(self, block: int, arrays: Described, step: str = "") -> None:
         """Write one block of rows of every array given, then commit the block."""
-        start, keys = block * self.block_rows, []
+        start = block * self.block_rows
         check_described(self.stage, step, "rows", arrays)
-        for description, rows in arrays.items():
-            path = below(step, description.name)
+
+        def write(described: tuple[ArrayDescription, np.ndarray]) -> str:
+            path, rows = below(step, described[0].name), described[1]
             target = self._array(path)
             stop = min(start + self.block_rows, target.shape[0])
             taken = (stop - start, *target.shape[1:]), target.dtype
@@ -109,8 +112,9 @@ class StageGroup:
                 raise StoreError(f"block {block} of {path} takes {taken}, got {(rows.shape, rows.dtype)}")
             refuse_non_finite(rows, f"{self.path}/{path}, block {block}")
             target[start:stop] = rows
-            keys.append(f"{path}/c/{block}" + "/0" * (rows.ndim - 1))
-        self._commit(block_unit(block, step), keys)
+            return f"{path}/c/{block}" + "/0" * (rows.ndim - 1)
+
+        self._commit(block_unit(block, step), side_by_side(write, list(arrays.items())))
 
     def take_block(self, block: int, other: "StageGroup") -> bool:
         """Commit a block as another group of the store holds it, undecoded; return whether that is intact and fits."""
@@ -219,13 +223,17 @@ class StageGroup:
         return self.read_rows(f"{block_unit(block, step)}/{name}")
 
     def read_rows(self, name: str, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Return rows [start, stop) of an array, by default all of it; a single chunk is decoded into place."""
+        """Return rows [start, stop) of an array, by default all of it; chunks of whole rows are decoded into place."""
         array = self._array(name)
         if array.ndim == 0:
             return np.asarray(array[...])
         stop = array.shape[0] if stop is None else min(stop, array.shape[0])
         chunk = only_chunk(array, start, stop)
-        return np.asarray(array[start:stop]) if chunk is None else read_chunk(self._store, name, array, chunk)
+        if chunk is not None:
+            return read_chunk(self._store, name, array, chunk)
+        if start < stop and has_whole_rows(array):
+            return read_chunks(self._store, name, array, start, stop)
+        return np.asarray(array[start:stop])
 
     # Damage
 
@@ -266,16 +274,20 @@ class StageGroup:
     def _write_chunked(self, given: Described, kind: Kind, unit: str, folder: str) -> None:
         arrays = {description: np.asarray(values) for description, values in given.items()}
         check_described(self.stage, folder, kind, arrays)
-        for description, values in arrays.items():
-            path, chunks = below(folder, description.name), whole_chunks(values)
+
+        def write(described: tuple[ArrayDescription, np.ndarray]) -> str:
+            path, values = below(folder, described[0].name), described[1]
+            chunks = whole_chunks(values)
             refuse_non_finite(values, f"{self.path}/{path}")
-            self._create(path, values.shape, values.dtype, chunks, description.attributes)
+            self._create(path, values.shape, values.dtype, chunks, described[0].attributes)
             target = self._array(path)
             if values.ndim == 0:
                 target[...] = values
             for start in range(0, len(values) if values.ndim else 0, chunks[0] if chunks else 1):
                 target[start : start + chunks[0]] = values[start : start + chunks[0]]
-        self._commit(unit, [f"{below(folder, description.name)}/" for description in arrays])
+            return f"{path}/"
+
+        self._commit(unit, side_by_side(write, list(arrays.items())))
 
     def _create(
         self, name: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...], attributes: Mapping[str, Any]
@@ -317,6 +329,14 @@ class StageGroup:
         self.objects.set_json(f"marks/{unit}.json", mark)
         self._marks.add(unit, mark)
         self.revision = uuid.uuid4().hex
+
+
+def side_by_side(write: Callable[[Item], str], items: Sequence[Item]) -> list[str]:
+    """Return write(item) of all items: most of its time a write waits for a disk or a server."""
+    if len(items) < 2:
+        return [write(item) for item in items]
+    with ThreadPoolExecutor(len(items)) as pool:
+        return list(pool.map(write, items))
 
 
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import CorruptChunkError, MissingChunkError
-from scalemani.store.arrays import create_array, only_chunk, open_array, read_chunk
+from scalemani.store.arrays import create_array, has_whole_rows, only_chunk, open_array, read_chunk, read_chunks
 from scalemani.store.places import open_objects
 from scalemani.store.verified import VerifiedStore
 
@@ -42,6 +42,19 @@ def test_every_chunk_is_what_zarr_reads(tmp_path_factory, n_rows, columns, rows,
         assert found.flags.writeable
 
 
+@settings(max_examples=30, deadline=None)
+@given(data=st.data(), n_rows=st.integers(1, 25), columns=st.sampled_from([(), (3,)]), rows=st.integers(1, 12))
+def test_rows_of_several_chunks_are_what_zarr_reads(tmp_path_factory, data, n_rows, columns, rows):
+    start = data.draw(st.integers(0, n_rows - 1))
+    stop = data.draw(st.integers(start + 1, n_rows))
+    values = np.random.default_rng(n_rows).normal(size=(n_rows, *columns))
+    store, array = stored(tmp_path_factory.mktemp("store"), values, rows)
+    found = read_chunks(store, "a", array, start, stop)
+    np.testing.assert_array_equal(found, array[start:stop])
+    np.testing.assert_array_equal(found, values[start:stop])
+    assert found.flags.writeable
+
+
 @pytest.mark.parametrize(
     ("start", "stop", "number"),
     [(0, 4, 0), (4, 8, 1), (8, 10, 2), (0, 3, None), (1, 4, None), (0, 8, None), (4, 4, None), (8, 9, None)],
@@ -54,6 +67,9 @@ def test_rows_are_of_one_chunk_where_they_are_all_of_it(start, stop, number):
 def test_columns_that_are_cut_and_numbers_are_no_single_chunks():
     assert only_chunk(zarr.create_array({}, shape=(10, 2), chunks=(10, 1), dtype="f4"), 0, 10) is None
     assert only_chunk(zarr.create_array({}, shape=(), dtype="f4"), 0, 1) is None
+    for shape, chunks in (((10, 2), (10, 1)), ((), ()), ((0, 2), (1, 2))):
+        assert not has_whole_rows(zarr.create_array({}, shape=shape, chunks=chunks, dtype="f4"))
+    assert has_whole_rows(zarr.create_array({}, shape=(10,), chunks=(4,), dtype="f4"))
 
 
 def test_what_was_not_committed_or_is_changed_is_not_read(tmp_path):
@@ -64,6 +80,12 @@ def test_what_was_not_committed_or_is_changed_is_not_read(tmp_path):
     chunk.write_bytes(chunk.read_bytes()[:-1])
     with pytest.raises(CorruptChunkError):
         read_chunk(store, "a", array, 1)
+    with pytest.raises(CorruptChunkError):
+        read_chunks(store, "a", array, 1, 6)
+    np.testing.assert_array_equal(read_chunks(store, "a", array, 1, 4), np.arange(12.0).reshape(6, 2)[1:4])
+    chunk.unlink()
+    with pytest.raises(MissingChunkError, match="is gone"):
+        read_chunks(store, "a", array, 1, 6)
 
 
 @pytest.mark.parametrize("content", [b"", b"\x02\x01\x13\x08", bytes(40), b"\x02\x01\x13\x08" + b"\x40\0\0\0" * 20])
