@@ -39,6 +39,7 @@ COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
 LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
 SHOWN_CLASSES = 5
+LEAST_POINTS = 3  # of which a graph and an embedding say something
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 UNREAD = ""  # the digest of a tile that was surveyed for an earlier run, whose store tells of any change
 
@@ -206,8 +207,8 @@ def tell_of_lonely(labelled: LabelledPoints | None, executor: Executor) -> None:
 
 
 def check_source(source: PointsSource) -> None:
-    """Refuse what is no table of points, and more points than there may be."""
-    check_shape(source.shape, source.description)
+    """Refuse what is no table of points, and fewer or more points than there may be."""
+    check_shape(source.shape, source.description, LEAST_POINTS)
     check_limit("points", source.shape[0], source.description)
 
 

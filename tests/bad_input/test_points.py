@@ -39,10 +39,10 @@ def spiked(value, dtype=np.float64):
         (np.arange(2000.0), ["Expected 2D array, got 1D array", "Reshape"]),
         (np.zeros((20, 20, 20)), ["Expected 2D array, got 3D array"]),
         (np.array(3.0), ["Expected 2D array, got 0D array"]),
-        (np.zeros((0, 3)), ["0 sample(s)", "minimum of 1"]),
+        (np.zeros((0, 3)), ["0 sample(s)", "minimum of 3"]),
         (np.zeros((2000, 0)), ["0 feature(s)", "minimum of 1"]),
-        (np.arange(3.0)[None], ["zero variance"]),
-        (np.arange(6.0).reshape(2, 3), ["2 rows, at least 3 are needed"]),
+        (np.arange(3.0)[None], ["1 sample(s)", "minimum of 3"]),
+        (np.arange(6.0).reshape(2, 3), ["2 sample(s)", "minimum of 3"]),
     ],
     ids=lambda value: str(getattr(value, "dtype", "")) or None,
 )

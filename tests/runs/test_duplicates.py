@@ -303,3 +303,10 @@ def test_rows_that_cannot_be_used_are_named_as_they_were_given():
     broken[1234, 2] = np.nan
     with pytest.raises(DataError, match="1234"):
         planned(broken, MERGED)
+
+
+def test_too_few_distinct_points_are_refused(tmp_path, scalemani):
+    np.save(tmp_path / "points.npy", np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0))
+    status, _, error = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", "--deduplicate")
+    assert status == 2
+    assert "points has 2 distinct rows, at least 3 are needed: give more points" in error
