@@ -10,7 +10,7 @@ from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, VARIATIONAL
-from scalemani.survey import LEAST_POINTS, Survey
+from scalemani.survey import Survey
 
 SHOWN_COMPONENTS = 10
 
@@ -102,8 +102,6 @@ def repulsion_method(params: Parameters, n_points: int) -> str:
 def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:
     """Refuse parameters that the data cannot serve, before any work; those of stages that are not run do not matter."""
     n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
-    if n_points < LEAST_POINTS:  # once equal rows are one point
-        raise DataError(f"points has {n_points} distinct rows, at least {LEAST_POINTS} are needed: give more points")
     if k >= n_points:
         raise DataError(
             f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller "

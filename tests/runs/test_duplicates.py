@@ -309,4 +309,5 @@ def test_too_few_distinct_points_are_refused(tmp_path, scalemani):
     np.save(tmp_path / "points.npy", np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0))
     status, _, error = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", "--deduplicate")
     assert status == 2
-    assert "points has 2 distinct rows, at least 3 are needed: give more points" in error
+    assert "10 rows are 2 distinct points" in error
+    assert "with 2 sample(s) (shape=(2, 2)) while a minimum of 3 is required" in error
