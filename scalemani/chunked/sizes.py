@@ -20,7 +20,10 @@ from scalemani.params import Parameters
 # Of all edges, 1 - exp(-D / 10) go one way, up to a limit. Of points by Student's t with two degrees of freedom the
 # share is 0.08, 0.23, 0.57, 0.71 for D = 1, 3, 10, 20; of digits 0.48 and of counts of words 0.71, whatever D. Points
 # of many features without any structure have more: 0.89 for normal ones of 50.
-ONE_WAY_FEATURES, MOST_ONE_WAY = 10, 0.75
+ONE_WAY_FEATURES, MOST_ONE_WAY = 10, 0.9
+# Until W is counted, coarse graphs are expected of points that have some structure, as nearly all have: of others they
+# are several times as large, and what is projected of them follows W once that is known.
+MOST_OF_STRUCTURED = 0.75
 # Neighbourhoods that points have in common merge in the first coarse graphs: so much of W is left in all of them. What
 # stays on every level is the square of the share of edges that go one way, which lead out of a neighbourhood.
 MERGED_SHARE = 0.35
@@ -34,7 +37,8 @@ DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
 class Sizes:
     """The shape of the points, the parameters, and what is known beside.
 
-    These are the nonzeros of W once they were counted, whether points weigh, how many were appended to a run, whether
+    These are the nonzeros of W once they were counted, nodes and nonzeros of each coarse graph once these are made,
+    whether points weigh, how many were appended to a run, whether
     all rounds of the search for neighbours are kept, how many rows were given where equal ones are one point, 0 where
     each is one, and whether tasks run on a cluster.
     """
@@ -47,6 +51,7 @@ class Sizes:
     rounds_kept: bool = False
     n_given_rows: int = 0
     on_cluster: bool = False
+    counted_graphs: tuple[tuple[int, int], ...] | None = None
 
     @property
     def n_cells(self) -> int:
@@ -109,19 +114,29 @@ class Sizes:
 
     @property
     def coarse_nonzeros(self) -> int:
-        """The nonzeros of all coarse graphs, as expected."""
+        """The nonzeros of all coarse graphs, as counted or expected."""
+        if self.counted_graphs is not None:
+            return sum(nonzeros for _, nonzeros in self.counted_graphs)
         nodes, unmerged = FIRST_NODES_PER_POINT * self.dimensions.n_points, 0.0
         while nodes > DENSE_NODES:
             unmerged += min(self.nonzeros, nodes**2)
             nodes *= NODES_PER_NODE
-        return int(MERGED_SHARE * self.nonzeros + self.one_way_share**2 * (unmerged + nodes**2))
+        return int(MERGED_SHARE * self.nonzeros + self.unmerged_share * (unmerged + nodes**2))
+
+    @property
+    def unmerged_share(self) -> float:
+        """The share of W that stays on every level, as expected."""
+        known = self.counted_nonzeros is not None
+        return (self.one_way_share if known else min(self.one_way_share, MOST_OF_STRUCTURED)) ** 2
 
     @property
     def coarse_levels(self) -> list[tuple[int, int]]:
-        """The nodes and nonzeros of each coarse graph, as expected, the finest first."""
+        """The nodes and nonzeros of each coarse graph, as counted or expected, the finest first."""
+        if self.counted_graphs is not None:
+            return list(self.counted_graphs)
         nodes, merged, levels = self.first_coarse_nodes, MERGED_SHARE * (1 - NODES_PER_NODE) * self.nonzeros, []
         while nodes > DENSE_NODES:
-            unmerged = self.one_way_share**2 * min(self.nonzeros, nodes**2)
+            unmerged = self.unmerged_share * min(self.nonzeros, nodes**2)
             levels.append((nodes, int(merged + unmerged)))
             nodes, merged = int(NODES_PER_NODE * nodes), NODES_PER_NODE * merged
         return [*levels, (nodes, nodes**2)]
@@ -129,11 +144,15 @@ class Sizes:
     @property
     def coarse_nodes(self) -> int:
         """The nodes of all coarse graphs."""
+        if self.counted_graphs is not None:
+            return sum(nodes for nodes, _ in self.counted_graphs)
         return int(NODES_PER_POINT * self.dimensions.n_points)
 
     @property
     def first_coarse_nodes(self) -> int:
         """The nodes of the first coarse graph, the largest."""
+        if self.counted_graphs is not None:
+            return self.counted_graphs[0][0]
         return int(FIRST_NODES_PER_POINT * self.dimensions.n_points)
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.spectral.coarsening import Level
 from scalemani.records.reading import ArrayReader, StoredStage
+from scalemani.store.objects import damaged_object
 from scalemani.store.schema import ArrayDescription
 
 LEVEL_FOLDERS = ("level_N",)
@@ -70,6 +71,8 @@ class StoredCoarseGraphs(StoredStage):
         "the number of levels; where it is missing, the certificate `levels` says it",
     )
     MADE_OF: ClassVar = "made_of"  # a certificate: how many points there were when graphs were made that were kept
+    NODES: ClassVar = "nodes"  # certificates: of each graph, the finest first
+    NONZEROS: ClassVar = "nonzeros"
     LEVEL_ARRAYS: ClassVar = (INDPTR, INDICES, VALUES, DEGREES, NODE_LABELS)
     ARRAYS: ClassVar = (LABELS, *LEVEL_ARRAYS, LEVELS)
 
@@ -87,6 +90,24 @@ class StoredCoarseGraphs(StoredStage):
         """Return how many of the `n_points` there were when the graphs were made; the others have joined them."""
         kept = self.MADE_OF in self.group.record["certificates"]
         return self.group.certificate(self.MADE_OF, int) if kept else n_points
+
+    @property
+    def graph_sizes(self) -> tuple[tuple[int, int], ...] | None:
+        """The nodes and nonzeros of each graph, the finest first; None of a run that an older version wrote.
+
+        Raises CorruptChunkError where the record does not say them as it should.
+        """
+        if self.NONZEROS not in self.group.record["certificates"]:
+            return None
+        nodes, nonzeros = (self.group.certificate(name, list) for name in (self.NODES, self.NONZEROS))
+        if (
+            not nodes
+            or len(nodes) != len(nonzeros)
+            or not all(type(one) is int and one > 0 for one in nodes + nonzeros)
+        ):
+            where = f"{self.group.objects.root}/complete.json"
+            raise damaged_object(where, f"coarse graphs have {nodes!r} nodes and {nonzeros!r} nonzeros")
+        return tuple(zip(nodes, nonzeros, strict=True))
 
     def read_degrees(self) -> np.ndarray:
         """Return the degrees (n,) float64 of the first coarse graph."""

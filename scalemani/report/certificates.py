@@ -133,6 +133,7 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
     "coarse_graphs": {
         "levels": Meaning("coarser and coarser graphs that the solver starts from"),
         "nodes": Meaning("nodes of each"),
+        "nonzeros": Meaning("nonzeros of each, where weight within a node is on the diagonal"),
         "made_of": Meaning("points that these graphs were made of; those appended since have joined their nodes"),
     },
     "coarse_embedding": {"vectors": Meaning("vectors that start the refinement")},

@@ -1,7 +1,7 @@
 """What a run would do: stages, keys, blocks that are missing, memory. Plain data, made before anything is computed."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from scalemani.chunked.work import DIMENSIONS
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
 from scalemani.routes import Stage
+from scalemani.runs.counts import counted
 from scalemani.runs.outline import Outline, stage_params
 from scalemani.runs.resources import DiskUse, Fit, check_disk, check_memory, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.stages.table import STAGES
@@ -25,7 +26,6 @@ from scalemani.workers.executor import Executor
 
 APPENDED = "appended"  # in the plan that a store keeps: after how many points, and the digest of those that follow
 FEW_NEIGHBORS = 15  # do for most graphs; a disk that has no room for more is told so
-GRAPH_MATRIX = "symmetric_affinities"  # whose nonzeros decide what later stages need
 
 
 @dataclass(frozen=True)
@@ -157,8 +157,8 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
     weighted, processes, n_appended = surveyed.weights is not None, tuple(executor.processes), outline.n_appended
     n_rows = 0 if surveyed.duplicates is None else surveyed.duplicates.n_rows
-    counted = counted_nonzeros(groups)
-    sizes = Sizes(dimensions, outline.params, counted, weighted, n_appended, executor.keep, n_rows, executor.on_cluster)
+    sizes = Sizes(dimensions, outline.params, None, weighted, n_appended, executor.keep, n_rows, executor.on_cluster)
+    sizes = dataclasses.replace(sizes, **counted(groups))
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
         for stage in outline.stages
@@ -188,18 +188,12 @@ def planned_stage(
     return PlannedStage(stage, key, stage_params(stage, sizes.params), group, held, written, used, disk)
 
 
-def counted_nonzeros(groups: Mapping[str, StageGroup]) -> int | None:
-    """Return the nonzeros of W once it is there."""
-    group = groups.get(GRAPH_MATRIX)
-    return group.certificate("nonzeros", int) if group is not None and group.complete else None
-
-
 def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
     """Return a stage as planned by what was counted since the plan was made; refuse it where it fits no more."""
-    counted = counted_nonzeros({found.stage.name: found.group for found in plan.stages})
-    if counted == plan.sizes.counted_nonzeros:
+    counts = counted({found.stage.name: found.group for found in plan.stages})
+    sizes, stage, group = dataclasses.replace(plan.sizes, **counts), planned.stage, planned.group
+    if sizes == plan.sizes:
         return planned
-    sizes, stage, group = dataclasses.replace(plan.sizes, counted_nonzeros=counted), planned.stage, planned.group
     found = planned_stage(stage, planned.key, group, sizes, plan.processes, plan.outline.survey.stored_row_bytes)
     check_memory({stage.name: found.fit}, plan.processes, plan.dimensions.block_rows)
     check_disk(plan.place, group.objects.free_bytes(), {stage.name: found.disk}, plan.remedy)

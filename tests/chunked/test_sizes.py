@@ -1,28 +1,35 @@
 """How large W and the coarse graphs become, beside graphs that are made."""
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scalemani.chunked.needs import GROWING
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import no_neighbors
 from scalemani.kernels.spectral.coarsening import aggregated, coarse_graph, coarse_part, coarser, no_aggregates
 from scalemani.params import Parameters
+from scalemani.stages.table import STAGES
+
+STEPS = ("parts", "first graph", "next graph")
 
 
-def sizes_of(n_points, n_features, n_neighbors, counted=None):
+def sizes_of(n_points, n_features, n_neighbors, counted=None, graphs=None):
     params = Parameters().with_values({"neighbors": {"n_neighbors": n_neighbors}})
-    return Sizes(Dimensions(n_points, n_features, "float32", 1024), params, counted)
+    return Sizes(Dimensions(n_points, n_features, "float32", 1024), params, counted, counted_graphs=graphs)
 
 
-def symmetric(indices):
-    """Return W of a neighbour graph (N, k) whose edges weigh the same."""
+def symmetric(indices, decay=0.0):
+    """Return W of a neighbour graph (N, k) whose edges weigh the same, or less from the nearest to the farthest."""
     n_points, k = indices.shape
-    edges = sp.csr_matrix((np.ones(indices.size), indices.ravel(), np.arange(0, indices.size + 1, k)), (n_points,) * 2)
+    values = np.tile(np.arange(1.0, k + 1) ** -decay, n_points)
+    edges = sp.csr_matrix((values, indices.ravel(), np.arange(0, indices.size + 1, k)), (n_points,) * 2)
     found = sp.csr_matrix(edges + edges.T)
     found.sort_indices()
     return found
@@ -57,6 +64,32 @@ def test_what_was_counted_is_taken_for_what_was_expected():
     assert counted.block_nonzeros == pytest.approx(90_000 * 1024 / 5000, abs=1)
     assert counted.one_way_share == pytest.approx(90_000 / 75_000 - 1)
     assert counted.coarse_nonzeros < sizes_of(5000, 784, 15).coarse_nonzeros
+
+
+def test_graphs_that_were_counted_are_taken_for_those_expected():
+    counted = sizes_of(5000, 784, 15, 90_000, ((2000, 40_000), (600, 9000)))
+    assert counted.coarse_levels == [(2000, 40_000), (600, 9000)]
+    assert (counted.coarse_nonzeros, counted.coarse_nodes, counted.first_coarse_nodes) == (49_000, 2600, 2000)
+
+
+@pytest.mark.parametrize("structured", [True, False])
+def test_what_sums_of_rows_take_is_projected_and_not_by_half_too_much(structured):
+    """Of points in the order of their cells, as W is; the sums are counted, the memory is their bytes."""
+    rng = np.random.default_rng(0)
+    points = np.sin(rng.random((6000, 2)) @ rng.normal(size=(2, 30))) if structured else rng.normal(size=(6000, 50))
+    points = points[np.lexsort(np.round(2 * points[:, :2]).T)]
+    found = symmetric(nearest(points, 15), decay=1.0)
+    rows = found.indptr.astype(np.int64), found.indices.astype(np.int32), found.data.astype(np.float32)
+    aggregates = aggregated(no_aggregates(6000), rows, 1 / np.sqrt(found.sum(axis=1).A1), 0)
+    parts = coarse_part(rows, aggregates.labels, 0)
+    sums, first = len(parts.indices), coarse_graph(parts, aggregates.count)
+    following = len(list(itertools.islice(coarser(first), 2))[1].rows[1])
+    held = STAGES["coarse_graphs"].memory(sizes_of(6000, 50, 15, found.nnz))
+    projected = {step: sum(one.bytes for one in held if one.step == step and one.span == GROWING) for step in STEPS}
+    taken = {"parts": 2 * 12 * sums, "first graph": 12 * sums + 2 * 8 * len(first[1]) + 8 * 6000 + 16 * 3000}
+    taken["next graph"] = 8 * len(first[1]) + max(2 * 12 * following, 12 * following + 2 * 8 * following)
+    assert all(taken[step] <= projected[step] for step in STEPS)
+    assert max(projected.values()) <= 1.5 * max(taken.values())
 
 
 @pytest.mark.parametrize(("n_features", "structured"), [(2, True), (10, True), (10, False), (40, False)])

@@ -25,7 +25,7 @@ LEAST_SHRINKAGE = 0.9  # a level that keeps more of its nodes than this ends the
 SLOTS_OF_COLUMN = 2  # in the table of the columns of a node: half of it is free, so that few others are met
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads consecutive numbers [Knuth 1973]
 HIGH, NEXT = np.uint64(32), np.uint64(1)
-NODES_AT_ONCE = 8192  # of a coarse graph, whose parts are merged: some 15 MB
+NODES_AT_ONCE = 2048  # of a coarse graph, whose parts are merged: a few MB, of points of many neighbours tens of them
 
 
 class AggregateState(NamedTuple):
@@ -252,11 +252,12 @@ def coarse_graph(parts: SummedRows, n_aggregates: int, workspace: Workspace = IN
         indptr = np.concatenate([[0], np.cumsum(counts)])
         entries = np.repeat(parts.indptr[chosen] - indptr[:-1], counts) + np.arange(indptr[-1])
         rows = (indptr, parts.indices[entries], parts.values[entries])
-        return joined([_summed(rows, parts.nodes[chosen])], workspace)
+        summed = _summed(rows, parts.nodes[chosen])
+        return joined([summed._replace(values=summed.values.astype(np.float32))], workspace)
 
     filled = [slice(first, stop) for first, stop in itertools.pairwise(bounds) if stop > first]
     _, indptr, indices, values = joined(workspace.over(merged, filled), workspace)
-    return indptr, indices, workspace.concatenate([values], np.float32)
+    return indptr, indices, values
 
 
 def coarser(rows: Rows, workspace: Workspace = IN_MEMORY) -> Iterator[Level]:

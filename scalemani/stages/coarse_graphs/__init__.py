@@ -11,6 +11,7 @@ from scalemani.chunked.sizes import Sizes, pixels_held
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
+    NODES_AT_ONCE,
     Level,
     Rows,
     SummedRows,
@@ -21,23 +22,29 @@ from scalemani.kernels.spectral.coarsening import (
     joined,
     no_aggregates,
 )
+from scalemani.memory.glibc import return_freed_memory
 from scalemani.records.affinity_graph import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 from scalemani.stages.coarse_graphs.continued import kept_graphs
 
-LEAST_SHARE_OF_PARTS = (
-    0.2  # of the nonzeros of W, left when those of a tile were summed; edges that go one way all stay
-)
+# Shares of W, as s, the share of edges that go one way, asks for. Of W of points with s = 0.12, 0.45, 0.68 and 0.74 are
+# left: in sums of the rows of a tile 0.30, 0.53, 0.88 and 0.93; in the first coarse graph 0.25, 0.48, 0.79 and 0.88; in
+# the sums for the next one 0.07, 0.24, 0.61 and 0.80; in that one 0.07, 0.22, 0.51 and 0.75.
+MERGED_OF_PARTS, MERGED_OF_FIRST = 0.22, 0.15  # added to s
+SHARE_OF_NEXT_PARTS, SHARE_OF_NEXT = 1.1, 1.05  # of s
 COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
 COPIES_OF_ROWS = 4  # of the orders of both runs, from one to the other, and which points were appended
-COPIES_OF_FIRST = 2  # by part of the nodes, and together; rounded to float32 it is in the place of the former
+COPIES_OF_GRAPH = 2  # by part of the nodes, and together
+COPIES_OF_PANEL = 5  # of the rows of some nodes: their places, in order, summed, and cut to size, in 12 bytes each
 
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the sums of rows on their way to the first coarse graph, the largest, and what is known of each point."""
     n_points = sizes.dimensions.n_points
-    share = LEAST_SHARE_OF_PARTS + (1 - LEAST_SHARE_OF_PARTS) * sizes.one_way_share
-    sums = share * sizes.nonzeros
+    one_way, nonzeros = sizes.one_way_share, sizes.nonzeros
+    sums, first = (min(1.0, merged + one_way) * nonzeros for merged in (MERGED_OF_PARTS, MERGED_OF_FIRST))
+    next_sums, following = (min(1.0, share * one_way) * nonzeros for share in (SHARE_OF_NEXT_PARTS, SHARE_OF_NEXT))
+    panel = NODES_AT_ONCE / max(sizes.first_coarse_nodes, NODES_AT_ONCE) * sums
     appended = [
         Held("work rows of the earlier run", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_ROWS, "parts"),
         Held("W's rows of the appended points", EACH_PROCESS, sizes.n_appended_nonzeros, 2, "float32", 2, "parts"),
@@ -49,16 +56,23 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
         Held("degrees", GROWING, n_points, 1, "float64"),
         *pixels_held(sizes),
-        Held("values of summed rows", GROWING, sums, 1, "float64"),
-        Held("columns of summed rows", GROWING, sums, 1, "int32"),
+        Held("values of summed rows", GROWING, sums, 1, "float64", 1, "parts"),
+        Held("columns of summed rows", GROWING, sums, 1, "int32", 1, "parts"),
         Held("aggregates and row pointers of summed rows", GROWING, n_points, 2, "float64"),
         Held("values of summed rows by block", GROWING, sums, 1, "float64", 1, "parts"),
         Held("columns of summed rows by block", GROWING, sums, 1, "int32", 1, "parts"),
+        Held("values of summed rows", GROWING, sums, 1, "float64", 1, "first graph"),
+        Held("columns of summed rows", GROWING, sums, 1, "int32", 1, "first graph"),
+        Held("rows of a panel of nodes", EACH_TASK, panel, 3, "int32", COPIES_OF_PANEL, "first graph"),
         Held("order of the summed rows", GROWING, n_points, 1, "int64", 1, "first graph"),
         Held("degrees of the first coarse graph", GROWING, sizes.first_coarse_nodes, 2, "float64", 1, "first graph"),
         Held("the same as they are summed", EACH_PROCESS, sizes.first_coarse_nodes, 1, "float64", 1, "first graph"),
-        Held("values of the first coarse graph", GROWING, sums, 1, "float64", COPIES_OF_FIRST, "first graph"),
-        Held("columns of the first coarse graph", GROWING, sums, 1, "int32", COPIES_OF_FIRST, "first graph"),
+        Held("the first coarse graph", GROWING, first, 2, "float32", COPIES_OF_GRAPH, "first graph"),
+        Held("the first coarse graph", GROWING, first, 2, "float32", 1, "next graph"),
+        Held("rows of a panel of nodes", EACH_TASK, panel, 3, "int32", COPIES_OF_PANEL, "next graph"),
+        Held("values of its summed rows", GROWING, next_sums, 1, "float64", 1, "next graph"),
+        Held("columns of its summed rows", GROWING, next_sums, 1, "int32", 1, "next graph"),
+        Held("the next coarse graph", GROWING, following, 2, "float32", COPIES_OF_GRAPH, "next graph"),
     ]
 
 
@@ -80,19 +94,28 @@ def run(work: StageWork) -> dict[str, Any]:
     if kept is not None:
         certificates = write_graphs(work, kept.labels, kept.levels)
         return {**certificates, StoredCoarseGraphs.MADE_OF: kept.made_of}
+    labels, levels = coarse_graphs(work, workspace)
+    return write_graphs(work, labels, levels)
+
+
+def coarse_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level]]:
+    """Return the aggregate (N,) of each point, and the coarse graphs, each made once that before it is written."""
     labels, rows = first_coarse_graph(work, workspace)
-    return write_graphs(work, labels, coarser(rows, workspace))
+    return labels, coarser(rows, workspace)
 
 
 def write_graphs(work: StageWork, labels: np.ndarray, levels: Iterable[Level]) -> dict[str, Any]:
     """Write the aggregate (N,) of each point and the coarse graphs, each as it comes; return what is told of them."""
-    nodes, output = [], work.task.output
+    nodes, nonzeros, output = [], [], work.task.output
     output.write_whole({StoredCoarseGraphs.LABELS: labels})
     for number, level in enumerate(levels, 1):
+        return_freed_memory()  # what the sums of this graph were made in; those of the next are smaller
         nodes.append(len(level.degrees))
+        nonzeros.append(len(level.rows[1]))
         output.write_whole(StoredCoarseGraphs.level_arrays(level), f"level-{number}", level_folder(number))
     output.write_whole({StoredCoarseGraphs.LEVELS: np.array(len(nodes))}, StoredCoarseGraphs.LEVELS.name)
-    return {"levels": len(nodes), "nodes": nodes}
+    sizes = {StoredCoarseGraphs.NODES: nodes, StoredCoarseGraphs.NONZEROS: nonzeros}
+    return {StoredCoarseGraphs.LEVELS.name: len(nodes), **sizes}
 
 
 def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Rows]:
@@ -110,6 +133,7 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
     part = functools.partial(part_of_block, task, workspace, aggregates.labels)
     # Nothing but the sums of all blocks together is held while they are ordered: those by block end here.
     summed = joined(work.executor.map_locally(part, blocks), workspace)
+    return_freed_memory()
     return aggregates.labels, coarse_graph(summed, aggregates.count, workspace)
 
 
