@@ -38,6 +38,7 @@ from tests.cluster.tasks_of_losses import (
 # A worker that says nothing for so long is given up; 60 s but for these tests.
 SHORT_LIVED = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8 s"}
 STANDSTILL_SECONDS = 15.0
+BLOCKS_BEFORE_LOSS = 4  # done when the scheduler is killed
 THAW_SECONDS = 3.0  # for what a worker had begun when it was stopped
 SECONDS_ON_A_BUSY_MACHINE = 240  # some 15 where nothing else runs: processes are started one after the other
 
@@ -274,6 +275,36 @@ def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch
             mapped(executor, slow_square, range(200))
     assert time.monotonic() - started < 60
     assert lost.value.exit_status == 1
+
+
+def test_a_run_whose_scheduler_was_killed_ends_in_time_and_goes_on_equal_with_another(
+    start_cluster, roll, values, tmp_path, monkeypatch
+):
+    reference = embed(roll, tmp_path / "reference", values)
+    ledger = tmp_path / "ledger"
+    monkeypatch.setenv(LEDGER_VARIABLE, str(ledger))
+    cluster, killed = start_cluster(1), []
+
+    def kill_once_blocks_are_done():
+        end = time.monotonic() + SECONDS_ON_A_BUSY_MACHINE
+        while time.monotonic() < end and not (ledger.exists() and ledger.read_text().count("\n") >= BLOCKS_BEFORE_LOSS):
+            time.sleep(0.05)
+        cluster.scheduler.kill()
+        killed.append(time.monotonic())
+
+    killer = threading.Thread(target=kill_once_blocks_are_done)
+    killer.start()
+    with pytest.raises(SchedulerLostError, match="goes on where this one ended"):
+        embed(roll, tmp_path / "run", values, scheduler=cluster.address)
+    waited = time.monotonic() - killed[0]
+    killer.join()
+    assert roster.SCHEDULER_LOST_SECONDS == 30
+    assert roster.SCHEDULER_LOST_SECONDS - roster.ANSWER_SECONDS <= waited <= 2 * roster.SCHEDULER_LOST_SECONDS
+    done_before = ledger.read_text().splitlines()
+    found = embed(roll, tmp_path / "run", values, scheduler=start_cluster(1).address)
+    assert len(ledger.read_text().splitlines()) > len(done_before)
+    for stage in reference.keys:
+        assert found.group(stage).content_digest == reference.group(stage).content_digest, stage
 
 
 def two_machines(start_cluster, environment):
