@@ -21,6 +21,7 @@ class Span(StrEnum):
     EACH_TASK = "a task"  # by each task at work
     CACHE = "a cache"  # as much as there is room for
     GROWING = "a process, or mapped"  # with a row a point: in mapped files where memory has no room
+    LOOKED_UP = "a process, or in a file"  # the same of which tasks copy out rows: in files that are not mapped
 
 
 class Stay(StrEnum):
@@ -32,7 +33,7 @@ class Stay(StrEnum):
     MAPPED = "mapped by each process whose cache has no room"  # input that is looked up by row
 
 
-EACH_PROCESS, EACH_TASK, CACHE, GROWING = Span
+EACH_PROCESS, EACH_TASK, CACHE, GROWING, LOOKED_UP = Span
 STORED, PASSING, ENCODED, MAPPED = Stay
 
 
@@ -89,9 +90,10 @@ def memory_need(held: Sequence[Held]) -> MemoryNeed:
     steps = [span_bytes(held, step) for step in steps_of(held)]
     per_task = max(step[EACH_TASK] for step in steps)
     with_task = max(step[EACH_PROCESS] + step[EACH_TASK] for step in steps)
-    with_all = max(step[EACH_PROCESS] + step[EACH_TASK] + step[GROWING] for step in steps)
+    with_mapped = max(step[EACH_PROCESS] + step[EACH_TASK] + step[GROWING] for step in steps)
+    with_all = max(step[EACH_PROCESS] + step[EACH_TASK] + step[GROWING] + step[LOOKED_UP] for step in steps)
     cache = max(step[CACHE] for step in steps)
-    return MemoryNeed(with_task - per_task, per_task, cache, with_all - with_task)
+    return MemoryNeed(with_task - per_task, per_task, cache, with_all - with_task, with_mapped - with_task)
 
 
 def steps_of(held: Iterable[Held]) -> list[str]:

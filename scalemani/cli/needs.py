@@ -6,7 +6,6 @@ import numpy as np
 
 from scalemani.chunked.needs import ENCODED, MAPPED, PASSING, Held, Written, memory_need, span_bytes, steps_of
 from scalemani.cli.output import say
-from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.runs.plan import Plan, PlannedStage
 from scalemani.runs.resources import overhead_bytes
 from scalemani.workers.budget import PROCESS_BYTES
@@ -40,11 +39,12 @@ def memory_sums(planned: PlannedStage) -> Iterator[Line]:
     asked = memory_need(planned.held)
     yield "Python and its libraries, kernels compiled", PROCESS_BYTES, "a process"
     if not planned.fit.in_memory:
-        yield "pages of mapped arrays", TOUCHED_BYTES, "a process"
+        mapped = need.fixed - PROCESS_BYTES - asked.fixed
+        yield "mapped arrays: some pages, or all where address space is limited", mapped, "a process"
     yield "held by a process", asked.fixed, "the largest step with one task, less that task"
     yield f"{tasks} tasks at once in a process, {need.per_task} each", tasks * need.per_task, "the largest step"
     yield "cache", need.cache, f"of {asked.cache} that it could use"
-    yield "growing with the points", need.growing, "in memory" if planned.fit.in_memory else "mapped"
+    yield "growing with the points", need.growing, "in memory" if planned.fit.in_memory else "in files"
     yield "memory of a process", planned.memory, "as planned"
 
 

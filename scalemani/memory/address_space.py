@@ -1,33 +1,18 @@
-"""The limit of this process's address space (`ulimit -v`), which batch systems set, and what it leaves for a budget.
-
-Where it is reached, libraries abort, wait or fail each in its own way. So what a run takes is fitted to it beforehand.
-"""
+"""The limit of this process's address space, and what it leaves for a budget: what a run takes is fitted to it."""
 
 import os
 
 import psutil
 
 from scalemani.errors import MemoryBudgetError
+from scalemani.kernels.machine.address_room import address_limit, limit_command
 from scalemani.memory.glibc import limit_arenas
-
-try:
-    import resource
-except ImportError:  # Windows has no such limits
-    resource = None  # type: ignore[assignment]
 
 LEAST_BYTES = 10**9  # 0.7 GB are taken once all libraries are loaded, resident or not
 # A stack of 8 MB, a heap of glibc's, which takes 128 MB for a moment to place 64, and a buffer of OpenBLAS's.
 THREAD_BYTES = (8 + 128 + 32) * 2**20
 FURTHER_THREADS = 2  # beside those that run tasks: the one that samples memory, the main thread
 BLAS_THREADS = "OPENBLAS_NUM_THREADS"
-
-
-def address_limit() -> int | None:
-    """Return the bytes of address space that this process may take, None where there is no limit."""
-    if resource is None:
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    return None if limit == resource.RLIM_INFINITY else limit
 
 
 def address_bytes_taken(n_threads: int) -> int:
@@ -53,8 +38,3 @@ def fit_address_space() -> None:
         )
     os.environ.setdefault(BLAS_THREADS, "1")  # runs use one; as many as processors would take a stack and a buffer each
     limit_arenas(limit)
-
-
-def limit_command(n_bytes: int) -> str:
-    """Return what a shell is told to limit address space, not below so many bytes."""
-    return f"ulimit -v {-(-n_bytes // 1024)}"

@@ -10,7 +10,7 @@ from scalemani.chunked.needs import DiskNeed
 from scalemani.chunked.task import Dimensions
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.memory.address_space import limit_command
+from scalemani.kernels.machine.address_room import limit_command
 from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 
@@ -35,18 +35,21 @@ class Fit(NamedTuple):
 def fit(need: MemoryNeed, processes: Sequence[Budget], n_blocks: int) -> Fit:
     """Return how many tasks of a stage run at once, none where no process can hold one, and the bytes of its cache.
 
-    The cache is what the smallest process that can hold a task has to spare.
+    The cache is what the smallest process that can hold a task has to spare; where address space is limited half of
+    that, since what is freed leaves holes. Files that are mapped count there as a whole, as they take address space.
     """
-    blocks = max(n_blocks, 1)
+    blocks, addresses = max(n_blocks, 1), any(process.address_excess for process in processes)
     held = replace(need, fixed=PROCESS_BYTES + need.fixed, cache=0)
     in_memory = need.growing <= TOUCHED_BYTES or all(
         process.fit(held) >= min(process.threads, blocks) for process in processes
     )
     if not in_memory:
-        held = replace(held, fixed=held.fixed + TOUCHED_BYTES, growing=0)
+        mapped = max(TOUCHED_BYTES, need.mapped if addresses else 0)
+        held = replace(held, fixed=held.fixed + mapped, growing=0)
     tasks = [(min(process.fit(held), blocks), process.memory) for process in processes]
     able = [(at_once, memory) for at_once, memory in tasks if at_once]
-    cache = min([need.cache, *(memory - held.total(at_once) for at_once, memory in able if memory)])
+    spare = [memory - held.total(at_once) for at_once, memory in able if memory]
+    cache = min([need.cache, *(room // 2 if addresses else room for room in spare)])
     at_once = min(sum(count for count, _ in able), blocks)
     most = max((count for count, _ in able), default=0)
     return Fit(at_once, most, replace(held, cache=cache if able else 0), in_memory)

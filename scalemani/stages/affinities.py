@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
@@ -44,7 +44,7 @@ def memory(sizes: Sizes) -> list[Held]:
     ]
     if sizes.weighted:
         held += [
-            Held("weights of the points", GROWING, sizes.dimensions.n_points),
+            Held("weights of the points", LOOKED_UP, sizes.dimensions.n_points),
             Held("weights of the neighbours of a block, and with the point itself", EACH_TASK, rows, 2 * (k + 1)),
         ]
     if sizes.params.affinities.chooses_sigma:

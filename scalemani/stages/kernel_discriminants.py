@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, STORED, Held, Written
 from scalemani.chunked.output import write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
@@ -51,7 +51,7 @@ def memory(sizes: Sizes) -> list[Held]:
     n_landmarks, n_points = params.n_landmarks, dimensions.n_points
     row = min(n_landmarks, int(LANDMARKS_REACHED * params.n_neighbors * width) + 1)
     return [
-        Held("Z", GROWING, n_points, 1.5 * width),
+        Held("Z", LOOKED_UP, n_points, 1.5 * width),
         Held("W in a block", EACH_TASK, sizes.block_nonzeros, 2, copies=PARTS_AT_ONCE),
         Held("rows of K Z in a block", EACH_TASK, dimensions.block_rows, 1.5 * row, copies=2),
         Held("products of rows of K Z", EACH_TASK, n_landmarks, 1.5 * n_landmarks, copies=PARTS_AT_ONCE),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from scalemani.chunked.landmark_weights import weights_at
 from scalemani.chunked.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, Held, Written
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
 from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
@@ -51,7 +51,7 @@ def memory(sizes: Sizes) -> list[Held]:
     reached = min(n_points, POINTS_TOGETHER * (k + 1))
     entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * row**2)
     return [
-        Held("Z", GROWING, n_points, 1.5 * width),
+        Held("Z", LOOKED_UP, n_points, 1.5 * width),
         Held("points of all blocks", CACHE, n_points, *dimensions.kept_row),
         Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, 2),
         Held("neighbours of a block", EACH_TASK, dimensions.block_rows, k, "int32"),

@@ -8,7 +8,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from scalemani.chunked.landmark_weights import stored_landmark_weights, weights_at
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Span, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes, pixels_held
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import Arrays, StageTask, StageWork
@@ -48,7 +48,7 @@ def memory(sizes: Sizes) -> list[Held]:
     spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.affinity_neighbors * width))
     part = min(most_entries(sizes), rows * width * spread)
     return [
-        *entries("Z", GROWING, dimensions.n_points * width),
+        *entries("Z", LOOKED_UP, dimensions.n_points * width),
         *pixels_held(sizes),
         *entries("rows of W in a block", EACH_TASK, sizes.block_nonzeros, COPIES_OF_W, "products"),
         *entries("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),

@@ -17,6 +17,7 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
+from scalemani.kernels.machine.address_room import check_address_room
 from scalemani.store.arrays import create_array, has_whole_rows, only_chunk, open_array, read_chunk, read_chunks
 from scalemani.store.committed import check_size, marks_of, refuse_non_finite
 from scalemani.store.marks import Marks
@@ -228,6 +229,7 @@ class StageGroup:
         if array.ndim == 0:
             return np.asarray(array[...])
         stop = array.shape[0] if stop is None else min(stop, array.shape[0])
+        check_address_room((stop - start) * int(np.prod(array.shape[1:], dtype=np.int64)) * array.dtype.itemsize)
         chunk = only_chunk(array, start, stop)
         if chunk is not None:
             return read_chunk(self._store, name, array, chunk)

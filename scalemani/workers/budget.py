@@ -11,13 +11,14 @@ class MemoryNeed:
     """Bytes a stage needs: once a process, for each task at work, and what a cache of blocks can put to use.
 
     `growing` are those of arrays with a row a point: in memory in each process where that leaves room for all tasks,
-    in mapped files where it does not.
+    in files where it does not; `mapped` are those among them whose files are mapped.
     """
 
     fixed: int = 0
     per_task: int = 0
     cache: int = 0
     growing: int = 0
+    mapped: int = 0
 
     @property
     def shared(self) -> int:

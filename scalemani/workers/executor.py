@@ -18,7 +18,8 @@ from distributed import Client
 from distributed.system import memory_limit
 
 from scalemani.errors import ConfigError
-from scalemani.memory.address_space import address_bytes_taken, address_limit
+from scalemani.kernels.machine.address_room import LEAST_ROOM, address_limit, check_address_room
+from scalemani.memory.address_space import address_bytes_taken
 from scalemani.memory.process import PROCESS
 from scalemani.progress import Progress, Silent
 from scalemani.workers.blas import BLAS
@@ -273,8 +274,8 @@ def within_address_space(budget: Budget) -> Budget:
     if limit is None:
         return budget
     excess = address_bytes_taken(budget.threads) - PROCESS_BYTES  # projections count what is resident of a process
-    room = max(limit - excess, 1)
-    return budget if budget.memory and budget.memory <= room else Budget(budget.threads, room, excess)
+    room = max(limit - LEAST_ROOM - excess, 1)
+    return budget if budget.memory and budget.memory <= room else Budget(budget.threads, room, excess + LEAST_ROOM)
 
 
 def bytes_of(size: str | int) -> int:
@@ -294,6 +295,7 @@ def bytes_of(size: str | int) -> int:
 
 def call_and_release(function: Callable[[Any], Any], unit: Any) -> Any:
     """Return function(unit); of what it has touched of mapped files, little stays in memory."""
+    check_address_room()
     result = function(unit)
     PROCESS.pages.release_excess()
     return result

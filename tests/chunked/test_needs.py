@@ -10,6 +10,7 @@ from scalemani.chunked.needs import (
     EACH_TASK,
     ENCODED,
     GROWING,
+    LOOKED_UP,
     MAPPED,
     PASSING,
     STORED,
@@ -25,7 +26,7 @@ RECORDS = st.lists(
     st.builds(
         Held,
         name=st.just("an array"),
-        span=st.sampled_from((EACH_PROCESS, EACH_TASK, GROWING, CACHE)),
+        span=st.sampled_from((EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, CACHE)),
         rows=st.integers(0, 1000),
         columns=st.integers(1, 9),
         dtype=st.sampled_from(("uint8", "float32", "float64")),
@@ -51,14 +52,18 @@ def test_a_need_covers_every_step_for_any_number_of_tasks_and_is_exact_for_one(h
     steps = {record.step for record in held if record.step} or {""}
     totals = {
         n: max(
-            in_step(held, step, EACH_PROCESS) + in_step(held, step, GROWING) + n * in_step(held, step, EACH_TASK)
+            sum(in_step(held, step, span) for span in (EACH_PROCESS, GROWING, LOOKED_UP))
+            + n * in_step(held, step, EACH_TASK)
             for step in steps
         )
         for n in (1, n_tasks)
     }
-    mapped = max(in_step(held, step, EACH_PROCESS) + in_step(held, step, EACH_TASK) for step in steps)
+    in_files = max(in_step(held, step, EACH_PROCESS) + in_step(held, step, EACH_TASK) for step in steps)
     assert need.fixed + need.growing + need.per_task == totals[1]
-    assert need.fixed + need.per_task == mapped
+    assert need.fixed + need.per_task == in_files
+    in_addresses = max(sum(in_step(held, step, span) for span in (EACH_PROCESS, GROWING, EACH_TASK)) for step in steps)
+    assert need.fixed + need.mapped + need.per_task == in_addresses
+    assert need.mapped <= need.growing
     assert need.fixed + need.growing + n_tasks * need.per_task >= totals[n_tasks]
     assert min(need.fixed, need.per_task, need.growing, need.cache) >= 0
 

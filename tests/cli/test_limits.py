@@ -25,8 +25,21 @@ status = run_command()
 assert not opened, opened
 sys.exit(status)
 """
-
-
+# The limit of address space falls to what is taken once a stage has written its first file.
+SHORT_OF_ADDRESSES = """
+import resource, sys
+from scalemani.kernels.machine.address_room import address_bytes
+from scalemani.cli.process import run_command
+stage = sys.argv.pop(1)
+def fall_short(event, arguments):
+    written = event == "os.rename" and f"/stages/{stage}/" in str(arguments[1])
+    if written and resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
+        limit = address_bytes() + 40 * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+sys.addaudithook(fall_short)
+sys.argv[0] = "scalemani"
+sys.exit(run_command())
+"""
 SEVERAL_COMMANDS = """
 import gc, os, sys
 from scalemani.cli.process import run_command
@@ -49,6 +62,10 @@ for words in (
     ["append", run, points],
     ["params"],
     ["doctor", folder],
+    ["embed", points, "other", *small, "--set=embedding.residual=0.01"],
+    ["align", run, "other"],
+    ["landmarks", points, "--methods=random,kmeans", "--landmarks=20"],
+    ["tune", points, "tuned", *small, "--set=embedding.residual=0.1,0.01"],
     ["tls", "certificates"],
 ):
     sys.argv = ["scalemani", *words]
@@ -119,6 +136,19 @@ def test_too_little_address_space_is_refused_with_a_limit_that_does(points, refe
     assert least is not None, done.stderr
     enough = within_address_space(int(least[1]) * 1024)
     assert embed(points, tmp_path / "run", preexec_fn=enough) == reference
+
+
+@pytest.mark.parametrize("stage", ["work_points", "symmetric_affinities", "embedding"])
+def test_a_process_that_runs_short_of_addresses_says_so_in_one_line_and_goes_on_with_more(
+    stage, points, reference, tmp_path
+):
+    done = ended(points, tmp_path / "run", "-c", SHORT_OF_ADDRESSES, stage)
+    assert done.returncode == 2, done.stderr
+    *_, last = done.stderr.strip().splitlines()
+    assert re.fullmatch(r"error: \d+ MB are left of the \d+ MB that .* raise that limit \(ulimit -v \d+\) .*", last), (
+        last
+    )
+    assert embed(points, tmp_path / "run") == reference
 
 
 def test_a_run_opens_no_connection(points, reference, tmp_path):

@@ -4,7 +4,7 @@ from scalemani.chunked.needs import (
     CACHE,
     EACH_PROCESS,
     EACH_TASK,
-    GROWING,
+    LOOKED_UP,
     MAPPED,
     PASSING,
     STORED,
@@ -66,7 +66,7 @@ def exact_held(sizes: Sizes) -> list[Held]:
     rows = dimensions.block_rows
     compared = (2 * dimensions.row_bytes, "uint8") if dimensions.sparse else (dimensions.n_features, "float64")
     return [
-        Held("sketches of all points", GROWING, dimensions.n_points, width, "float32"),
+        Held("sketches of all points", LOOKED_UP, dimensions.n_points, width, "float32"),
         Held("points of a block and of the one it is compared with", EACH_TASK, rows, *dimensions.kept_row, 2),
         Held("block that points are in while they are gathered", EACH_TASK, rows, *dimensions.kept_row),
         Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
@@ -88,9 +88,9 @@ def partition_held(sizes: Sizes) -> list[Held]:
     gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(params, 1) * row_bytes)
     everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)
     return [
-        Held("sketches of all points", GROWING, n_points, width, "float32"),
-        Held("sketches of all points in bytes", GROWING, n_points, width, "int8"),
-        Held("heads of all lists", GROWING, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
+        Held("sketches of all points", LOOKED_UP, n_points, width, "float32"),
+        Held("sketches of all points in bytes", LOOKED_UP, n_points, width, "int8"),
+        Held("heads of all lists", LOOKED_UP, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
         Held("points of all blocks", CACHE, n_points, *dimensions.kept_row),
         Held("sampled queries", EACH_PROCESS, n_queries, *dimensions.kept_row),
         Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
@@ -121,7 +121,7 @@ def continued_held(sizes: Sizes) -> list[Held]:
     visits = sizes.n_appended * most_probes(sizes.params)
     return [
         Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
-        Held("sketches of all points by cell", GROWING, sizes.dimensions.n_points, sizes.sketch_width, "float32"),
+        Held("sketches of all points by cell", LOOKED_UP, sizes.dimensions.n_points, sizes.sketch_width, "float32"),
         Held("work rows by cell", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_CELLS),
         Held("sketches of the appended points", EACH_PROCESS, sizes.n_appended, sizes.sketch_width, "float32"),
         Held("the same for each cell looked through", EACH_PROCESS, visits, sizes.sketch_width, "float32"),

@@ -14,12 +14,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import CACHE, EACH_TASK, GROWING, STORED, Held, Span, Written
+from scalemani.chunked.needs import CACHE, EACH_TASK, LOOKED_UP, STORED, Held, Span, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
-from scalemani.kernels.graph.directed_edges import DirectedEdges, incoming_edges, join_edges, loop_edges
+from scalemani.kernels.graph.directed_edges import (
+    SETS_AT_ONCE,
+    DirectedEdges,
+    GatheredEdges,
+    incoming_edges,
+    join_edges,
+    loop_edges,
+)
 from scalemani.kernels.graph.symmetric import SymmetricRows, row_sums, symmetric_rows
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
@@ -30,6 +37,7 @@ from scalemani.records.weights import stored_weights
 from scalemani.stages.symmetric_affinities import ensemble, window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
+BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
 COPIES_OF_WEIGHTS = 3  # of the neighbours, times those of the points, and times the affinities
 COPIES_OF_ROWS = 2  # before and after they are cut to size
 COPIES_OF_GIVEN = 3  # as they are read, to be stored, and encoded
@@ -45,13 +53,14 @@ def memory(sizes: Sizes) -> list[Held]:
     if sizes.params.affinities.precomputed:
         return [*classified, *given_held(sizes)]
     weighted = [
-        Held("weights of the points", GROWING, dimensions.n_points),
+        Held("weights of the points", LOOKED_UP, dimensions.n_points),
         Held("weights of the neighbours of a block, and products", EACH_TASK, rows, COPIES_OF_WEIGHTS * k),
     ]
     return [
         *(weighted if sizes.weighted else []),
         *classified,
-        *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(dimensions.block_rows, k, EACH_TASK)),
+        *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(rows, k, EACH_TASK)),
+        sets_of_incoming(sizes.dimensions.n_blocks, 1, EACH_TASK),
         Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
         Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
         Held("affinities of a block", EACH_TASK, rows, k, "float32"),
@@ -59,6 +68,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("columns of W in a block", EACH_TASK, rows, 2 * k, "int32", COPIES_OF_ROWS),
         Held("values of W in a block", EACH_TASK, rows, 2 * k, "float32", COPIES_OF_ROWS),
         *incoming(dimensions.n_blocks * rows, k, CACHE),
+        sets_of_incoming(dimensions.n_blocks, dimensions.n_blocks, CACHE),
     ]
 
 
@@ -67,7 +77,7 @@ def classified_held(sizes: Sizes) -> list[Held]:
     rows, k = sizes.dimensions.block_rows, sizes.params.affinity_neighbors
     width = -(-sizes.block_nonzeros // rows) if sizes.params.affinities.precomputed else 2 * k
     return [
-        Held("classes of the points", GROWING, sizes.dimensions.n_points, 1, "int32"),
+        Held("classes of the points", LOOKED_UP, sizes.dimensions.n_points, 1, "int32"),
         Held("classes of the columns of W in a block", EACH_TASK, rows, width, "int32"),
         Held("values of W in a block, lowered", EACH_TASK, rows, width, "float32"),
     ]
@@ -88,6 +98,12 @@ def incoming(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
         Held("ends of incoming edges", span, n_rows, 2 * n_neighbors, "int32"),
         Held("affinities of incoming edges", span, n_rows, n_neighbors, "float32"),
     ]
+
+
+def sets_of_incoming(n_blocks: int, n_targets: int, span: Span) -> Held:
+    """Return what the edges into so many of the blocks take beside themselves: each comes in sets."""
+    n_sets = min(n_blocks, SETS_AT_ONCE + n_blocks // SETS_AT_ONCE)
+    return Held("sets that incoming edges come in", span, n_targets * n_sets, BYTES_OF_SET, "uint8")
 
 
 def disk(sizes: Sizes) -> list[Written]:
@@ -113,6 +129,7 @@ def run(work: StageWork) -> dict[str, Any]:
         work.map_parts(given_block)
         return certificates(work)
     of_block = incoming(task.dimensions.block_rows, task.params.affinity_neighbors, CACHE)
+    of_block.append(sets_of_incoming(task.dimensions.n_blocks, 1, CACHE))
     work.map_run_parts(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     return certificates(work)
 
@@ -134,7 +151,7 @@ def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the rows of W of each block of a run."""
-    edges: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
+    edges = {block: GatheredEdges() for block in blocks}
     for source in range(task.dimensions.n_blocks):
         indices = neighbors_of_block(task, source)
         found = incoming_edges(
@@ -145,10 +162,10 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
             blocks,
         )
         for block, part in zip(blocks, found, strict=True):
-            edges[block].append(part)
+            edges[block].add(part)
     bridges = bridge_edges(task)
     for block in blocks:
-        yield block, rows_of_block(task, block, edges.pop(block), bridges)
+        yield block, rows_of_block(task, block, edges[block].take(), bridges)
 
 
 def neighbors_of_block(task: StageTask, block: int) -> np.ndarray:
@@ -158,20 +175,18 @@ def neighbors_of_block(task: StageTask, block: int) -> np.ndarray:
     return np.ascontiguousarray(indices[:, : task.params.affinity_neighbors])
 
 
-def rows_of_block(task: StageTask, block: int, incoming: list[DirectedEdges], bridges: DirectedEdges) -> Arrays:
+def rows_of_block(task: StageTask, block: int, incoming: DirectedEdges, bridges: DirectedEdges) -> Arrays:
     """Return the rows of W of a block.
 
     Parameters
     ----------
     task, block : the stage's, and the number of the block
-    incoming : the edges that end in the block, of every source block in turn; emptied, so that none is held twice
+    incoming : the edges that end in the block, sources ascending
     bridges : edges between components
     """
     indices = neighbors_of_block(task, block)
     values = affinities_between(task, indices, block)
-    joined = join_edges(incoming)
-    incoming.clear()
-    rows = symmetric_rows(indices, values, task.dimensions.rows(block)[0], joined, with_loops(task, bridges, block))
+    rows = symmetric_rows(indices, values, task.dimensions.rows(block)[0], incoming, with_loops(task, bridges, block))
     return stored_rows(task, rows, block)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.appended import take_earlier_blocks
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, ENCODED, GROWING, STORED, Held, Written
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, ENCODED, LOOKED_UP, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes, sketched_tile
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.work import Arrays, StageTask, StageWork
@@ -34,7 +34,7 @@ def memory(sizes: Sizes) -> list[Held]:
         block = Held("pixels of a block", EACH_TASK, dimensions.block_rows, dimensions.n_features, dimensions.dtype, 2)
         return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64"), block]
     rows, features = dimensions.block_rows, dimensions.n_features
-    all_runs = CACHE if dimensions.sparse else GROWING
+    all_runs = CACHE if dimensions.sparse else LOOKED_UP
     return [
         Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64", COPIES_OF_ORDER),
         Held("mean and axes of the sketches", EACH_PROCESS, features, width + 1),
