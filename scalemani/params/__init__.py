@@ -7,7 +7,7 @@
 from scalemani.params.by_stage import AffinitiesParams, LayoutParams
 from scalemani.params.defaults import LANDMARKS
 from scalemani.params.effects import Situation, acting
-from scalemani.params.parameters import TUNED, Parameters, names_of_parameters, set_tuned
+from scalemani.params.parameters import TUNED, Parameters, known_values, names_of_parameters, set_tuned
 from scalemani.params.parsing import parse_assignments, parse_value, set_value
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Parameters",
     "Situation",
     "acting",
+    "known_values",
     "names_of_parameters",
     "parse_assignments",
     "parse_value",

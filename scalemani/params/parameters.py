@@ -212,6 +212,16 @@ def names_of_parameters() -> list[str]:
     return ["seed", *(f"{stage}.{name}" for stage in stages for name in names_of(getattr(Parameters(), stage)))]
 
 
+def known_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as `with_values` takes them, without parameters that an earlier version had and this has not."""
+    tables = {name: own for name, own in values.items() if name == "seed" or name in names_of(Parameters())}
+    names = set(names_of_parameters())
+    return {
+        stage: {name: own[name] for name in own if f"{stage}.{name}" in names} if isinstance(own, Mapping) else own
+        for stage, own in tables.items()
+    }
+
+
 def place_of(name: str) -> str:
     """Return where a name that is no stage belongs: a parameter, an option of the command line, a method; else ""."""
     if homes := [full for full in names_of_parameters() if full.endswith(f".{name}")]:

@@ -11,7 +11,7 @@ from scalemani.chunked.task import Dimensions
 from scalemani.errors import StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
-from scalemani.params import Parameters
+from scalemani.params import Parameters, known_values
 from scalemani.records.affinity_graph import StoredSymmetricAffinities, affinity_graph
 from scalemani.records.classes import (
     StoredDiscriminants,
@@ -95,7 +95,8 @@ class Run:
             self.keys: dict[str, str] = dict(plan["keys"])
             self.dimensions = checked_dimensions(plan["dimensions"])
             # What is open in a plan that an older version has stored is decided by its method.
-            self.params = Parameters().with_values(plan["params"]).resolved(self.method, self.dimensions.n_points)
+            params = Parameters().with_values(known_values(plan["params"]))
+            self.params = params.resolved(self.method, self.dimensions.n_points)
             self._origins = [Origin(**entry) for entry in plan["within"]]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error

@@ -63,6 +63,15 @@ def unit_keys(stored, unit):
     return [key for key in stored.objects.get_json("complete.json")["units"][unit] if key.endswith("zarr.json")]
 
 
+def test_parameters_that_there_are_none_of_any_more_are_passed_over(old):
+    known = open_run(old).params
+    plan = RunStore.open(old).load_plan()
+    plan["params"]["neighbors"]["few_probes"] = 3
+    plan["params"]["a_stage_of_the_past"] = {"a_number": 1}
+    RunStore.open(old).save_plan(plan)
+    assert open_run(old).params == known
+
+
 def test_numbers_that_it_holds_as_certificates_alone_are_found(old):
     neighbors, graph = StoredNeighbors(group(old, "neighbors")), StoredGraph(group(old, "graph"))
     assert neighbors.final_step == "round_1"
