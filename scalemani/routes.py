@@ -140,7 +140,7 @@ EMBEDDING = Stage(
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
-    version=3,
+    version=4,
     continues=("embedding",),
 )
 # The same group by a graph of the landmarks alone.

@@ -24,7 +24,7 @@ HELD = {
         "kernels.descent.momentum": {"GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01},
         "kernels.descent.curvature": {"GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0},
     },
-    ("embedding", 3): {
+    ("embedding", 4): {
         "kernels.spectral.refinement": {
             "TILE": 4096, "FEWEST_GUARDS": 6, "FEWEST_SPARE": 8, "TRIVIAL_SHARE": 1e-10, "DEPENDENT": 1e-6,
             "STEPS_BETWEEN_GRAMS": 8,
@@ -32,7 +32,7 @@ HELD = {
     },
     ("coarse_graphs", 2): {
         "kernels.spectral.coarsening": {
-            "TILE_ROWS": 1024, "MOST_MEMBERS": 8, "DENSE_NODES": 1000, "LEAST_SHRINKAGE": 0.9, "NODES_AT_ONCE": 8192,
+            "TILE_ROWS": 1024, "MOST_MEMBERS": 8, "DENSE_NODES": 1000, "LEAST_SHRINKAGE": 0.9, "NODES_AT_ONCE": 2048,
             "SLOTS_OF_COLUMN": 2,
         },
     },

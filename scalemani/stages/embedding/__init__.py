@@ -58,6 +58,7 @@ from scalemani.stages.embedding.needs import disk, memory, vector_dtype
 __all__ = ["disk", "memory", "run"]
 
 CHECKPOINT_SECONDS = 10.0
+START_BITS = 16  # that are kept of what landmarks give a refinement to start from
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
 MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
 
@@ -273,12 +274,25 @@ def vectors_beside(task: StageTask, n_coarse: int, workspace: Workspace) -> np.n
     else random ones where the coarse graph has too few nodes.
     """
     if task.params.embedding.by_landmarks:
-        return landmark_vectors(task, workspace.empty)
+        solved = StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read()
+        return over_landmarks(task, coarsely_rounded(solved), workspace.empty)
     if task.earlier is not None:
         return continued_vectors(task, task.earlier, workspace)
     n_points = task.dimensions.n_points
     missing = n_start_columns(task.params.n_components, n_points) - n_coarse
     return random_columns(n_points, max(0, missing), task.params.seed)
+
+
+def coarsely_rounded(vectors: np.ndarray) -> np.ndarray:
+    """Return vectors (n, d) to some five digits of the largest entry of each.
+
+    The reduced problem is a sum over blocks, whose order moves the last bits of its solution. A refinement rounds what
+    it starts from to float32, where such a bit becomes one 10 million times as large, and eigenvalues that lie close
+    together make that larger by what lies between them. A start has no use for more digits than these.
+    """
+    _, exponents = np.frexp(np.abs(vectors).max(axis=0))
+    steps = np.ldexp(1.0, exponents - START_BITS)
+    return np.asarray(np.rint(vectors / steps) * steps)
 
 
 def continued_vectors(task: StageTask, earlier: EarlierResults, workspace: Workspace) -> np.ndarray:

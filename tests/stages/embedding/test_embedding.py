@@ -57,7 +57,7 @@ def test_refinement_of_landmark_vectors_starts_from_them_beside_the_coarse_graph
     added = with_landmarks[:, n_coarse:]
     expected = landmark_start(finished)
     assert added.shape == expected.shape
-    np.testing.assert_allclose(added / np.linalg.norm(added, axis=0), expected, atol=1e-6)
+    np.testing.assert_allclose(added / np.linalg.norm(added, axis=0), expected, atol=2.0**-16)  # rounded to that
 
 
 @pytest.fixture(scope="module")
