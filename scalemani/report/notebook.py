@@ -22,7 +22,7 @@ AXIS_BYTES, COLUMN_BYTES = 3, 2  # of a point, compressed and in base64
 SIDE = 256  # tiles a side
 TEXT_BYTES = 50_000  # of a column of identifiers
 PICTURED_PIXELS = 400
-SCRIPTS = ("points", "tiles", "density", "canvas", "map")
+SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "map")
 
 
 class LiveMap:

@@ -22,7 +22,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.walk import given_warnings
 from scalemani.sources.base import without_credentials
 
-SCRIPTS = ("page", "points", "tiles", "density", "canvas", "map")
+SCRIPTS = ("page", "points", "tiles", "density", "canvas", "pace", "map")
 TEMPLATES = files("scalemani.report") / "template"
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list

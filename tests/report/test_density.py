@@ -3,6 +3,7 @@
 import base64
 import io
 import json
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -27,21 +28,39 @@ def clusters() -> tuple[np.ndarray, np.ndarray]:
     return embedding.astype(np.float32), np.array(["a", "b", "c"])[classes]
 
 
-def test_tiles_of_few_points_run_into_each_other_and_are_no_grains(open_browser, tmp_path):
+@pytest.fixture(scope="module")
+def tiled(open_browser, tmp_path_factory):
+    """A page of nothing but a map that draws one of 20 points on tiles in which all are counted."""
     embedding, classes = clusters()
     sampled = np.arange(0, N_POINTS, 20)
     found = map_of(open_points(embedding), {"class": classes}, sampled, sampled, 512)
-    (tmp_path / "map.html").write_text(map_page(found))
+    path = tmp_path_factory.mktemp("tiled") / "map.html"
+    path.write_text(map_page(found))
     browser = open_browser()
-    browser.open(tmp_path / "map.html")
+    browser.open(path)
     browser.wait("document.getElementById('map').dataset.ready === 'true'")
     browser.wait("document.getElementById('points').dataset.view")
     browser.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    image = inks(canvas_of(browser))
+    return browser
+
+
+def test_tiles_of_few_points_run_into_each_other_and_are_no_grains(tiled):
+    image = inks(canvas_of(tiled))
     for middle, reach in (((-6.0, 0.0), 1.5), ((4.0, 3.0), 0.7)):
-        inside = within(browser, image, middle, reach)
+        inside = within(tiled, image, middle, reach)
         assert (image[inside] > 0.05).mean() > 0.99
         assert np.abs(np.diff(image, axis=1))[inside[:, 1:]].mean() < 0.04
+
+
+def test_tiles_keep_place_and_colour_while_the_map_moves(tiled):
+    rest = blocks(canvas_of(tiled))
+    with moving(tiled):
+        found = blocks(canvas_of(tiled))
+    inked = inks(rest) > 0.05
+    assert 0.05 < inked.mean() < 0.6
+    assert (found != rest).any()
+    assert np.abs(found - rest)[inked].mean() < 12
+    assert (inks(found)[~inked] < 0.1).mean() > 0.95
 
 
 @pytest.fixture(scope="module")
@@ -164,19 +183,53 @@ MOVED = """window.moving = setInterval(() => {
 }, 1)"""
 
 
-def test_regions_stay_even_while_the_map_moves_and_few_points_are_drawn(page):
-    rest = inks(drawn(page))
+@contextmanager
+def moving(page):
+    """Drag the map again and again by nothing, on a slow machine: few points are drawn, and coarsely."""
     page.mouse("Moved", 400, 300)
     page.mouse("Pressed", 400, 300)
     page.value(MOVED)
     page.wait("Number(document.getElementById('points').dataset.drawn) <= 10000")
-    image = inks(canvas_of(page))
+    page.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    yield
     page.value("clearInterval(window.moving)")
     page.mouse("Released", 400, 300)
+
+
+def test_regions_stay_even_while_the_map_moves_and_few_points_are_drawn(page):
+    rest = inks(drawn(page))
+    with moving(page):
+        image = inks(canvas_of(page))
     rim = within(page, image, (-6.0, 0.0), 1.7)
     assert (image[rim] > 0.1).mean() > 0.97  # no white between dots
     assert np.abs(np.diff(image, axis=1))[rim[:, 1:]].mean() < 0.05
     np.testing.assert_allclose(image[rim].mean(), rest[rim].mean(), rtol=0.25)
+
+
+SLOW = """(() => {
+  const draw = window.quickly = Canvas.prototype.draw;
+  window.drawings = [];
+  Canvas.prototype.draw = function (asked) {
+    const began = performance.now(), found = draw.call(this, asked);
+    while (performance.now() < began + 400);
+    window.drawings.push([asked.count, began, performance.now()]);
+    return found;
+  };
+})()"""
+
+
+def test_a_map_rests_after_its_frames_however_long_these_are(page):
+    drawn(page)
+    page.mouse("Moved", 400, 300)
+    page.mouse("Pressed", 400, 300)
+    page.value(SLOW)
+    page.mouse("Moved", 410, 300)
+    page.wait(f"window.drawings.some(([points]) => points === {N_POINTS})")
+    few, all_of_them = page.value("window.drawings.slice(0, 2)")
+    page.value("Canvas.prototype.draw = window.quickly; 1")
+    page.mouse("Released", 410, 300)
+    assert few[0] < N_POINTS == all_of_them[0]
+    assert all_of_them[1] - few[2] > 150
 
 
 def test_what_is_selected_stands_out_of_regions_too(page):

@@ -162,6 +162,12 @@ def tiled(open_browser, runs, classes, tmp_path_factory):
     return page
 
 
+def show_whole(page) -> None:
+    """Have the whole map in view, and wait until the page tells that it is."""
+    page.value("document.getElementById('whole').click()")
+    page.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def seen(page) -> np.ndarray:
     """Return the window as it is drawn: (h, w, 3)."""
     page.value("new Promise(done => setTimeout(done, 250))")  # until the map is at rest
@@ -215,7 +221,7 @@ def test_rows_of_a_sample_are_those_of_the_run(tiled, runs):
     assert tiled.value("document.getElementById('status').textContent").startswith(
         f"row {rows[5]}, name: point {rows[5]}, side: "
     )
-    tiled.value("document.getElementById('whole').click()")
+    show_whole(tiled)
 
 
 def test_tiles_have_the_colour_of_their_class_where_no_point_is_drawn(tiled, runs, classes):
@@ -274,4 +280,4 @@ def test_what_is_in_view_is_counted_by_tiles(tiled, runs):
         ].replace(",", "")
     )
     assert least <= counted <= most < 1500
-    tiled.value("document.getElementById('whole').click()")
+    show_whole(tiled)

@@ -65,6 +65,8 @@ out vec4 pixel;
 void main() {
   vec4 wide = spline(sums, uv, widest);
   float share = smoothShare(splined * exp2(2.0 * float(widest)) * wide.a), left = 1.0;
+  pixel = vec4(0.0);
+  if (share == 0.0) return;
   vec4 mixed = vec4(0.0), finer = textureLod(sums, uv, float(finest));
   for (int level = finest; level < widest; level++) {
     vec4 wider = level + 1 == widest ? wide : textureLod(sums, uv, float(level + 1));
@@ -99,11 +101,16 @@ uniform highp sampler2D image;
 uniform float faint, level, near; // the grid, of which a part is taken from the next; how far tiles run into each other
 out vec4 pixel;
 void main() {
-  vec4 even = mix(spline(image, place, int(level)), spline(image, place, int(ceil(level))), fract(level));
-  pixel = faint * mix(texture(image, place), even, near);
+  vec4 found = texture(image, place);
+  if (near > 0.0) {
+    vec4 even = mix(spline(image, place, int(level)), spline(image, place, int(ceil(level))), fract(level));
+    found = mix(found, even, near);
+  }
+  pixel = faint * found;
 }`;
 const FAINT = 0.12, FAINT_TILES = 0.3; // of the opacity of what is not selected, where something is
 const EARLIER = 0.25; // of a level, by which averages are wider rather than grainy
+const MOST_COARSER = 3; // halvings of the pixels a side on which points are counted while the map moves
 const MOST_DOUBLINGS = 2; // of a pixel, up to the tiles of a few pixels that eyes take for even
 const DISTINCT = 2.5; // pixels: the radius of discs that are seen one by one, and hide no tiles
 const UNITS = { palette: 0, tiles: 1, sums: 2, regions: 3 }; // of textures
@@ -195,23 +202,27 @@ class Canvas {
     });
   }
 
-  // Draw with a view (scale and offset from [0, 1] to clip space) the first `count` of the shuffled points; `size` and
-  // `strength` are what a person chooses. Points without a label, or those not selected, are a layer below the others.
-  draw({ view, size, strength, paper, missing, count, behind }) {
+  // Draw with a view (scale and offset from [0, 1] to clip space) the first `count` of the shuffled points, coarsely where
+  // the view is `moving`; `size` and `strength` are what a person chooses. Points without a label, or those not selected,
+  // are a layer below the others.
+  draw({ view, size, strength, paper, missing, count, moving, behind }) {
     const gl = this.gl, tiled = this.points.tiles && behind, ratio = gl.canvas.width / gl.canvas.clientWidth;
     if (!Number.isFinite(ratio)) return 0; // nothing of the canvas is seen
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
     gl.clearColor(...paper, 1);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    if (tiled) this.drawTiles(view, this.anyChosen ? FAINT_TILES : 1);
-    // While the map moves, fewer points are counted on fewer pixels, and averages are so much wider that they hold as many.
-    const coarser = Number(count < this.points.count), standsFor = this.points.count / Math.max(1, count);
-    const wider = Math.round(Math.log2(standsFor) / 2 + EARLIER) - coarser, larger = Math.round(size) + wider;
+    // While the map moves, fewer points are counted on so many fewer pixels that an average of as many is as fine as they
+    // are; where that would be too few pixels, averages are wider than one.
+    const standsFor = this.points.count / Math.max(1, count), lost = Math.round(Math.log2(standsFor) / 2 + EARLIER);
+    const coarser = moving ? Math.min(MOST_COARSER, Math.max(1, lost)) : 0;
+    const wider = lost - coarser, larger = Math.round(size) + wider;
     const usual = Math.min(CELL_LEVEL, Math.max(0, USUAL_LEVEL + wider));
     const finest = Math.min(CELL_LEVEL - 1, Math.max(0, larger)), widest = Math.min(CELL_LEVEL, Math.max(finest + 1, USUAL_LEVEL + larger));
     const step = Math.max(1, Math.round(ratio)) * 2 ** coarser;
-    const grid = { view, step, finest, widest, usual, below: this.anyChosen ? null : missing };
+    const grid = { view, moving, step, finest, widest, usual, below: this.anyChosen ? null : missing };
     this.countPoints(grid, count);
+    this.makeRoom(this.layers[0]);
+    if (tiled) this.drawTiles(grid, this.anyChosen ? FAINT_TILES : 1);
     const { shading } = this, inView = standsFor * this.layers.reduce((sum, layer) => sum + layer.count, 0);
     const highest = Math.max(...this.layers.map((layer) => layer.highest(shading.percent, usual)));
     const radius = discRadius(inView, gl.canvas.clientWidth * gl.canvas.clientHeight, shading);
@@ -230,16 +241,19 @@ class Canvas {
   }
 
   // Draw tiles over the place that a view gives them. Where they are larger than pixels, counts of a few points would be
-  // grains: there the grid is taken whose tiles hold enough points, and its tiles run into each other.
-  drawTiles(view, faint) {
-    const gl = this.gl, { grids, mean } = this.points.tiles, [finest] = grids;
-    const pixels = Math.min(view[0] * gl.canvas.width, view[1] * gl.canvas.height) / (2 * finest.side);
+  // grains: there the grid is taken whose tiles hold enough points, and its tiles run into each other. While the map moves
+  // that is done on as few pixels as points are counted on.
+  drawTiles(grid, faint) {
+    const gl = this.gl, [sx, sy, tx, ty] = grid.view, { grids, mean } = this.points.tiles, [finest] = grids;
+    const [wide, tall] = grid.moving ? this.part(grid.step) : [1, 1], step = grid.moving ? grid.step : 1;
+    const pixels = Math.min(sx * gl.canvas.width, sy * gl.canvas.height) / (2 * finest.side * step);
     const doublings = Math.log2(pixels), smooth = Math.max(0, Math.log2(this.shading.enough / mean) / 2);
     const level = Math.max(-doublings, Math.min(smooth, doublings + MOST_DOUBLINGS));
-    this.beginImage(this.tile, "tiles", view, faint);
+    this.beginImage(this.tile, "tiles", [sx * wide, sy * tall, (tx + 1) * wide - 1, (ty + 1) * tall - 1], faint);
     gl.uniform1f(gl.getUniformLocation(this.tile, "level"), Math.min(grids.length - 1, Math.max(0, level)));
     gl.uniform1f(gl.getUniformLocation(this.tile, "near"), Math.min(1, Math.max(0, doublings + MOST_DOUBLINGS)));
-    gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    const draw = () => gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
+    if (grid.moving) this.throughImage(grid, draw); else draw();
   }
 
   // Make a program ready that draws the texture of a unit over the place that a view gives it.
@@ -283,7 +297,6 @@ class Canvas {
 
   uploadSums(layer, deepest) {
     const gl = this.gl;
-    if (this.sums?.width !== layer.width || this.sums?.height !== layer.height) this.makeRoom(layer);
     this.useTexture("sums", this.sums.texture);
     for (let level = 0; level <= deepest; level++) {
       const { width, height, sums } = layer.levels[level];
@@ -291,8 +304,9 @@ class Canvas {
     }
   }
 
-  // Make textures for sums, and for regions that are drawn from them.
+  // Make textures for sums, and for regions that are drawn from them, unless they are there.
   makeRoom({ width, height }) {
+    if (this.sums?.width === width && this.sums?.height === height) return;
     const gl = this.gl, made = { width, height, texture: gl.createTexture(), regions: gl.createTexture() };
     for (const texture of [this.sums?.texture, this.sums?.regions]) if (texture) gl.deleteTexture(texture);
     for (const [unit, texture, levels, format, filter] of [
@@ -324,11 +338,10 @@ class Canvas {
     return place;
   }
 
-  // Draw regions at the resolution of the sums, in the cells that hold points or lie beside one that does, and then
-  // these on the canvas.
+  // Draw regions in the cells that hold points or lie beside one that does.
   drawRegions(layer, grid, highest, strength) {
-    const gl = this.gl, place = this.begin(this.regions, grid), { width, height } = layer, cells = layer.filledCells();
-    gl.uniform2f(place("cells"), width >> CELL_LEVEL, height >> CELL_LEVEL);
+    const gl = this.gl, place = this.begin(this.regions, grid), cells = layer.filledCells();
+    gl.uniform2f(place("cells"), layer.width >> CELL_LEVEL, layer.height >> CELL_LEVEL);
     gl.uniform1i(place("finest"), grid.finest);
     gl.uniform1f(place("blended"), BLENDED_AREA);
     gl.uniform1f(place("thinnest"), this.shading.thinnest);
@@ -336,14 +349,19 @@ class Canvas {
     gl.uniform1f(place("highest"), highest);
     gl.uniform1f(place("strength"), strength);
     this.fill("regions", "cell", cells, 2, 1);
+    this.throughImage(grid, () => gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, cells.length / 2));
+  }
+
+  // Have something drawn at the resolution of the sums, and that on the canvas.
+  throughImage(grid, drawn) {
+    const gl = this.gl, [wide, tall] = this.part(grid.step);
     gl.bindFramebuffer(gl.FRAMEBUFFER, this.target);
-    gl.viewport(0, 0, width, height);
+    gl.viewport(0, 0, this.sums.width, this.sums.height);
     gl.clearColor(0, 0, 0, 0);
     gl.clear(gl.COLOR_BUFFER_BIT);
-    gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, cells.length / 2);
+    drawn();
     gl.bindFramebuffer(gl.FRAMEBUFFER, null);
     gl.viewport(0, 0, gl.canvas.width, gl.canvas.height);
-    const [wide, tall] = this.part(grid.step);
     this.beginImage(this.image, "regions", [2 / wide, 2 / tall, -1, -1], 1);
     gl.drawArrays(gl.TRIANGLE_STRIP, 0, 4);
   }

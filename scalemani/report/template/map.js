@@ -2,10 +2,7 @@
 // The map and its controls: pan, zoom, hover, lasso, colours, legend, search. Texts of the run are only ever set as text.
 const SHARE = 0.94; // of the canvas that the whole map fills
 const MOST_STRETCH = 4; // beyond this ratio of extents, axes are scaled one by one
-const MOVING_POINTS = 50000; // drawn while the map moves, until frames have told how many fit: all follow at rest
-const FEWEST_POINTS = 5000;
-const LONG_FRAME = 45, SHORT_FRAME = 25; // milliseconds: fewer or more points are drawn in the next one
-const REST = 160; // milliseconds
+const REST = 160; // milliseconds without a frame, after which all points are drawn
 const REACH = 9; // pixels from the pointer to a point
 const PLAIN = "#3f90da";
 const NAMED_POINTS = 50000; // that say where the middle of a class is
@@ -20,7 +17,7 @@ class MapView {
     this.marked = -1;
     this.path = null;
     this.middles = null;
-    this.affordable = MOVING_POINTS;
+    this.pace = new Pace(points.count);
     this.fill();
     this.listen();
     new ResizeObserver(() => this.resize()).observe(this.element);
@@ -81,28 +78,24 @@ class MapView {
 
   // Drawing: few points while the map moves, all when it rests.
 
-  move() {
-    this.draw(this.affordable);
-    clearTimeout(this.resting);
-    this.resting = setTimeout(() => this.draw(), REST);
-  }
+  move() { this.draw(this.pace.points); }
 
   draw(most = Infinity) {
+    clearTimeout(this.resting);
     this.most = most;
     if (!this.asked) this.asked = requestAnimationFrame(() => {
       const began = performance.now();
       this.asked = 0;
       this.drawAtOnce();
-      if (this.most !== Infinity) this.learn(began);
+      if (this.most !== Infinity) this.learn(began, this.most);
     });
   }
 
-  // Learn from the time from the beginning of a frame to the next how many points may be drawn while the map moves.
-  learn(began) {
+  // A frame of motion takes until the next begins. The map rests from then on, however long the frame was.
+  learn(began, drawn) {
     requestAnimationFrame(() => {
-      const took = performance.now() - began;
-      const factor = took > LONG_FRAME ? 0.6 : took < SHORT_FRAME ? 1.3 : 1;
-      this.affordable = Math.round(Math.min(this.points.count, Math.max(FEWEST_POINTS, this.affordable * factor)));
+      this.pace.learn(drawn, performance.now() - began);
+      if (!this.asked) this.resting = setTimeout(() => this.draw(), REST);
     });
   }
 
@@ -118,6 +111,7 @@ class MapView {
       paper: numbers(style.getPropertyValue("--paper")),
       missing: this.described()?.missing ?? null,
       count,
+      moving: this.most !== Infinity,
       behind: $("tiles").checked,
     });
     this.drawOver(style);
