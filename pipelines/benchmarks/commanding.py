@@ -174,7 +174,11 @@ def digests(run: Run) -> dict[str, str]:
 
 def equal_stages(one: Path | str, other: Path | str) -> str:
     """Return how many stages of two runs hold the same bits."""
-    first, second = digests(open_run(one)), digests(open_run(other))
+    return equal_digests(digests(open_run(one)), digests(open_run(other)))
+
+
+def equal_digests(first: Mapping[str, object], second: Mapping[str, object]) -> str:
+    """Return how many stages of a run have the digests of those of another."""
     return f"{sum(first[stage] == second.get(stage) for stage in first)} of {len(first)}"
 
 

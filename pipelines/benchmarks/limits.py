@@ -3,10 +3,10 @@
 python pipelines/benchmarks/limits.py workers WORK_FOLDER [--points 1800000] [--workers 2] [--limit BYTES]
 python pipelines/benchmarks/limits.py addresses WORK_FOLDER [--points 1800000] [--limit BYTES]
 
-Points are (N, 784) float32 on a curved surface, written by blocks. The limit is a quarter of their bytes unless it is
-given. `workers` starts a scheduler and workers, each of which has the limit: none may be killed by its nanny, be paused
-or spill. `addresses` runs on threads of a process with the limit (`ulimit -v`), and compares with a run without one.
-Both end with status 1 where something is amiss.
+Points are (N, 784) float32 on a curved surface, written by blocks; `--features` gives them more or fewer columns. The
+limit is a quarter of their bytes unless it is given. `workers` starts a scheduler and workers, each of which has the
+limit: none may be killed by its nanny, be paused or spill. `addresses` runs on threads of a process with the limit
+(`ulimit -v`), and compares with a run without one. Both end with status 1 where something is amiss.
 """
 
 import argparse
@@ -18,29 +18,32 @@ from pathlib import Path
 
 import numpy as np
 import psutil
-from commanding import command, equal_stages, fresh, running_cluster, succeeded, worker_processes
+from commanding import command, digests, equal_digests, fresh, running_cluster, succeeded, worker_processes
 from measuring import show
+
+from scalemani.runs.opened import open_run
 
 FEATURES = 784
 SHARE = 4  # times the limit are the bytes of the points
 POINTS = 1_800_000
-ROWS_AT_ONCE = 20_000
+BYTES_AT_ONCE = 125_000_000  # of float64
 BLOCKS = ["--block-rows", "2048"]  # as many in both runs of a comparison, whatever they may take
 POLL_SECONDS = 0.5
 AMISS = ("memory budget", "Restarting", "Pausing", "Unmanaged memory")  # what Dask says of it
 
 
-def surface(folder: Path, n_points: int) -> Path:
+def surface(folder: Path, n_points: int, n_features: int) -> Path:
     """Return the file of points on a surface of two dimensions, written where it is not there yet."""
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"surface-{n_points}.npy"
+    path = folder / f"surface-{n_points}x{n_features}.npy"
     if path.exists():
         return path
     draws, partial = np.random.default_rng(0), path.with_suffix(".partial")
-    directions = 2 * draws.normal(size=(2, FEATURES))
-    file = np.lib.format.open_memmap(partial, "w+", np.float32, (n_points, FEATURES))
-    for start in range(0, n_points, ROWS_AT_ONCE):
-        rows = file[start : start + ROWS_AT_ONCE]
+    directions = 2 * draws.normal(size=(2, n_features))
+    file = np.lib.format.open_memmap(partial, "w+", np.float32, (n_points, n_features))
+    at_once = max(1, BYTES_AT_ONCE // (8 * n_features))
+    for start in range(0, n_points, at_once):
+        rows = file[start : start + at_once]
         rows[...] = np.sin(draws.random((len(rows), 2)) @ directions)
     file.flush()
     return partial.rename(path)
@@ -88,8 +91,10 @@ def addresses(points: Path, folder: Path, limit: int, count: int) -> dict[str, o
     row: dict[str, object] = {"status": done.returncode, "seconds": time.perf_counter() - started}
     if done.returncode:
         return row | {"last line": done.stderr.strip().splitlines()[-1:], "amiss": True}
+    limited = digests(open_run(run))
+    fresh(run)  # a disk has to hold one of the two
     row["seconds without"] = succeeded(command(points, reference, *BLOCKS, "--workers", str(count)))
-    equal = equal_stages(reference, run)
+    equal = equal_digests(digests(open_run(reference)), limited)
     first, _, all_of_them = equal.partition(" of ")
     return row | {"equal stages": equal, "amiss": first != all_of_them}
 
@@ -102,10 +107,11 @@ def main() -> int:
     parser.add_argument("what", choices=COMMANDS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--points", type=int, default=POINTS)
+    parser.add_argument("--features", type=int, default=FEATURES)
     parser.add_argument("--workers", type=int, default=2, help="processes, or threads")
     parser.add_argument("--limit", type=int, help="bytes; by default a quarter of those of the points")
     asked = parser.parse_args()
-    points = surface(asked.folder, asked.points)
+    points = surface(asked.folder, asked.points, asked.features)
     limit = asked.limit or points.stat().st_size // SHARE
     found = COMMANDS[asked.what](points, asked.folder, limit, asked.workers)
     show([{"points GB": points.stat().st_size / 1e9, "limit GB": limit / 1e9, **found}])
