@@ -36,8 +36,8 @@ class NeighborsTuning:
     trained. Where it is left open how many cells a point visits, it is found out by the points whose true neighbours
     the recall is measured by: cells are visited, from `least_probes` to `most_probes`, until of these neighbours no
     more than `missed` times the share lie elsewhere that the recall asked for leaves out. A round over neighbours of
-    neighbours, which costs less than as many cells, finds two thirds of those, but it leads into no cell that none of
-    the lists leads into: so the least is more than one. These points themselves, and new ones, look through
+    neighbours, which costs less than as many cells, finds half to two thirds of those, but it leads into no cell that
+    none of the lists leads into: so the least is more than one. These points themselves, and new ones, look through
     `first_probes` cells. The cells nearest to a point are looked for among the `nearby_cells` nearest to its own: 0.992
     of the 10 nearest of 1,700 are among 256. Where many cells are visited, they are looked for among `nearby_per_probe`
     times as many.
@@ -51,7 +51,7 @@ class NeighborsTuning:
 
     exact_below: CountOrZero = 20_000
     first_probes: Count = 8
-    missed: Positive = 1.8
+    missed: Positive = 1.6
     least_probes: Count = 4
     most_probes: Count = 32
     nearby_cells: Count = 256

@@ -8,11 +8,11 @@ from scalemani.routes import ROUTES
 # The version of a stage, and the defaults of its tuned numbers at that version. Whoever changes a default raises the
 # version in `scalemani.routes`, then writes both here.
 HELD = {
-    "partition": (2, {"most_basis_rows": 10_000}),
+    "partition": (3, {"most_basis_rows": 10_000}),
     "neighbors": (
-        8,
+        9,
         {
-            "exact_below": 20_000, "first_probes": 8, "missed": 1.8, "least_probes": 4, "most_probes": 32,
+            "exact_below": 20_000, "first_probes": 8, "missed": 1.6, "least_probes": 4, "most_probes": 32,
             "nearby_cells": 256, "nearby_per_probe": 16, "few_neighbors": 30, "few_candidates": 3.0,
             "first_candidates": 1.7, "later_candidates": 1.0, "most_visited": 30, "most_listed": 45,
             "rounding_share": 0.08, "close_share": 0.1,

@@ -65,7 +65,7 @@ def compress_lanes(typing_context: Any, values: Any, labels: Any, bound: Any, va
         values, labels, bound, values_to, labels_to = arguments
         single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
         read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
-        mask = builder.fcmp_ordered("<=", read, _spread(builder, bound))
+        mask = builder.fcmp_ordered("<=", read, spread(builder, bound))
         bits = builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))
         if by_one_instruction():
             named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
@@ -115,7 +115,7 @@ def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
     return builder.call(compress, [vector, mask, ir.Constant(vector.type, ir.Undefined)])
 
 
-def _spread(builder: Any, scalar: Any) -> Any:
+def spread(builder: Any, scalar: Any) -> Any:
     """Return a vector with `scalar` in every lane."""
     vector = ir.VectorType(scalar.type, LANES_AT_ONCE)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_COUNT, 0))

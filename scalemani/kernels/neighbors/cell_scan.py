@@ -21,8 +21,8 @@ from scalemani.kernels.rows.products import (
     center_queries,
     multiply_panel,
     number_lanes,
-    padded_dims,
     row_mean,
+    whole_groups,
 )
 from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, keep_smallest
 
@@ -214,8 +214,8 @@ def _scan_cell(
     """Offer all rows of one cell, which begins at `row`, to the `members` of `queries`, which begin at `start`."""
     center = row_mean(cell)
     panels, norms = build_panels(cell, center)
-    n_padded = (members.size + QUERY_GROUP - 1) // QUERY_GROUP * QUERY_GROUP
-    centered = np.zeros((n_padded, padded_dims(cell.shape[1])), dtype=np.float32)
+    n_padded = whole_groups(members.size)
+    centered = np.empty((n_padded, cell.shape[1]), dtype=np.float32)
     bases = np.zeros(n_padded, dtype=np.float32)
     center_queries(queries, members, center, centered, bases)
     products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)

@@ -12,12 +12,11 @@ from scalemani.kernels.rows.products import (
     center_queries,
     multiply_panel,
     number_lanes,
-    padded_dims,
     row_mean,
 )
 from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor
 
-CHUNK_QUERIES = 512  # centred queries that stay in the second-level cache while the panels go by
+CHUNK_QUERIES = 504  # centred queries, in whole groups, that stay in the second-level cache while the panels go by
 
 
 class Nearest(NamedTuple):
@@ -144,7 +143,7 @@ def offer_cells(
     cells, squares = nearest.cells, nearest.squares  # fields taken in a loop would be counted as references
     center = row_mean(centroids)
     panels, norms = build_panels(centroids, center)
-    centered = np.zeros((CHUNK_QUERIES, padded_dims(centroids.shape[1])), dtype=np.float32)
+    centered = np.empty((CHUNK_QUERIES, centroids.shape[1]), dtype=np.float32)
     bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)
     products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
     numbers = np.empty(PANEL_ROWS, dtype=np.int32)

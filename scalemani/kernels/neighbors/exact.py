@@ -15,7 +15,6 @@ from scalemani.kernels.rows.products import (
     center_queries,
     multiply_panel,
     number_lanes,
-    padded_dims,
     row_mean,
 )
 from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor
@@ -23,7 +22,7 @@ from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_n
 # What float32 may add to a sketch distance, as a share of the lengths that went into it: some 20 times the rounding
 # of projections and products seen in practice. It costs a few more exact distances; too little would lose neighbours.
 ROUNDING_SHARE = 1e-5
-CHUNK_QUERIES = 256  # centred queries stay in the second-level cache while the panels go by
+CHUNK_QUERIES = 252  # centred queries, in whole groups, that stay in the second-level cache while the panels go by
 
 
 class SketchedRows(NamedTuple):
@@ -70,7 +69,7 @@ def exact_neighbors(
     panels, norms = build_panels(rows.sketches, center)
     lengths = np.sqrt(squared_lengths(queries.sketches))
     longest, widest = _greatest_of_panels(np.sqrt(squared_lengths(rows.sketches))), _greatest_of_panels(norms.ravel())
-    centered = np.zeros((CHUNK_QUERIES, padded_dims(rows.sketches.shape[1])), dtype=np.float32)
+    centered = np.empty((CHUNK_QUERIES, rows.sketches.shape[1]), dtype=np.float32)
     bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)
     products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
     numbers = np.empty(PANEL_ROWS, dtype=np.int32)

@@ -3,6 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scalemani.kernels.machine.lane_products import ROWS_AT_ONCE
 from scalemani.kernels.rows.products import (
     PANEL_ROWS,
     QUERY_GROUP,
@@ -10,8 +11,8 @@ from scalemani.kernels.rows.products import (
     center_queries,
     multiply_panel,
     number_lanes,
-    padded_dims,
     row_mean,
+    whole_groups,
 )
 
 
@@ -19,7 +20,7 @@ from scalemani.kernels.rows.products import (
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_rows=st.integers(1, 300),
-    n_queries=st.integers(1, 9),
+    n_queries=st.integers(1, 27),
     n_dims=st.integers(1, 70),
     offset=st.sampled_from([0.0, 1e4]),
 )
@@ -30,8 +31,8 @@ def test_products_are_squared_distances_and_missing_rows_are_far(seed, n_rows, n
     members = draws.permutation(n_queries + 3)[:n_queries]
     center = row_mean(rows)
     panels, norms = build_panels(rows, center)
-    n_padded = -(-n_queries // QUERY_GROUP) * QUERY_GROUP
-    queries, bases = np.full((n_padded, padded_dims(n_dims)), 0.0, np.float32), np.zeros(n_padded, np.float32)
+    n_padded = whole_groups(n_queries)
+    queries, bases = np.full((n_padded, n_dims), np.nan, np.float32), np.zeros(n_padded, np.float32)
     center_queries(table, members, center, queries, bases)
     found = np.empty((n_padded, len(panels) * PANEL_ROWS), np.float32)
     products = np.empty((QUERY_GROUP, PANEL_ROWS), np.float32)
@@ -47,24 +48,28 @@ def test_products_are_squared_distances_and_missing_rows_are_far(seed, n_rows, n
     assert np.isposinf(found[:n_queries, n_rows:]).all()
 
 
-@pytest.mark.parametrize("n_dims", [1, 4, 5])
+@pytest.mark.parametrize("n_dims", [1, 4, 5, 64])
 def test_a_product_depends_on_its_two_rows_alone(n_dims):
     draws = np.random.default_rng(0)
-    rows, table = draws.normal(size=(200, n_dims)).astype(np.float32), draws.normal(size=(8, n_dims)).astype(np.float32)
+    rows, table = (
+        draws.normal(size=(200, n_dims)).astype(np.float32),
+        draws.normal(size=(30, n_dims)).astype(np.float32),
+    )
     center = np.zeros(n_dims, np.float32)
 
     def product(rows, row, table, query):
         panels, norms = build_panels(rows, center)
-        queries, bases = np.zeros((len(table), padded_dims(n_dims)), np.float32), np.zeros(len(table), np.float32)
+        n_padded = whole_groups(len(table))
+        queries, bases = np.empty((n_padded, n_dims), np.float32), np.zeros(n_padded, np.float32)
         center_queries(table, np.arange(len(table)), center, queries, bases)
         products, group = np.empty((QUERY_GROUP, PANEL_ROWS), np.float32), query // QUERY_GROUP * QUERY_GROUP
         multiply_panel(queries, bases, group, panels, norms, row // PANEL_ROWS, products)
         return products[query - group, row % PANEL_ROWS]
 
     assert (
-        product(rows, 150, table, 6)
-        == product(rows[140:], 10, table[4:], 2)
-        == product(rows[150:151], 0, table[[6] * 4], 3)
+        product(rows, 150, table, 22)
+        == product(rows[140:], 10, table[14:], 8)
+        == product(rows[150:151], 0, table[[22] * 4], 3)
     )
 
 
@@ -80,5 +85,11 @@ def test_lanes_are_numbered_from_the_first():
     np.testing.assert_array_equal(numbers, np.arange(1000, 1000 + PANEL_ROWS))
 
 
-def test_dimensions_are_padded_to_steps_of_four():
-    assert [padded_dims(n) for n in (1, 4, 5, 64)] == [4, 4, 8, 64]
+def test_queries_come_in_whole_groups():
+    assert [whole_groups(n) for n in (0, 1, QUERY_GROUP, QUERY_GROUP + 1)] == [
+        0,
+        QUERY_GROUP,
+        QUERY_GROUP,
+        2 * QUERY_GROUP,
+    ]
+    assert QUERY_GROUP % ROWS_AT_ONCE == 0
