@@ -1,17 +1,26 @@
 #!/usr/bin/env bash
 # Makes the environment that every script here runs in: a virtual environment with pinned versions.
 # SCALEMANI_VENV: where (default .venv). SCALEMANI_PYTHON: which Python (default python3, 3.11 or later).
-# SCALEMANI_EXTRAS: extras beside those of the tests, such as slurm or ssh,s3.
+# SCALEMANI_FOR: tests (default), or quickstart, which needs a third of the packages.
+# SCALEMANI_EXTRAS: extras beside those, such as slurm or ssh,s3.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 venv=${SCALEMANI_VENV:-.venv}
-if [ ! -x "$venv/bin/scalemani" ] || [ pyproject.toml -nt "$venv/made" ] || [ constraints.txt -nt "$venv/made" ]; then
-    "${SCALEMANI_PYTHON:-python3}" -m venv "$venv"
+case ${SCALEMANI_FOR:-tests} in
+tests) asked=(".[figures,parquet,anndata,s3,tls]" --group dev) ;;
+quickstart) asked=(".[figures]") ;;
+*) echo "SCALEMANI_FOR is $SCALEMANI_FOR: give tests or quickstart" >&2 && exit 2 ;;
+esac
+made="$venv/made-for-${SCALEMANI_FOR:-tests}"
+# What suffices for the tests suffices for the quickstart.
+[ -e "$made" ] || [ ! -e "$venv/made-for-tests" ] || made="$venv/made-for-tests"
+if [ ! -x "$venv/bin/scalemani" ] || [ ! -e "$made" ] || [ pyproject.toml -nt "$made" ] || [ constraints.txt -nt "$made" ]; then
+    [ -x "$venv/bin/python" ] || "${SCALEMANI_PYTHON:-python3}" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --upgrade "pip>=25.1"
-    "$venv/bin/python" -m pip install --quiet --constraint constraints.txt \
-        --editable ".[figures,parquet,anndata,s3,tls]" --group dev
-    touch "$venv/made"
+    # Of some ten thousand modules a run imports a tenth: Python compiles these when it does.
+    "$venv/bin/python" -m pip install --quiet --no-compile --constraint constraints.txt --editable "${asked[@]}"
+    touch "$venv/made-for-${SCALEMANI_FOR:-tests}"
 fi
 if [ -n "${SCALEMANI_EXTRAS:-}" ]; then
     "$venv/bin/python" -m pip install --quiet --constraint constraints.txt --editable ".[$SCALEMANI_EXTRAS]"

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 out=${1:-quickstart}
-bash deploy/environment.sh
+SCALEMANI_FOR=quickstart bash deploy/environment.sh
 scalemani="${SCALEMANI_VENV:-.venv}/bin/scalemani"
 
 mkdir -p "$out"
