@@ -154,10 +154,11 @@ def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     if len(known) == stop - start:
         return {StoredPartition.CELLS: known}
     models = StoredPartition(task.output)
-    sketches = sketch_points(StoredPoints(task.inputs["points"]).points.read_block(block), models.basis)
+    points = StoredPoints(task.inputs["points"]).points.read_block(block)
+    first = len(known) // TILE_ROWS * TILE_ROWS  # sketches are those of whole tiles
+    sketches = sketch_points(points[first:] if first else points, models.basis)
     cells = nearest_cells_in_groups(sketches, task.once(groups_of_cells), 1)[:, 0]
-    cells[: len(known)] = known
-    return {StoredPartition.CELLS: cells}
+    return {StoredPartition.CELLS: np.concatenate([known, cells[len(known) - first :]])}
 
 
 def earlier_cells(earlier: EarlierResults | None, start: int, stop: int) -> np.ndarray:

@@ -77,10 +77,16 @@ def chosen_probes(task: StageTask, true: np.ndarray) -> int:
 
 
 def queries_of(task: StageTask, kept: bool) -> Queries:
-    """Return the queries of an earlier run, or the others. They lie in all blocks, and are gathered once a process."""
+    """Return the queries of an earlier run, or the others. They lie in all blocks, and are gathered once a process.
+
+    A process that holds the points does not read them again.
+    """
     sample = task.once(sampled)
     places = np.flatnonzero(sample.kept == kept)
-    return Queries(places, sample.rows[places], sketched_rows(task, sample.rows[places]))
+    rows = sample.rows[places]
+    if task.dimensions.sparse or not holds_points(task):
+        return Queries(places, rows, sketched_rows(task, rows))
+    return Queries(places, rows, held_rows(task, rows))
 
 
 def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
@@ -110,6 +116,13 @@ def points_of_block(task: StageTask, block: int) -> SketchedRows:
     """Return what `sketched_block` does: a copy where this process holds the points, which is quicker than to read."""
     if task.dimensions.sparse or not holds_points(task):
         return sketched_block(task, block)
-    work_points, rows = StoredWorkPoints(task.inputs["work_points"]), slice(*task.dimensions.rows(block))
+    rows = slice(*task.dimensions.rows(block))
+    found = held_rows(task, rows)
+    return found._replace(points=found.points.copy())
+
+
+def held_rows(task: StageTask, rows: np.ndarray | slice) -> SketchedRows:
+    """Return points with their sketches, from those that this process holds."""
+    work_points = StoredWorkPoints(task.inputs["work_points"])
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points.points.read_once()[rows].copy(), task.read_table(work_points.sketch)[rows], scale)
+    return SketchedRows(work_points.points.read_once()[rows], task.read_table(work_points.sketch)[rows], scale)
