@@ -121,7 +121,7 @@ COARSE_EMBEDDING = Stage(
     by_block=False,
     solvers=REFINING_SOLVERS,
     also_reads=("landmark_embedding",),
-    version=3,
+    version=4,
     continues=("coarse_embedding", "coarse_graphs"),
 )
 EMBEDDING = Stage(
@@ -140,7 +140,7 @@ EMBEDDING = Stage(
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
-    version=4,
+    version=5,
     continues=("embedding",),
 )
 # The same group by a graph of the landmarks alone.

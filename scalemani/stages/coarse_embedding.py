@@ -13,7 +13,7 @@ from scalemani.chunked.sizes import Sizes, coarse_graphs_held
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tall import DistantRows
 from scalemani.kernels.spectral.multilevel import Multilevel
-from scalemani.kernels.spectral.refinement import n_start_columns
+from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
@@ -71,11 +71,15 @@ def run(work: StageWork) -> dict[str, Any]:
     return {"vectors": found.shape[1]}
 
 
-def kept_vectors(task: StageTask, stored: StoredCoarseGraphs) -> np.ndarray:
-    """Return the vectors (n, m) float32 of the earlier run, for the degrees that its nodes have come to."""
+def kept_vectors(task: StageTask, kept: StoredCoarseGraphs) -> np.ndarray:
+    """Return the vectors (n, m) float32 of the earlier run, for the degrees that its nodes have come to.
+
+    They are as many as are iterated: beside them a refinement starts from what the earlier one has found.
+    """
     groups = task.earlier_results.groups
     before = StoredCoarseGraphs(groups[StoredCoarseGraphs.STAGE]).read_degrees()
-    vectors = StoredCoarseEmbedding(groups[StoredCoarseEmbedding.STAGE]).vectors.read()
+    stored = StoredCoarseEmbedding(groups[StoredCoarseEmbedding.STAGE]).vectors.read()
+    vectors = np.ascontiguousarray(stored[:, : n_columns(task.params.n_components, task.dimensions.n_points)])
     # D^-1/2 u, the coordinates of nodes, stay.
-    vectors *= np.sqrt(stored.read_degrees() / before)[:, np.newaxis]
+    vectors *= np.sqrt(kept.read_degrees() / before)[:, np.newaxis]
     return vectors

@@ -24,7 +24,7 @@ HELD = {
         "kernels.descent.momentum": {"GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01},
         "kernels.descent.curvature": {"GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0},
     },
-    ("embedding", 4): {
+    ("embedding", 5): {
         "kernels.spectral.refinement": {
             "TILE": 4096, "FEWEST_GUARDS": 6, "FEWEST_SPARE": 8, "TRIVIAL_SHARE": 1e-10, "DEPENDENT": 1e-6,
             "STEPS_BETWEEN_GRAMS": 8,
@@ -36,7 +36,7 @@ HELD = {
             "SLOTS_OF_COLUMN": 2,
         },
     },
-    ("coarse_embedding", 3): {
+    ("coarse_embedding", 4): {
         "kernels.spectral.multilevel": {
             "DENSE_NODES": 1000, "DAMPING": 0.7, "LEAST_DIAGONAL": 1e-3, "LEAST_GAP": 1e-6, "STEPS_PER_LEVEL": 2,
             "MOST_STEPS": 8, "STEPS_NODES": 2**18, "STEPS_FROM_RANDOM": 60, "LEAST_RESIDUAL": 1e-5,

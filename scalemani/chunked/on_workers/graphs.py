@@ -14,7 +14,7 @@ from scalemani.kernels.arrays.columns import column_squares, panels
 from scalemani.kernels.arrays.tall import DerivedRows, DistantRows, Tall, written_panel
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.graph.product import Rows, normalized_product, smoothed, smoothed_residual
+from scalemani.kernels.graph.product import Rows, normalized_product, smoothed
 from scalemani.kernels.spectral.coarsening import row_slice
 from scalemani.kernels.spectral.multilevel import jacobi_shares, loops_of
 from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities, affinity_graph
@@ -148,20 +148,6 @@ def product_panel(graph: PanelGraph, vectors: DistantRows, out: Tall, panel: sli
         normalized_product(rows, roots, start, vectors.gather(nodes), target)
 
 
-def residual_panel(graph: PanelGraph, right: DistantRows, out: Tall, panel: slice) -> None:
-    """Write a panel of what a Jacobi step from zero leaves of the right side.
-
-    Parameters
-    ----------
-    graph, out, panel : as of `product_panel`.
-    right : (n, m).
-    """
-    rows, nodes, start = graph.reached(panel)
-    roots, smoothing = inverse_roots(graph.degrees.gather(nodes)), graph.smoothing.gather(nodes)
-    with written_panel(out, panel) as target:
-        smoothed_residual(rows, roots, smoothing, start, right.gather(nodes), target)
-
-
 def smoothed_panel(graph: PanelGraph, right: DistantRows, found: DistantRows, out: Tall, panel: slice) -> None:
     """Write a panel of a Jacobi step.
 
@@ -245,14 +231,8 @@ class SpreadGraph:
         run(self.workspace.over(functools.partial(product_panel, self.graph, vectors, out), panels(len(out))))
         return out
 
-    def smoothed_residual(self, right: DistantRows) -> Tall:
-        """Return what a Jacobi step from zero leaves of a right side (n, m)."""
+    def smoothed(self, right: DistantRows, found: DistantRows) -> Tall:
+        """Return a Jacobi step from `found` (n, m)."""
         out = self.workspace.large(right.shape, right.dtype)
-        run(self.workspace.over(functools.partial(residual_panel, self.graph, right, out), panels(len(out))))
-        return out
-
-    def smoothed(self, right: DistantRows, found: DistantRows, spare: DistantRows) -> Tall:
-        """Return a Jacobi step from `found` (n, m), in rows like `spare`."""
-        out = self.workspace.replacing(spare)
         run(self.workspace.over(functools.partial(smoothed_panel, self.graph, right, found, out), panels(len(out))))
         return out

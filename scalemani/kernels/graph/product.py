@@ -3,7 +3,7 @@
 One pass reads each row of W once and gathers m contiguous columns per nonzero: the time is that of the gathers, and 64
 columns cost some three times as much as eight. Four neighbours are added at a time, which spares three in four loads
 and stores of the sums, while the rows of those that come next are asked for. Sums are float64: they cost as much as
-float32 here. The steps of a multigrid smoother are products with a different end, so that no array is made between.
+float32 here. The step of a multigrid smoother is a product with a different end, so that no array is made between.
 """
 
 import numpy as np
@@ -58,19 +58,6 @@ def _product(rows: Rows, inverse_roots: np.ndarray, start: int, vectors: np.ndar
 
 
 @compiled_sums
-def _smoothed_residual(
-    rows: Rows, inverse_roots: np.ndarray, smoothing: np.ndarray, start: int, right: np.ndarray, out: np.ndarray
-) -> None:
-    sums, source_scale = np.empty(right.shape[1], np.float64), inverse_roots * smoothing
-    for row in range(out.shape[0]):
-        _row_sums(rows, row, source_scale, right, sums)
-        own, target = right[start + row], out[row]
-        scale, rest = inverse_roots[start + row], 1 - smoothing[start + row]
-        for column in range(out.shape[1]):
-            target[column] = rest * own[column] + scale * sums[column]
-
-
-@compiled_sums
 def _smoothed(
     rows: Rows,
     inverse_roots: np.ndarray,
@@ -110,20 +97,6 @@ def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vector
     _product(_unsigned(rows), inverse_roots, start, vectors, out)
 
 
-def smoothed_residual(
-    rows: Rows, inverse_roots: np.ndarray, smoothing: np.ndarray, start: int, right: np.ndarray, out: np.ndarray
-) -> None:
-    """Write what a Jacobi step from zero leaves of the right-hand side: right - (I - S) diag(smoothing) right.
-
-    Parameters
-    ----------
-    rows, inverse_roots, start, out : as of `normalized_product`
-    smoothing : (N,) float64, damping over the diagonal of I - S
-    right : (N, m) float32 or float64, C-contiguous
-    """
-    _smoothed_residual(_unsigned(rows), inverse_roots, smoothing, start, right, out)
-
-
 def smoothed(
     rows: Rows,
     inverse_roots: np.ndarray,
@@ -137,7 +110,9 @@ def smoothed(
 
     Parameters
     ----------
-    rows, inverse_roots, start, smoothing, right : as of `smoothed_residual`
+    rows, inverse_roots, start : as of `normalized_product`
+    smoothing : (N,) float64, damping over the diagonal of I - S
+    right : (N, m) float32 or float64, C-contiguous
     guess : (N, m) in the dtype of `right`, C-contiguous
     out : (n, m) in that dtype, no part of `guess`
     """

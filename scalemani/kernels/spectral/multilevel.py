@@ -1,9 +1,10 @@
 """A hierarchy of coarse graphs at work: approximate solutions of (I - S) x = r, and approximate eigenvectors.
 
 In the coordinates u = D^1/2 v the prolongation P = D^1/2 Q D_c^-1/2 has orthonormal columns and S_c = P^T S P: the
-coarse problem is the Galerkin one. A V-cycle damps what is rough by a Jacobi step before and after the coarse
-correction. Sources: aggregation multigrid [Vanek, Mandel and Brezina 1996]; multilevel eigensolvers for graphs
-[Barnard and Simon 1994].
+coarse problem is the Galerkin one. A V-cycle damps what is rough by a Jacobi step after the coarse correction. None
+comes before it: it would cost as much as all the rest, and a refinement, which finds the best vectors of a span and
+asks for no symmetric correction, makes as many steps without. Sources: aggregation multigrid [Vanek, Mandel and
+Brezina 1996]; multilevel eigensolvers for graphs [Barnard and Simon 1994].
 """
 
 import itertools
@@ -16,7 +17,7 @@ from scalemani.kernels.arrays.columns import panels, unit_roots
 from scalemani.kernels.arrays.tall import Tall
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.graph.product import normalized_product, smoothed, smoothed_residual
+from scalemani.kernels.graph.product import normalized_product, smoothed
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.spectral.coarsening import DENSE_NODES, Level, Rows, row_slice
 from scalemani.kernels.spectral.refinement import RefinementProblem, initial_state, random_columns, step
@@ -144,11 +145,8 @@ class GraphOperator(Protocol):
     def product(self, vectors: Any) -> Tall:
         """Return S times vectors."""
 
-    def smoothed_residual(self, right: Any) -> Tall:
-        """Return what a Jacobi step from zero leaves of a right side."""
-
-    def smoothed(self, right: Any, found: Any, spare: Any) -> Tall:
-        """Return a Jacobi step from `found`; it may lie in `spare`, which is given away."""
+    def smoothed(self, right: Any, found: Any) -> Tall:
+        """Return a Jacobi step from `found`."""
 
 
 class Transfer:
@@ -233,25 +231,16 @@ class LevelGraph:
         run(self.workspace.over(part, panels(len(out))))
         return out
 
-    def smoothed_residual(self, right: np.ndarray) -> np.ndarray:
-        """Return what a Jacobi step from zero leaves of a right side (n, m)."""
-        out, roots = self.workspace.empty(right.shape, right.dtype), self._inverse_roots
-
-        def part(panel: slice) -> None:
-            smoothed_residual(self._rows(panel), roots, self.smoothing, panel.start, right, out[panel])
-
-        run(self.workspace.over(part, panels(len(out))))
-        return out
-
-    def smoothed(self, right: np.ndarray, found: np.ndarray, spare: np.ndarray) -> np.ndarray:
-        """Return a Jacobi step from `found` (n, m), in the place of `spare`."""
+    def smoothed(self, right: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """Return a Jacobi step from `found` (n, m)."""
+        out = self.workspace.empty(right.shape, right.dtype)
 
         def part(panel: slice) -> None:
             rows, roots = self._rows(panel), self._inverse_roots
-            smoothed(rows, roots, self.smoothing, panel.start, right, found, spare[panel])
+            smoothed(rows, roots, self.smoothing, panel.start, right, found, out[panel])
 
-        run(self.workspace.over(part, panels(len(spare))))
-        return spare
+        run(self.workspace.over(part, panels(len(out))))
+        return out
 
     def _rows(self, panel: slice) -> Rows:
         return row_slice(self._level.rows, panel.start, panel.stop)
@@ -312,11 +301,10 @@ class Multilevel:
             if self._dense is None:
                 return np.asarray(np.asarray(graph.smoothing)[:, np.newaxis] * right, right.dtype)
             return np.asarray(self._dense.inverse @ right)
-        rest, transfer = graph.smoothed_residual(right), self._transfers[level]
-        found = graph.workspace.large(right.shape, right.dtype)
-        coarse = self.corrected(transfer.restricted(rest), level + 1)
+        transfer, found = self._transfers[level], graph.workspace.large(right.shape, right.dtype)
+        coarse = self.corrected(transfer.restricted(right), level + 1)
         transfer.prolong_beside(coarse, graph.smoothing, right, found)
-        return graph.smoothed(right, found, rest)
+        return graph.smoothed(right, found)
 
     def correct_below(self, transfer: TransferOperator, level: int, smoothing: Tall, right: Tall) -> Tall:
         """Return a solution of right (N, m) that is smoothed and corrected from `level` side by side.

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.product import normalized_product, smoothed, smoothed_residual
+from scalemani.kernels.graph.product import normalized_product, smoothed
 
 
 def affinities(n_points, share, seed):
@@ -42,8 +42,6 @@ def test_blocks_of_rows_are_those_of_the_dense_products(seed, n_points, n_column
     error = {"atol": 1e-12 if dtype == np.float64 else 2e-5 * max(1.0, np.abs(product).sum(axis=1).max())}
     normalized_product(rows, inverse_roots, start, vectors, out)
     np.testing.assert_allclose(out, (product @ vectors)[start:stop], **error)
-    smoothed_residual(rows, inverse_roots, smoothing, start, right, out)
-    np.testing.assert_allclose(out, (right - operator @ (smoothing[:, None] * right))[start:stop], **error)
     smoothed(rows, inverse_roots, smoothing, start, right, vectors, out)
     step = vectors + smoothing[:, None] * (right - operator @ vectors)
     np.testing.assert_allclose(out, step[start:stop], **error)
