@@ -178,8 +178,9 @@ def equal_stages(one: Path | str, other: Path | str) -> str:
 
 
 def equal_digests(first: Mapping[str, object], second: Mapping[str, object]) -> str:
-    """Return how many stages of a run have the digests of those of another."""
-    return f"{sum(first[stage] == second.get(stage) for stage in first)} of {len(first)}"
+    """Return how many stages of a run have the digests of those of another, and which have not."""
+    others = [stage for stage in first if first[stage] != second.get(stage)]
+    return f"{len(first) - len(others)} of {len(first)}" + (f", not {', '.join(others)}" if others else "")
 
 
 def difference(one: Run, other: Run) -> float:

@@ -118,6 +118,19 @@ class StageTask:
         """As `once`, for what is large: what was made with other arguments is dropped before."""
         return PROCESS.latest(Key.of(make, arguments, self.output), functools.partial(make, self, *arguments))
 
+    def in_turn(self, make: "Callable[[StageTask, *Arguments], Made]", *arguments: *Arguments) -> Made:
+        """As `latest`; where memory has no room for all tables, what other functions have made so is dropped before."""
+        if self.in_memory:
+            return self.latest(make, *arguments)
+        version = Key.of(make, arguments).function, *arguments
+        return PROCESS.latest(
+            Key.of(StageTask.in_turn, version, self.output), functools.partial(make, self, *arguments)
+        )
+
+    def has_room(self, n_bytes: int) -> bool:
+        """Return whether tables of so many bytes are in memory: all of them, or in the place of a cache of blocks."""
+        return self.in_memory or n_bytes <= self.cache_bytes
+
     def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
         """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""
         return (

@@ -20,7 +20,7 @@ from scalemani.params.tuned import NeighborsTuning
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.runs.opened import Run
-from scalemani.stages.neighbors.cells import SketchesByCell, listed_by_cell
+from scalemani.stages.neighbors.tables import SketchesByCell, listed_by_cell
 
 CANDIDATES_PER_NEIGHBOR = 2.0
 CACHE_BYTES = 2**28  # of decoded blocks of training points

@@ -1,10 +1,6 @@
 """Rounds of a search that look through the cells nearest to each point."""
 
-from collections.abc import Callable
-from typing import NamedTuple
-
 import numpy as np
-from numpy.typing import DTypeLike
 
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
@@ -14,28 +10,11 @@ from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
-from scalemani.memory.rows_in_file import Table
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
-
-LISTED_ROWS = 2**16  # of sketches at a time, on their way from one table to the other
-
-
-class SketchesByCell(NamedTuple):
-    """The sketches (N, s) of all points cell after cell, where cells begin (C + 1,), and the work rows of these.
-
-    `rows` (N,) int32 is None where work rows are sorted by cell.
-    """
-
-    sketches: Table
-    offsets: np.ndarray
-    rows: np.ndarray | None
-
-    def work_rows(self, found: np.ndarray) -> np.ndarray:
-        """Return the work rows of what was found among these sketches, (n, c) int32; -1 stays what it is."""
-        return found if self.rows is None else np.where(found < 0, found, self.rows[found])
+from scalemani.stages.neighbors.tables import sketch_tables
 
 
 def first_round(task: StageTask) -> Round:
@@ -84,7 +63,7 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
     (stop - start, c) int32, -1 for none
     """
     probes, count = visited_cells(task, start, stop, asked), asked.candidates * n_candidates(task.params, 0)
-    cells = task.once(sketches_by_cell)
+    cells = sketch_tables(task).by_cell
     if cells.rows is not None:
         return candidates_of_rows(task, np.arange(start, stop), probes, count)
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
@@ -105,44 +84,13 @@ def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, co
     -------
     (n, count + 1) int32, -1 for none
     """
-    sketches = task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
-    centroids, cells = StoredPartition(task.inputs["partition"]).centroids.read_once(), task.once(sketches_by_cell)
+    sketches, cells = sketch_tables(task)
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     # One candidate more: a query that is given beside the table finds itself.
     queries, behind = np.ascontiguousarray(sketches[rows]), task.dimensions.n_points
     found = search_enough_cells(cells.sketches, cells.offsets, centroids, probes, behind, count + 1, queries)
     found = cells.work_rows(found)
     return np.where(found == rows[:, np.newaxis], np.int32(-1), found)
-
-
-def sketches_by_cell(task: StageTask) -> SketchesByCell:
-    """Return the sketches of all points by cell, which tasks share."""
-    stored = StoredWorkPoints(task.inputs["work_points"])
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
-    return listed_by_cell(stored, task.read_table(stored.sketch), n_cells, task.table)
-
-
-def listed_by_cell(
-    stored: StoredWorkPoints, sketches: Table, n_cells: int, empty: Callable[[tuple[int, ...], DTypeLike], Table]
-) -> SketchesByCell:
-    """Return sketches by cell: those in work order, where that is sorted by cell.
-
-    Parameters
-    ----------
-    stored : the work points
-    sketches : (N, s) float32, theirs in work order
-    n_cells : C
-    empty : makes a table of a shape and a dtype
-    """
-    stretches = stored.stretches
-    if stored.sorted_by_cell:
-        return SketchesByCell(sketches, stretches.offsets, None)
-    rows, offsets = stretches.by_cell(n_cells)
-    table = empty(sketches.shape, np.float32)
-    for part in slices(len(rows), LISTED_ROWS):
-        table[part] = sketches[rows[part]]
-    if isinstance(table, np.ndarray):
-        table.flags.writeable = False  # as those in work order are: kernels are compiled once for both
-    return SketchesByCell(table, offsets, rows.astype(np.int32))
 
 
 def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
@@ -156,10 +104,9 @@ def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.nd
     -------
     (stop - start, m) int32, nearest first
     """
-    work_points = StoredWorkPoints(task.inputs["work_points"])
     offsets, cells = task.once(stretches_of_cells).among(start, stop)
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
-    near, own = task.once(nearby_cells, asked.last), task.read_table(work_points.sketch)[start:stop]
+    near, own = task.once(nearby_cells, asked.last), sketch_tables(task).by_row[start:stop]
     probes = nearest_nearby_cells(own, 0, len(own), offsets, centroids, near[cells], asked.last)
     return np.ascontiguousarray(probes[:, asked.first :])
 

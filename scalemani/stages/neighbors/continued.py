@@ -20,6 +20,7 @@ from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, stretches_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
+from scalemani.stages.neighbors.tables import sketch_tables
 
 
 class Appended(NamedTuple):
@@ -69,7 +70,7 @@ def appended_points(task: StageTask) -> Appended:
     order = work_points.input_rows.read()
     before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]).input_rows.read()
     new = np.flatnonzero(order >= earlier.n_points)
-    sketches = np.ascontiguousarray(task.read_table(work_points.sketch)[new])
+    sketches = np.ascontiguousarray(sketch_tables(task).by_row[new])
     sketches.flags.writeable = False  # as those of all points are, so that kernels are compiled once for both
     partition, n_probes = StoredPartition(task.inputs["partition"]), probes_of_earlier(task)
     centroids, near = partition.centroids.read_once(), task.once(nearby_cells, n_probes)
@@ -108,7 +109,7 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
     known : (n, k), the lists of these; others are empty
     """
     appended, n_rows, count = task.once(appended_points), len(known.indices), n_candidates(task.params, 0)
-    work_points, partition = StoredWorkPoints(task.inputs["work_points"]), StoredPartition(task.inputs["partition"])
+    partition = StoredPartition(task.inputs["partition"])
     candidates = np.full((n_rows, count + 1), -1, np.int32)
     if len(places):
         limits = ((known.distances[places, -1] / partition.basis.scale) ** 2).astype(np.float32)
@@ -117,7 +118,7 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
             task.once(stretches_of_cells).among(start, start + n_rows),
         )
         own = np.repeat(cells, np.diff(offsets))[places, np.newaxis]
-        behind, queries = len(visitors.numbers), task.read_table(work_points.sketch)[start + places]
+        behind, queries = len(visitors.numbers), sketch_tables(task).by_row[start + places]
         found = search_cells(visitors.sketches, visitors.offsets, own, behind, count, queries, limits)
         candidates[places, :count] = np.where(found < 0, -1, appended.new[visitors.numbers[found]])
     others = np.setdiff1d(np.arange(n_rows), places)

@@ -20,6 +20,7 @@ from scalemani.records.graph import StoredNeighbors, round_step
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared
 from scalemani.stages.neighbors.lists import no_known, round_arrays
+from scalemani.stages.neighbors.tables import sketch_tables
 
 
 def exact_block(task: StageTask, block: int) -> Arrays:
@@ -36,14 +37,14 @@ def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
     work_points = StoredWorkPoints(task.inputs["work_points"])
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points.points.gather(rows), task.read_table(work_points.sketch)[rows], scale)
+    return SketchedRows(work_points.points.gather(rows), sketch_tables(task).by_row[rows], scale)
 
 
 def sketched_block(task: StageTask, block: int) -> SketchedRows:
     """Return the points of a block, with their sketches."""
     work_points, rows = StoredWorkPoints(task.inputs["work_points"]), slice(*task.dimensions.rows(block))
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points.points.read_block(block), task.read_table(work_points.sketch)[rows], scale)
+    return SketchedRows(work_points.points.read_block(block), sketch_tables(task).by_row[rows], scale)
 
 
 def nearest_of_block(

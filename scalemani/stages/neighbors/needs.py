@@ -91,7 +91,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
         Held("sketches of all points", LOOKED_UP, n_points, width, "float32"),
         Held("sketches of all points in bytes", LOOKED_UP, n_points, width, "int8"),
         Held("heads of all lists", LOOKED_UP, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
-        Held("points of all blocks", CACHE, n_points, *dimensions.kept_row),
+        Held("points of all blocks, or tables in turn", CACHE, n_points, *dimensions.kept_row),
         Held("sampled queries", EACH_PROCESS, n_queries, *dimensions.kept_row),
         Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
         Held(

@@ -7,12 +7,11 @@ from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
-from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
-from scalemani.memory.rows_in_file import Table
 from scalemani.records.graph import StoredNeighbors, round_step
-from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.counts import n_candidates, n_listed
+from scalemani.records.points import StoredWorkPoints
+from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
+from scalemani.stages.neighbors.tables import list_tables
 
 OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 
@@ -27,8 +26,7 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
     indices, distances, fresh = round_block(task, number - 1, block)
-    lists = task.latest(listed_edges, step)
-    sketches, unit = task.once(short_sketches)
+    sketches, unit, lists = list_tables(task, step)
     limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
     most_visited = task.params.neighbors.most_visited
     own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
@@ -46,35 +44,6 @@ def still_fresh(before: NeighborLists, indices: np.ndarray) -> np.ndarray:
     """Return where (n, k) lists hold what was fresh in them before: points that did not look have yet to meet it."""
     others = without_known(indices, np.where(before.fresh, before.indices, OF_NO_LIST))
     return (indices >= 0) & (others < 0)
-
-
-def short_sketches(task: StageTask) -> tuple[Table, float]:
-    """Return the sketches of all points, in bytes unless that is too coarse for near neighbours, and their unit.
-
-    The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
-    """
-    tuning, sketches = task.params.neighbors, task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
-    scale, output = StoredPartition(task.inputs["partition"]).basis.scale, StoredNeighbors(task.output)
-    step = rounding_step(sketches[output.query_rows.read_once()])
-    close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
-    if not 0 < rounding_error(step, sketches.shape[1]) * scale <= tuning.rounding_share * close < np.inf:
-        return sketches, scale
-    rounded = task.table(sketches.shape, np.int8)
-    for block in range(task.dimensions.n_blocks):
-        rows = slice(*task.dimensions.rows(block))
-        rounded[rows] = rounded_sketches(sketches[rows], step)
-    return rounded, step * scale
-
-
-def listed_edges(task: StageTask, step: str) -> tuple[Table, Table]:
-    """Return the fields of `NeighborLists`, the head of every list after a round, read once and not by each block."""
-    shape = (task.dimensions.n_points, n_listed(task.params))
-    indices, fresh, output = task.table(shape, np.int32), task.table(shape, np.bool_), StoredNeighbors(task.output)
-    for block in range(task.dimensions.n_blocks):
-        rows = slice(*task.dimensions.rows(block))
-        indices[rows] = output.indices(step).read_block(block)[:, : shape[1]]
-        fresh[rows] = output.fresh(step).read_block(block)[:, : shape[1]]
-    return indices, fresh
 
 
 def pynndescent_block(task: StageTask, block: int) -> Arrays:

@@ -13,11 +13,12 @@ from scalemani.kernels.arrays.draws import continue_sample, sample_rows
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.records.points import StoredPartition
 from scalemani.stages.neighbors.cells import candidates_of_rows
 from scalemani.stages.neighbors.continued import appended_points
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
+from scalemani.stages.neighbors.tables import sketch_tables
 
 
 class Sample(NamedTuple):
@@ -68,7 +69,7 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
         return limits
     rows = sample.rows[here][new]
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
-    sketches = task.read_table(StoredWorkPoints(task.inputs["work_points"]).sketch)
+    sketches = sketch_tables(task).by_row
     n_probes = task.params.neighbors.n_probes or task.params.neighbors.first_probes
     probes = nearest_cells(np.ascontiguousarray(sketches[rows]), centroids, n_probes)
     candidates = candidates_of_rows(task, rows, probes, n_candidates(task.params, 0))

@@ -22,6 +22,7 @@ from scalemani.stages.neighbors.counts import cells_to_visit
 from scalemani.stages.neighbors.exact import nearest_of_rows, sketched_block, sketched_rows
 from scalemani.stages.neighbors.lists import holds_points
 from scalemani.stages.neighbors.queries import limits_of_block, one_behind_the_other, sampled
+from scalemani.stages.neighbors.tables import sketch_tables
 
 
 class Queries(NamedTuple):
@@ -125,4 +126,4 @@ def held_rows(task: StageTask, rows: np.ndarray | slice) -> SketchedRows:
     """Return points with their sketches, from those that this process holds."""
     work_points = StoredWorkPoints(task.inputs["work_points"])
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points.points.read_once()[rows], task.read_table(work_points.sketch)[rows], scale)
+    return SketchedRows(work_points.points.read_once()[rows], sketch_tables(task).by_row[rows], scale)

@@ -1,6 +1,7 @@
 """The stage `neighbors`: rounds give the same lists however much memory there is, and each brings the graph nearer."""
 
 import shutil
+import weakref
 
 import numpy as np
 import pytest
@@ -19,7 +20,8 @@ from scalemani.stages.neighbors import rounds
 from scalemani.stages.neighbors.cells import near_cells_block
 from scalemani.stages.neighbors.counts import n_listed
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
-from scalemani.stages.neighbors.nn_descent import listed_edges, near_neighbors_block, short_sketches
+from scalemani.stages.neighbors.nn_descent import near_neighbors_block
+from scalemani.stages.neighbors.tables import list_tables, short_sketches, sketch_tables
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 K = 35  # more than `few_neighbors`, and more than a neighbour's list is visited for
@@ -51,7 +53,9 @@ def task_with(finished, cache_bytes, in_memory=True):
     return StageTask("neighbors", dimensions, PARAMS, groups, finished.group("neighbors"), cache_bytes, in_memory)
 
 
-@pytest.mark.parametrize(("cache_bytes", "in_memory"), [(0, False), (0, True), (100_000, True), (3500 * 40, True)])
+@pytest.mark.parametrize(
+    ("cache_bytes", "in_memory"), [(0, False), (3500 * 40, False), (0, True), (100_000, True), (3500 * 40, True)]
+)
 def test_points_gathered_mapped_and_in_memory_give_the_same_lists(finished, cache_bytes, in_memory):
     task = task_with(finished, cache_bytes, in_memory)
     try:
@@ -94,10 +98,40 @@ def test_fresh_entries_are_those_that_the_round_before_did_not_hold(finished):
 
 
 def test_listed_edges_are_the_heads_of_the_lists(finished):
-    task = task_with(finished, 0)
-    lists = listed_edges(task, "round_0")
-    np.testing.assert_array_equal(lists[0], task.output.read("round_0/indices")[:, :K])
+    lists = list_tables(task_with(finished, 0), "round_0").lists
+    PROCESS.free()
+    np.testing.assert_array_equal(lists[0], finished.group("neighbors").read("round_0/indices")[:, :K])
     assert lists[0].nbytes + lists[1].nbytes == BYTES_OF_EDGE * n_listed(PARAMS) * 3500
+
+
+SKETCHES, LISTS = 3500 * 8 * 4, 3500 * (8 + n_listed(PARAMS) * BYTES_OF_EDGE)
+
+
+@pytest.mark.parametrize(
+    ("cache_bytes", "in_memory"),
+    [
+        (SKETCHES - 1, (False, True, False)),
+        (SKETCHES, (True, True, False)),
+        (LISTS - 1, (True, True, False)),
+        (LISTS, (True, True, True)),
+    ],
+)
+def test_tables_are_in_memory_where_a_cache_has_room_for_them_and_one_kind_at_a_time(finished, cache_bytes, in_memory):
+    task = task_with(finished, cache_bytes, in_memory=False)
+    try:
+        sketches = sketch_tables(task).by_row
+        indices = finished.group("neighbors").read("round_0/indices")[:, : n_listed(PARAMS)]
+        np.testing.assert_array_equal(sketches[: len(indices)], task.inputs["work_points"].read("sketch"))
+        gone, held = weakref.ref(sketches), [isinstance(sketches, np.ndarray)]
+        assert sketch_tables(task).by_row is sketches
+        del sketches
+        short, _, lists = list_tables(task, "round_0")
+        assert gone() is None
+        np.testing.assert_array_equal(lists[0][: len(indices)], indices)
+        held += [isinstance(short, np.ndarray), isinstance(lists[0], np.ndarray)]
+        assert tuple(held) == in_memory
+    finally:
+        PROCESS.free()
 
 
 def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_path):

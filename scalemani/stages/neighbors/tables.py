@@ -1,0 +1,169 @@
+"""Tables of all points that a search looks up by row: sketches, and the lists of the round before.
+
+Rounds over cells look at sketches; rounds among neighbours of neighbours at lists, and at sketches that are rounded. A
+process that has no room for all of these may have it for either, and then holds them in turn: to read rows from files
+takes longer than what is done with them.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scalemani.chunked.work import StageTask
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
+from scalemani.memory.arrays import copy_to_file, read_only
+from scalemani.memory.rows_in_file import Table
+from scalemani.records.graph import StoredNeighbors
+from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.neighbors.counts import n_listed
+from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
+
+COPIED_ROWS = 2**16  # of sketches at a time, on their way from one table to the other
+
+
+class SketchesByCell(NamedTuple):
+    """The sketches (N, s) of all points cell after cell, where cells begin (C + 1,), and the work rows of these.
+
+    `rows` (N,) int32 is None where work rows are sorted by cell.
+    """
+
+    sketches: Table
+    offsets: np.ndarray
+    rows: np.ndarray | None
+
+    def work_rows(self, found: np.ndarray) -> np.ndarray:
+        """Return the work rows of what was found among these sketches, (n, c) int32; -1 stays what it is."""
+        return found if self.rows is None else np.where(found < 0, found, self.rows[found])
+
+
+class SketchTables(NamedTuple):
+    """The sketches (N, s) float32 of all points, by work row and by cell."""
+
+    by_row: Table
+    by_cell: SketchesByCell
+
+
+class ListTables(NamedTuple):
+    """What a round among neighbours of neighbours looks up.
+
+    `sketches` (N, s) of all points, int8 unless that is too coarse for near neighbours, `unit` of their lengths, and
+    `lists`: the fields of `NeighborLists`, the head of every list after a round.
+    """
+
+    sketches: Table
+    unit: float
+    lists: tuple[Table, Table]
+
+
+def sketch_tables(task: StageTask) -> SketchTables:
+    """Return the sketches of all points, which tasks share."""
+    return task.in_turn(read_sketches)
+
+
+def list_tables(task: StageTask, step: str) -> ListTables:
+    """Return what a round among the neighbours of neighbours that a step has found looks up, which tasks share."""
+    return task.in_turn(read_lists, step)
+
+
+def read_sketches(task: StageTask) -> SketchTables:
+    """Return the sketches of all points by row and by cell: one table where work rows are sorted by cell."""
+    stored, partition = work_points_of(task), StoredPartition(task.inputs[StoredPartition.STAGE])
+    together = stored.sketch.zarr().nbytes * (1 if stored.sorted_by_cell else 2)
+    table, empty = stored_sketches(task, together), functools.partial(empty_table, task, together)
+    return SketchTables(table, listed_by_cell(stored, table, len(partition.centroids.read_once()), empty))
+
+
+def listed_by_cell(
+    stored: StoredWorkPoints, sketches: Table, n_cells: int, empty: Callable[[tuple[int, ...], DTypeLike], Table]
+) -> SketchesByCell:
+    """Return sketches by cell: those in work order, where that is sorted by cell.
+
+    Parameters
+    ----------
+    stored : the work points
+    sketches : (N, s) float32, theirs in work order
+    n_cells : C
+    empty : makes a table of a shape and a dtype
+    """
+    stretches = stored.stretches
+    if stored.sorted_by_cell:
+        return SketchesByCell(sketches, stretches.offsets, None)
+    rows, offsets = stretches.by_cell(n_cells)
+    table = empty(sketches.shape, np.float32)
+    for part in slices(len(rows), COPIED_ROWS):
+        table[part] = sketches[rows[part]]
+    if isinstance(table, np.ndarray):
+        table.flags.writeable = False  # as those in work order are: kernels are compiled once for both
+    return SketchesByCell(table, offsets, rows.astype(np.int32))
+
+
+def read_lists(task: StageTask, step: str) -> ListTables:
+    """Return the heads of all lists after a step, and sketches for a round among neighbours of neighbours."""
+    sketches, unit = task.once(short_sketches) if task.in_memory else short_sketches(task)
+    output, shape = StoredNeighbors(task.output), (task.dimensions.n_points, n_listed(task.params))
+    # Rows of sketches are looked up more often than lists: these come second where there is not room for both.
+    together = len(sketches) * (sketches.shape[1] * sketches.dtype.itemsize + shape[1] * BYTES_OF_EDGE)
+    indices, fresh = (empty_table(task, together, shape, dtype) for dtype in (np.int32, np.bool_))
+    for block in range(task.dimensions.n_blocks):
+        rows = slice(*task.dimensions.rows(block))
+        indices[rows] = output.indices(step).read_block(block)[:, : shape[1]]
+        fresh[rows] = output.fresh(step).read_block(block)[:, : shape[1]]
+    return ListTables(sketches, unit, (indices, fresh))
+
+
+def short_sketches(task: StageTask) -> tuple[Table, float]:
+    """Return the sketches of all points, in bytes unless that is too coarse for near neighbours, and their unit.
+
+    The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
+    """
+    tuning, output = task.params.neighbors, StoredNeighbors(task.output)
+    scale, sampled = StoredPartition(task.inputs[StoredPartition.STAGE]).basis.scale, task.once(query_sketches)
+    step, width = rounding_step(sampled), sampled.shape[1]
+    close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
+    if not 0 < rounding_error(step, width) * scale <= tuning.rounding_share * close < np.inf:
+        together = sampled.itemsize * width * task.dimensions.n_points
+        return (sketch_tables(task).by_row if task.in_memory else stored_sketches(task, together)), scale
+    n_points = task.dimensions.n_points
+    rounded = empty_table(task, n_points * width, (n_points, width), np.int8)
+    for block in range(task.dimensions.n_blocks):
+        rounded[slice(*task.dimensions.rows(block))] = rounded_sketches(sketches_of_block(task, block), step)
+    return rounded, step * scale
+
+
+def query_sketches(task: StageTask) -> np.ndarray:
+    """Return the sketches (q, s) of the points by which the recall is measured."""
+    return work_points_of(task).sketch.gather(StoredNeighbors(task.output).query_rows.read_once())
+
+
+def sketches_of_block(task: StageTask, block: int) -> np.ndarray:
+    """Return the sketches of a block, from memory where those of all points are there anyway."""
+    if task.in_memory:
+        return np.asarray(sketch_tables(task).by_row[slice(*task.dimensions.rows(block))])
+    return work_points_of(task).sketch.read_block(block)
+
+
+def stored_sketches(task: StageTask, together: int) -> Table:
+    """Return the sketches of all points, in memory where there is room for so many bytes."""
+    sketch = work_points_of(task).sketch
+    return (read_only if task.has_room(together) else copy_to_file)(sketch.group, sketch.path)
+
+
+def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
+    """Return a table that is to be filled, in memory where there is room for it and what belongs to it.
+
+    Parameters
+    ----------
+    task : the search
+    together : bytes of the table and of those that are looked up beside it
+    shape, dtype : of the table
+    """
+    return np.empty(shape, dtype) if task.has_room(together) else task.table(shape, dtype)
+
+
+def work_points_of(task: StageTask) -> StoredWorkPoints:
+    """Return the points that are searched."""
+    return StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE])
