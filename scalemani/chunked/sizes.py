@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, GROWING, Held, Span
+from scalemani.chunked.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Written
 from scalemani.chunked.task import Dimensions
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
@@ -30,6 +30,8 @@ MERGED_SHARE = 0.35
 FIRST_NODES_PER_POINT = 0.5  # of the first coarse graph: aggregates have two to eight members
 NODES_PER_NODE = 0.35  # of each following one
 NODES_PER_POINT = 0.8  # of all coarse graphs
+# What a block of sparse rows takes of a disk beyond others: folders and descriptions of three arrays, and rounding.
+SPARSE_BLOCK_BYTES = 32 * 2**10
 DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
 
 
@@ -172,6 +174,14 @@ class Sizes:
     def sketch_width(self) -> int:
         """The columns of a sketch."""
         return min(self.params.partition.sketch_dimensions, self.dimensions.n_features)
+
+
+def points_written(name: str, dimensions: Dimensions) -> list[Written]:
+    """List what storing the rows of all points takes."""
+    rows = Written(name, ENCODED, dimensions.n_points, *dimensions.kept_row)
+    if not dimensions.sparse:
+        return [rows]
+    return [rows, Written("folders of sparse blocks", STORED, dimensions.n_blocks, SPARSE_BLOCK_BYTES, "uint8")]
 
 
 def pixels_held(sizes: Sizes) -> list[Held]:

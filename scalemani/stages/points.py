@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from scalemani.chunked.appended import take_earlier_blocks
-from scalemani.chunked.needs import EACH_TASK, ENCODED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import EACH_TASK, Held, Written
+from scalemani.chunked.sizes import Sizes, points_written
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.work import DIMENSIONS, EXTREMES, Arrays, StageTask, StageWork
 from scalemani.errors import StoreError
@@ -48,8 +48,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the rows of all points."""
-    dimensions = sizes.dimensions
-    return [Written("points in input order", ENCODED, dimensions.n_points, *dimensions.kept_row)]
+    return points_written("points in input order", sizes.dimensions)
 
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:

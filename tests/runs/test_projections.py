@@ -1,9 +1,10 @@
-"""Memory and disk as projected, beside what real runs on narrow and wide points take."""
+"""Memory and disk as projected, beside what real runs on narrow and wide points take, dense and sparse."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from scalemani.params import Parameters
 from scalemani.runs.resources import overhead_bytes
@@ -25,12 +26,29 @@ VALUES = {
 }
 
 
-def points_of(n_features):
+# Most edges of a graph of many neighbours go one way where points have no low dimension: rows of coarse graphs fill up.
+MANY_NEIGHBORS = {**VALUES, "neighbors": {**VALUES["neighbors"], "n_neighbors": 90}, "affinities": {"perplexity": 30}}
+
+
+def surface(n_features):
     """Return a surface of two dimensions among many features, and of a type that wide points often have."""
     rng = np.random.default_rng(n_features)
     surface = rng.random((40_000 if n_features < 100 else 4096, 2))
     points = np.sin(surface @ rng.normal(size=(2, n_features)) * 2)
     return points.astype(np.float32) if n_features < 1000 else np.round(100 + 100 * points).astype(np.int32)
+
+
+def normal():
+    """Return points that fill all their dimensions."""
+    return np.random.default_rng(0).normal(size=(10_000, 50)).astype(np.float32)
+
+
+def documents():
+    """Return sparse counts of words, of which some are much more frequent than others."""
+    n_documents, n_words, length = 8000, 10_000, 40
+    words = np.minimum(np.random.default_rng(1).zipf(1.3, (n_documents, length)), n_words) - 1
+    ones, rows = np.ones(words.size, np.float32), np.repeat(np.arange(n_documents), length)
+    return sp.csr_matrix((ones, (rows, words.ravel())), (n_documents, n_words))
 
 
 def on_disk(folder: Path) -> int:
@@ -40,8 +58,23 @@ def on_disk(folder: Path) -> int:
 
 @pytest.mark.parametrize("n_features", [3, 50, 784, 9000])
 def test_no_stage_takes_more_memory_or_disk_than_projected_nor_much_less(tmp_path, n_features):
-    np.save(tmp_path / "points.npy", points_of(n_features))
-    points, params = open_points(str(tmp_path / "points.npy")), Parameters().with_values(VALUES)
+    np.save(tmp_path / "points.npy", surface(n_features))
+    check_projections(str(tmp_path / "points.npy"), VALUES, tmp_path)
+
+
+def test_of_points_without_structure_and_many_neighbors_none_does_either(tmp_path):
+    np.save(tmp_path / "points.npy", normal())
+    check_projections(str(tmp_path / "points.npy"), MANY_NEIGHBORS, tmp_path)
+
+
+def test_of_sparse_rows_none_does_either(tmp_path):
+    sp.save_npz(tmp_path / "points.npz", documents())
+    check_projections(str(tmp_path / "points.npz"), VALUES, tmp_path)
+
+
+def check_projections(given, values, tmp_path):
+    """Run and compare what each stage takes with what was planned for it."""
+    points, params = open_points(given), Parameters().with_values(values)
     executor = Executor(workers=2)
     plan = plan_run(points, tmp_path / "run", "laplacian-eigenmaps", params, executor)
     finished = run(points, tmp_path / "run", "laplacian-eigenmaps", params, executor)

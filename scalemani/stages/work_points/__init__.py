@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.appended import take_earlier_blocks
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, ENCODED, LOOKED_UP, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes, sketched_tile
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written
+from scalemani.chunked.sizes import Sizes, points_written, sketched_tile
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import group_by
@@ -55,7 +55,7 @@ def disk(sizes: Sizes) -> list[Written]:
     sketches = Written("sketches", STORED, n_points, sizes.sketch_width, "float32")
     return [
         order,
-        Written("points in work order", ENCODED, n_points, *dimensions.kept_row),
+        *points_written("points in work order", dimensions),
         *([] if sizes.params.neighbors.by_window else [sketches]),
     ]
 
