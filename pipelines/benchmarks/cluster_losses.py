@@ -14,6 +14,7 @@ import os
 import random
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -41,6 +42,7 @@ from scalemani.runs.opened import open_run
 
 EVERY_SECONDS = 5.0
 WORKERS = 4
+UNDISTURBED = 3  # runs without kills, whose median the others are compared with
 BLOCKS = ["--block-rows", "2048"]
 POINTS, RUN = "s3://benchmark/points.zarr", "s3://benchmark/run"
 DIGESTS = """import json; from commanding import digests; from scalemani.runs.opened import open_run
@@ -56,7 +58,8 @@ def kills(points: Path, folder: Path, seeds: range) -> list[dict]:
     reference = folder / f"undisturbed-{points.stem}"
     taken = reference.with_suffix(".seconds")  # left by a call with other seeds
     if not taken.exists():
-        taken.write_text(str(succeeded(command(points, fresh(reference), *size))))
+        undisturbed = [succeeded(command(points, fresh(reference), *size)) for _ in range(UNDISTURBED)]
+        taken.write_text(str(statistics.median(undisturbed)))
     whole = float(taken.read_text())
     for seed in seeds:
         run, ledger, draws, count = fresh(folder / "killed"), fresh(folder / "ledger"), random.Random(seed), 0
