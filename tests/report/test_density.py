@@ -206,6 +206,22 @@ def test_regions_stay_even_while_the_map_moves_and_few_points_are_drawn(page):
     np.testing.assert_allclose(image[rim].mean(), rest[rim].mean(), rtol=0.25)
 
 
+STEPS = """(() => {
+  const extent = window.extent = Canvas.prototype.extent;
+  Canvas.prototype.extent = function (step) { window.step = step; return extent.call(this, step); };
+})()"""
+
+
+def test_regions_are_computed_on_few_pixels_while_the_map_moves_and_on_all_at_rest(page):
+    drawn(page)
+    page.value(STEPS)
+    with moving(page):
+        assert page.value("window.step") >= 4
+    drawn(page)
+    assert page.value("window.step") == 1
+    page.value("Canvas.prototype.extent = window.extent; 1")
+
+
 SLOW = """(() => {
   const draw = window.quickly = Canvas.prototype.draw;
   window.drawings = [];
