@@ -1,8 +1,8 @@
-"""Arrays of a group as zarr v3 describes them: made and opened from their metadata alone, and read by single chunks.
+"""Arrays of a group as zarr v3 describes them: made and opened from their metadata, and read and written by chunks.
 
 zarr itself asks a store what is there before it makes or opens an array, several times an array and for every folder
-above it: more than all else that small runs write. It decodes a chunk in its event loop and copies it from there, which
-takes longer than the decoding. Most reads are of one chunk, that of a block, the largest of all chunks of an array.
+above it: more than all else that small runs write. It codes a chunk by way of its event loop and copies it there, which
+takes longer than the coding. Most reads and writes are of one chunk, that of a block, the largest of an array.
 """
 
 import json
@@ -152,7 +152,7 @@ def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int
     store, path, array, number : those of `read_chunk`
     out : (n, columns...) of the shape and dtype of a chunk, written; its rows follow each other in memory
     """
-    key = f"{path}/c/{number}" + "/0" * (array.ndim - 1)
+    key = chunk_key(path, array, number)
     content = store.read(key)
     if content is None or SIZES["blosc"](content) != out.nbytes:
         raise damaged_object(f"{store}/{key}", f"it does not decode to the {out.nbytes} bytes of its shape")
@@ -160,6 +160,27 @@ def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int
         blosc.decompress(content, out)
     except (RuntimeError, ValueError) as error:
         raise damaged_object(f"{store}/{key}", str(error)) from error
+
+
+def write_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, rows: np.ndarray) -> None:
+    """Write a chunk, with the bytes that zarr would write.
+
+    Parameters
+    ----------
+    store, path, array, number : those of `read_chunk`
+    rows : (n, columns...) of the dtype of the array, as many as it has of them in the chunk
+    """
+    chunk = np.ascontiguousarray(rows)
+    if len(rows) < array.chunks[0]:
+        chunk = np.full(array.chunks, array.fill_value, array.dtype)
+        chunk[: len(rows)] = rows
+    shuffle = blosc.SHUFFLE if chunk.itemsize > 1 else blosc.NOSHUFFLE
+    store.write(chunk_key(path, array, number), blosc.compress(chunk, CODEC.encode(), CODEC_LEVEL, shuffle))
+
+
+def chunk_key(path: str, array: zarr.Array, number: int) -> str:
+    """Return the key of a chunk of an array that is cut along its rows alone."""
+    return f"{path}/c/{number}" + "/0" * (array.ndim - 1)
 
 
 def opened(store: VerifiedStore, path: str, metadata: dict[str, Any]) -> zarr.Array:

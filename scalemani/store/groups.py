@@ -17,8 +17,18 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.address_room import check_address_room
-from scalemani.store.arrays import create_array, has_whole_rows, only_chunk, open_array, read_chunk, read_chunks
+from scalemani.store.arrays import (
+    chunk_key,
+    create_array,
+    has_whole_rows,
+    only_chunk,
+    open_array,
+    read_chunk,
+    read_chunks,
+    write_chunk,
+)
 from scalemani.store.committed import check_size, marks_of, refuse_non_finite
 from scalemani.store.marks import Marks
 from scalemani.store.objects import RECORD_BYTES, damaged_object, digest
@@ -112,8 +122,8 @@ class StageGroup:
             if (rows.shape, rows.dtype) != taken:
                 raise StoreError(f"block {block} of {path} takes {taken}, got {(rows.shape, rows.dtype)}")
             refuse_non_finite(rows, f"{self.path}/{path}, block {block}")
-            target[start:stop] = rows
-            return f"{path}/c/{block}" + "/0" * (rows.ndim - 1)
+            write_chunk(self._store, path, target, block, rows)
+            return chunk_key(path, target, block)
 
         self._commit(block_unit(block, step), side_by_side(write, list(arrays.items())))
 
@@ -285,8 +295,8 @@ class StageGroup:
             target = self._array(path)
             if values.ndim == 0:
                 target[...] = values
-            for start in range(0, len(values) if values.ndim else 0, chunks[0] if chunks else 1):
-                target[start : start + chunks[0]] = values[start : start + chunks[0]]
+            for number, rows in enumerate(slices(len(values), chunks[0]) if has_whole_rows(target) else ()):
+                write_chunk(self._store, path, target, number, values[rows])
             return f"{path}/"
 
         self._commit(unit, side_by_side(write, list(arrays.items())))

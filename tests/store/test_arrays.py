@@ -8,7 +8,7 @@ import pytest
 import zarr
 from zarr.storage import LocalStore
 
-from scalemani.store.arrays import compressor, create_array, open_array
+from scalemani.store.arrays import compressor, create_array, open_array, write_chunk
 from scalemani.store.objects import LocalObjects
 from scalemani.store.verified import VerifiedStore
 
@@ -80,6 +80,19 @@ def test_every_file_is_that_of_zarr(tmp_path, dtype, path, shape, chunks, dimens
     assert files(tmp_path / "ours") == files(tmp_path / "zarr")
     found = zarr.open_array(tmp_path / "ours", path=path, mode="r", zarr_format=3)
     np.testing.assert_array_equal(found[...], values)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "chunks"), [((7, 3), (4, 3)), ((4096,), (1024,)), ((5,), (8,)), ((6, 2, 3), (2, 2, 3))]
+)
+def test_every_chunk_that_is_written_by_itself_is_that_of_zarr(tmp_path, dtype, shape, chunks):
+    values = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
+    array = create_array(store_in(tmp_path / "ours"), "x", shape, dtype, chunks, {"meaning": "numbers"})
+    for number, start in enumerate(range(0, shape[0], chunks[0])):
+        write_chunk(array.store, "x", array, number, values[start : start + chunks[0]])
+    made_by_zarr(tmp_path / "zarr", "x", shape, dtype, chunks, None)[...] = values
+    assert files(tmp_path / "ours") == files(tmp_path / "zarr")
 
 
 def test_what_is_opened_is_what_was_made(tmp_path):
