@@ -8,7 +8,7 @@ from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, group_cells
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
 from scalemani.new_points.neighbors import HeldRows, NeighborIndex
 from scalemani.params.tuned import NeighborsTuning
-from scalemani.stages.neighbors.cells import SketchesByCell
+from scalemani.stages.neighbors.tables import SketchesByCell
 
 PER_CELL, N_DIMS, K = 4, 3, 10
 
