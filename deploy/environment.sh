@@ -18,7 +18,7 @@ made="$venv/made-for-${SCALEMANI_FOR:-tests}"
 if [ ! -x "$venv/bin/scalemani" ] || [ ! -e "$made" ] || [ pyproject.toml -nt "$made" ] || [ constraints.txt -nt "$made" ]; then
     [ -x "$venv/bin/python" ] || "${SCALEMANI_PYTHON:-python3}" -m venv "$venv"
     "$venv/bin/python" -m pip install --quiet --upgrade "pip>=25.1"
-    # Of some ten thousand modules a run imports a tenth: Python compiles these when it does.
+    # A run imports a part of all modules: Python compiles these when it does.
     "$venv/bin/python" -m pip install --quiet --no-compile --constraint constraints.txt --editable "${asked[@]}"
     touch "$venv/made-for-${SCALEMANI_FOR:-tests}"
 fi

@@ -295,8 +295,9 @@ class StageGroup:
             target = self._array(path)
             if values.ndim == 0:
                 target[...] = values
-            for number, rows in enumerate(slices(len(values), chunks[0]) if has_whole_rows(target) else ()):
-                write_chunk(self._store, path, target, number, values[rows])
+            elif values.size:
+                for number, rows in enumerate(slices(len(values), chunks[0])):
+                    write_chunk(self._store, path, target, number, values[rows])
             return f"{path}/"
 
         self._commit(unit, side_by_side(write, list(arrays.items())))

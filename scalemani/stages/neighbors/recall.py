@@ -16,13 +16,13 @@ from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
 from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors, round_step
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.records.points import StoredPartition
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
 from scalemani.stages.neighbors.counts import cells_to_visit
 from scalemani.stages.neighbors.exact import nearest_of_rows, sketched_block, sketched_rows
 from scalemani.stages.neighbors.lists import holds_points
 from scalemani.stages.neighbors.queries import limits_of_block, one_behind_the_other, sampled
-from scalemani.stages.neighbors.tables import sketch_tables
+from scalemani.stages.neighbors.tables import query_sketches, sketch_tables, work_points_of
 
 
 class Queries(NamedTuple):
@@ -66,14 +66,13 @@ def chosen_probes(task: StageTask, true: np.ndarray) -> int:
     task : the search
     true : (q, k) the work rows of the true neighbours of the queries; of those of an earlier run only appended ones
     """
-    asked, stored = task.params.neighbors, StoredWorkPoints(task.inputs["work_points"])
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    asked, centroids = task.params.neighbors, StoredPartition(task.inputs["partition"]).centroids.read_once()
     if asked.n_probes is not None:
         return min(asked.n_probes, len(centroids))
     if task.earlier is not None:
         return probes_of_earlier(task)
-    near = nearest_cells(stored.sketch.gather(task.once(sampled).rows), centroids, asked.most_probes)
-    wanted = cells_to_visit(near, stored.stretches.cells_of(true), 1 - asked.missed * (1 - asked.recall))
+    near = nearest_cells(task.once(query_sketches), centroids, asked.most_probes)
+    wanted = cells_to_visit(near, work_points_of(task).stretches.cells_of(true), 1 - asked.missed * (1 - asked.recall))
     return min(max(wanted, asked.least_probes), len(centroids))
 
 
@@ -124,6 +123,6 @@ def points_of_block(task: StageTask, block: int) -> SketchedRows:
 
 def held_rows(task: StageTask, rows: np.ndarray | slice) -> SketchedRows:
     """Return points with their sketches, from those that this process holds."""
-    work_points = StoredWorkPoints(task.inputs["work_points"])
+    work_points = work_points_of(task)
     scale = StoredPartition(task.inputs["partition"]).basis.scale
     return SketchedRows(work_points.points.read_once()[rows], sketch_tables(task).by_row[rows], scale)

@@ -136,7 +136,9 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
 
 def query_sketches(task: StageTask) -> np.ndarray:
     """Return the sketches (q, s) of the points by which the recall is measured."""
-    return work_points_of(task).sketch.gather(StoredNeighbors(task.output).query_rows.read_once())
+    rows = StoredNeighbors(task.output).query_rows.read_once()
+    # Where tables are held in turn this may be asked for while those of lists are made.
+    return np.asarray(sketch_tables(task).by_row[rows]) if task.in_memory else work_points_of(task).sketch.gather(rows)
 
 
 def sketches_of_block(task: StageTask, block: int) -> np.ndarray:
