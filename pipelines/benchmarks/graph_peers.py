@@ -31,13 +31,14 @@ FEW_POINTS = 2000  # of a first call of a peer, which compiles
 COMPILING_POINTS = 30_000  # of our first command: enough that it looks for neighbours by cells
 THREADS = 2
 
-SETTINGS: dict[str, tuple[dict[str, int], ...]] = {
+# "lists": of how many times the neighbours asked for, from which these are taken.
+SETTINGS: dict[str, tuple[dict[str, float], ...]] = {
     "pipnn": ({"runs": 1}, {"runs": 2}, {"runs": 3}, {"runs": 4, "beam_L": 96}),
     "rinnd": (
         {"n_trees": 8},
         {"n_trees": 12, "max_candidates": 30},
-        {"n_trees": 16, "max_candidates": 60, "n_neighbors": 24},
-        {"n_trees": 16, "max_candidates": 60, "n_neighbors": 40},
+        {"n_trees": 16, "max_candidates": 60, "lists": 1.5},
+        {"n_trees": 16, "max_candidates": 60, "lists": 2.5},
     ),
     "pynndescent": (
         {"max_candidates": 20, "n_iters": 3},
@@ -52,7 +53,8 @@ import json, sys, time
 import numpy as np
 name, path, k, queries, target, setting, threads, few = sys.argv[1:9]
 points, k, n_jobs = np.load(path), int(k), int(threads)
-setting = {"n_neighbors": k + 1, **json.loads(setting)}
+setting = json.loads(setting)
+setting["n_neighbors"] = int(setting.pop("lists", 1) * (k + 1))
 def graph(points):
     if name == "pipnn":
         import pipnn
@@ -81,7 +83,9 @@ def points_of(name: str, folder: Path) -> Path:
     return files[kind](folder, int(count)) if kind in files else Path(name)
 
 
-def peer(name: str, python: Path, setting: dict[str, int], path: Path, graph: Judged, patience: int) -> dict[str, Any]:
+def peer(
+    name: str, python: Path, setting: dict[str, float], path: Path, graph: Judged, patience: int
+) -> dict[str, Any]:
     """Return what a peer took at a setting, and its true recall if it got to its end."""
     queries, found = path.with_suffix(".queries.npy"), path.with_suffix(f".{name}.npy")
     np.save(queries, graph.queries)
@@ -154,6 +158,7 @@ def main() -> None:
         for setting in efforts if python else ():
             rows.append(peer(name, python, setting, path, graph, arguments.patience))
             print(json.dumps(rows[-1]), file=sys.stderr, flush=True)
+            # One that was stopped has no recall: more effort would take it longer still.
             if rows[-1].get("recall", 1.0) >= max(arguments.asked):
                 break
     show(rows)

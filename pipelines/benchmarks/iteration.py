@@ -19,8 +19,9 @@ from layouts import graph_of, problem_of, threads
 from measuring import show
 
 from scalemani.embeddings.descent import State
+from scalemani.embeddings.force_errors import measured_error
 from scalemani.embeddings.phases import Phase, descend
-from scalemani.embeddings.repulsion import make_repulsion, measured_error
+from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
 from scalemani.runs.opened import open_run
 

@@ -27,7 +27,8 @@ class State:
     positions (N, d) float64; `iteration` in all, `phase_iteration` in the phase numbered `phase`; `value` of the
     objective at the positions, NaN where it was not computed, and `reference`, that at the end of the last window;
     `step` length last accepted, 0 where none made the objective fall; `gradient` where it is known at the positions,
-    and `gradient_norm` before the last step; the direction's memory; `ended_after`, iterations of the phase before.
+    and `gradient_norm` before the last step; the direction's memory; `ended_after`, iterations of the phase before;
+    `share` of the tolerance that approximate sums are asked for, so that their error as measured is within it.
     """
 
     positions: np.ndarray
@@ -40,6 +41,7 @@ class State:
     reference: float = np.nan
     step: float = 1.0
     gradient_norm: float = np.nan
+    share: float = 1.0
     gradient: np.ndarray | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -65,7 +67,7 @@ class State:
 
 
 COUNTS = ("phase", "phase_iteration", "iteration", "evaluations", "ended_after")
-NUMBERS = ("value", "reference", "step", "gradient_norm")
+NUMBERS = ("value", "reference", "step", "gradient_norm", "share")
 
 
 class LineSearch(Protocol):

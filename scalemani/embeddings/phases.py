@@ -16,6 +16,7 @@ from scalemani.embeddings.directions import (
     Preconditioned,
     SpectralMinus,
 )
+from scalemani.embeddings.force_errors import WATCHED_EVERY, watched
 from scalemani.embeddings.laplacian import shifted_laplacian, spectral_operator
 from scalemani.embeddings.problem import Problem
 from scalemani.embeddings.repulsion import make_repulsion
@@ -143,8 +144,9 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
     tolerance, sums = np.nan, None
     entered = state.phase
     while state.phase == entered:
-        if sums is None or phase.tolerance_at(state.phase_iteration) != tolerance:
-            tolerance = phase.tolerance_at(state.phase_iteration)
+        allowed = phase.tolerance_at(state.phase_iteration)
+        if sums is None or allowed * state.share != tolerance:
+            tolerance = allowed * state.share
             sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.over)
         afresh = not state.memory
         state = step(problem, sums, direction, search, state)
@@ -154,6 +156,9 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
             state = replace(state, memory={}, step=1.0)
         elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
             state = judged(problem, phase, sums, state)
+        approximate = method != "exact" and allowed == phase.tolerance
+        if approximate and state.phase == entered and state.iteration % WATCHED_EVERY == 0:
+            state = watched(problem, method, allowed, sums, state)
         yield state
 
 

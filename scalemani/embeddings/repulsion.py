@@ -4,10 +4,7 @@ S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repu
 Each method has one knob, an error that was asked for and is met.
 """
 
-import numpy as np
-
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
@@ -17,7 +14,6 @@ from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 from scalemani.params.tuned import LayoutTuning
 
 METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
-SAMPLED_TARGETS = 1000
 
 
 def chosen_method(
@@ -71,29 +67,3 @@ def make_repulsion(method: str, kernel: str, tolerance: float, over: Mapper = ma
     if method == "fgt":
         return FastGauss.for_tolerance(kernel, tolerance, over)
     return ParticleMesh(kernel, tolerance, over)
-
-
-def measured_error(
-    sums: PairSums,
-    kernel: str,
-    positions: np.ndarray,
-    seed: int = 0,
-    over: Mapper = map,
-    charges: np.ndarray | None = None,
-) -> float:
-    """Return the relative error of the gradient of the sums over 1,000 points, against exact sums.
-
-    Parameters
-    ----------
-    sums : which are measured
-    kernel : theirs
-    positions : (N, d) float64; where there are fewer points, all of them count
-    seed : of the draw of the points
-    over : the builtin `map`, or one that runs on threads
-    charges : (N,) float64, what each point weighs in the sums; None: one
-    """
-    rows = sample_rows(seed, "repulsion", len(positions), SAMPLED_TARGETS)
-    _, exact = ExactSums(kernel, over).field(positions, positions[rows], charges)  # self pairs have no gradient
-    _, found = sums.field(positions, charges=charges)
-    length = float(np.sqrt((exact**2).sum()))
-    return float(np.sqrt(((found[rows] - exact) ** 2).sum())) / length if length > 0 else 0.0

@@ -9,10 +9,11 @@ import numpy as np
 from dask.system import cpu_count
 
 from scalemani.embeddings.descent import State
+from scalemani.embeddings.force_errors import measured_error
 from scalemani.embeddings.phases import OF_PAIRS, Phase, descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
-from scalemani.embeddings.repulsion import chosen_method, make_repulsion, measured_error
+from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
 from scalemani.errors import ConfigError, DataError, ShortfallWarning, nearest_name, warn
 from scalemani.functions.matrices import check_affinities, checked_sparse
@@ -187,7 +188,7 @@ def minimum(
     with ThreadPoolExecutor(cpu_count()) as pool:
         problem = problem_of(rows, objective, asked.strength or objective.strength, pool.map, masses)
         state, curve = last_state(problem, phases, method, State(start))
-        sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
+        sums = make_repulsion(method, objective.kernel, asked.tolerance * state.share, pool.map)
         error = measured_error(sums, objective.kernel, state.positions, seed, pool.map, masses)
         value = problem.value(state.positions, sums)
     converged = has_converged(state, phases)

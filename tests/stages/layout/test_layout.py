@@ -121,7 +121,9 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path, monkeypatch):
 
 
 def test_a_state_survives_its_arrays():
-    state = State(np.ones((3, 2)), 1, 4, 9, 11, 5, 1.25, 1.5, 0.5, 2.0, np.zeros((3, 2)), {"velocity": np.eye(3, 2)})
+    state = State(
+        np.ones((3, 2)), 1, 4, 9, 11, 5, 1.25, 1.5, 0.5, 2.0, 0.7, np.zeros((3, 2)), {"velocity": np.eye(3, 2)}
+    )
     again = State.of_arrays(state.arrays())
     for name, values in state.arrays().items():
         np.testing.assert_array_equal(again.arrays()[name], values)
