@@ -54,6 +54,22 @@ def measured_error(
     return float(np.sqrt(((found[rows] - exact) ** 2).sum())) / length if length > 0 else 0.0
 
 
+def sums_at_end(problem: Problem, method: str, tolerance: float, state: State, seed: int) -> tuple[PairSums, float]:
+    """Return the sums that the last state of a descent was found by, and the relative error of their gradient there.
+
+    Parameters
+    ----------
+    problem : the objective
+    method : how repulsion is summed, as of `make_repulsion`
+    tolerance : the largest relative error that was asked for
+    state : the last one
+    seed : of the draw of the points at which errors are measured
+    """
+    kernel = problem.objective.kernel
+    sums = make_repulsion(method, kernel, tolerance * state.share, problem.over)
+    return sums, measured_error(sums, kernel, state.positions, seed, problem.over, problem.masses)
+
+
 def watched(problem: Problem, method: str, tolerance: float, sums: PairSums, state: State) -> State:
     """Return the state with the share of the tolerance that its sums are asked for from here on.
 

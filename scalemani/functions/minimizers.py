@@ -9,7 +9,7 @@ import numpy as np
 from dask.system import cpu_count
 
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.force_errors import measured_error
+from scalemani.embeddings.force_errors import sums_at_end
 from scalemani.embeddings.phases import OF_PAIRS, Phase, descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
@@ -188,8 +188,7 @@ def minimum(
     with ThreadPoolExecutor(cpu_count()) as pool:
         problem = problem_of(rows, objective, asked.strength or objective.strength, pool.map, masses)
         state, curve = last_state(problem, phases, method, State(start))
-        sums = make_repulsion(method, objective.kernel, asked.tolerance * state.share, pool.map)
-        error = measured_error(sums, objective.kernel, state.positions, seed, pool.map, masses)
+        sums, error = sums_at_end(problem, method, asked.tolerance, state, seed)
         value = problem.value(state.positions, sums)
     converged = has_converged(state, phases)
     if not converged and asked.converged != 0:

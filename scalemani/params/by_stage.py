@@ -355,9 +355,9 @@ class LayoutParams(LayoutTuning):
     A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
     1e-4 over 10, 1e-2 over 50 under momentum, 1e-6 over 1 for each strength of a homotopy), the descent after
     `max_iterations` in all, or for each strength of a homotopy. `repulsion` sums to a relative error of `tolerance`,
-    which is measured as the descent goes on, coarser in the first `schedule` iterations. `kappa` strongest neighbours make the spectral direction; L-BFGS keeps
-    `pairs` pairs (None: 100, and 10 where the spectral direction is its first guess). Every `snapshots` iterations the
-    positions are kept (0: never).
+    which is measured as the descent goes on, coarser in the first `schedule` iterations. `kappa` strongest neighbours
+    make the spectral direction; L-BFGS keeps `pairs` pairs (None: 100, and 10 where the spectral direction is its first
+    guess). Every `snapshots` iterations the positions are kept (0: never).
     """
 
     objective: NonlinearMethod | None = None

@@ -140,3 +140,20 @@ def test_a_number_that_cannot_act_is_told_of():
 def test_what_cannot_be_minimized_is_refused(changed, error, message):
     with pytest.raises(error, match=message):
         sm.minimize(**{"W": random_affinities(), **changed})
+
+
+def test_clusters_narrower_than_any_rule_was_measured_on_are_summed_as_finely_as_was_asked():
+    draws = np.random.default_rng(0)
+    start = np.repeat(draws.uniform(-150, 150, (300, 2)), 20, axis=0) + draws.normal(0, 3e-3, (6000, 2))
+    first = np.arange(6000).reshape(300, 20)[:, :-1].ravel()
+    half = sp.csr_matrix((np.ones(len(first)), (first, first + 1)), shape=(6000, 6000))
+    numbers = {"learning_rate": 1.0, "exaggeration": 1.0, "converged": 0.0}
+    errors = []
+    for iterations in (49, 60):  # errors are looked at after 50
+        tuning = {f"layout.{name}": value for name, value in {**numbers, "max_iterations": iterations}.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ShortfallWarning)
+            found = sm.minimize(half + half.T, "t-sne", start, tuning=tuning)
+        assert found.repulsion == "grid"
+        errors.append(found.force_error)
+    assert errors[1] <= 1e-3 < errors[0]

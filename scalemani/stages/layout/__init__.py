@@ -17,11 +17,11 @@ from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.force_errors import measured_error
+from scalemani.embeddings.force_errors import sums_at_end
 from scalemani.embeddings.phases import descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
-from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.embeddings.repulsion import chosen_method
 from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.machine.compile_seconds import COMPILING
@@ -91,8 +91,7 @@ def run(work: StageWork) -> dict[str, Any]:
         shape = rows.n_points, task.params.n_components
         method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
         state, curve, stopped = run_descent(work, problem, method)
-        sums = make_repulsion(method, objective.kernel, asked.tolerance * state.share, pool.map)
-        error = measured_error(sums, objective.kernel, state.positions, task.params.seed, pool.map, masses)
+        sums, error = sums_at_end(problem, method, asked.tolerance, state, task.params.seed)
         if error > asked.tolerance:
             work.warn(f"{task.stage}: {coarse_forces(error, asked.tolerance)}", ShortfallWarning)
         certificates = {

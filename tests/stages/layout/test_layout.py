@@ -12,6 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import scalemani as sm
 from scalemani.chunked import checkpoints
 from scalemani.chunked.checkpoints import Checkpoints
+from scalemani.embeddings import force_errors
 from scalemani.embeddings.descent import State
 from scalemani.errors import ConfigError
 from scalemani.kernels.repulsion.exact import ExactSums
@@ -241,7 +242,7 @@ def test_forces_that_err_by_more_than_was_asked_for_are_told_of(roll, tmp_path, 
             sums, gradients = super().field(sources, targets, charges)
             return sums, 0.95 * gradients
 
-    monkeypatch.setattr(layout, "make_repulsion", lambda method, kernel, tolerance, over: Weaker(kernel, over))
+    monkeypatch.setattr(force_errors, "make_repulsion", lambda method, kernel, tolerance, over: Weaker(kernel, over))
     finished = embed(roll[:2000], tmp_path / "run", "t-sne", progress=listening)
     assert finished.certificates["layout"]["force_error"] == pytest.approx(0.05, rel=1e-9)
     assert any("forces err by 5.0e-02 at the end, 1.0e-03 was asked for" in told for told in listening.warned)
