@@ -3,13 +3,14 @@
 `scalemani.objectives` is the table of objectives. Sums run over ordered pairs of different points.
 """
 
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.kernels.arrays.coordinates import scale_and_add
-from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
@@ -18,6 +19,7 @@ from scalemani.objectives import Objective
 # An approximation errs by a share of the sums as they are in the middle of a map. Where a sum is smaller than this and
 # is divided by, that error can exceed the sum itself: such points are summed exactly.
 ISOLATED = 0.1
+TILE_ROWS = 8192
 
 
 class Evaluation(NamedTuple):
@@ -188,11 +190,19 @@ def entropy_term(rows: AffinityRows, scale: float, masses: np.ndarray | None = N
 
     An affinity between masses is the sum of those between their copies, which are equal.
     """
-    positive = rows.values > 0
-    values = rows.values[positive].astype(np.float64) * scale
+    # A tile at a time: terms of all affinities at once would take five times the memory of the affinities.
+    return math.fsum(entropy_of_tile(rows, tile, scale, masses) for tile in slices(rows.n_points, TILE_ROWS))
+
+
+def entropy_of_tile(rows: AffinityRows, tile: slice, scale: float, masses: np.ndarray | None) -> float:
+    """Return what the rows of a tile add to the sum; the other parameters are those of `entropy_term`."""
+    indptr = rows.indptr[tile.start : tile.stop + 1]
+    inside = slice(indptr[0], indptr[-1])
+    positive = rows.values[inside] > 0
+    values = rows.values[inside][positive].astype(np.float64) * scale
     if masses is None:
         return float((values * np.log(values)).sum())
-    sources = np.repeat(np.arange(rows.n_points), np.diff(rows.indptr))[positive]
-    targets = rows.indices[positive]
+    sources = np.repeat(np.arange(tile.start, tile.stop), np.diff(indptr))[positive]
+    targets = rows.indices[inside][positive]
     pairs = masses[sources] * (masses[targets] - (sources == targets))
     return float((values * np.log(values / pairs)).sum())

@@ -1,5 +1,7 @@
 """Values and gradients of every objective, against sums written out pair by pair."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalemani as sm
+from scalemani.embeddings.problem import entropy_term
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.objectives import OBJECTIVES
 
 STEP = 1e-30  # of the complex step, which loses no digit however short it is
@@ -195,3 +199,24 @@ def test_isolated_points_are_named():
     weights[7], weights[:, 7] = 0, 0
     with pytest.raises(DisconnectedGraphError, match="row 7"):
         sm.objective(np.zeros((20, 2)), weights)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_entropies_of_many_affinities_take_little_memory_beside_these(weighted):
+    n_points, degree = 30_000, 40
+    draws = np.random.default_rng(0)
+    indptr = degree * np.arange(n_points + 1, dtype=np.int64)
+    sources = np.repeat(np.arange(n_points), degree)
+    indices = ((sources + draws.integers(1, n_points, indptr[-1])) % n_points).astype(np.uint32)
+    values = (draws.random(indptr[-1]) * (draws.random(indptr[-1]) < 0.9)).astype(np.float32)
+    masses = 1.0 + draws.integers(0, 3, n_points) if weighted else None
+    tracemalloc.start()
+    found = entropy_term(AffinityRows(indptr, indices, values), 0.5, masses)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 * len(values) * (2 if weighted else 1)
+    scaled = 0.5 * values.astype(np.float64)
+    pairs = masses[sources] * masses[indices] if weighted else np.ones(len(values))
+    kept = scaled > 0
+    expected = (scaled[kept] * np.log(scaled[kept] / pairs[kept])).sum()
+    assert found == pytest.approx(expected, rel=1e-12)
