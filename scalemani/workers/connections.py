@@ -1,14 +1,18 @@
 """Ways to a Dask cluster that is there: its client, its address, what its workers are and reach."""
 
+import asyncio
 import contextlib
 import logging
 import os
+import threading
 from collections.abc import Iterator
+from concurrent.futures import Future
 from pathlib import Path
 
 from distributed import Client, default_client
 from distributed.deploy import Cluster
 from distributed.security import Security
+from tornado.ioloop import IOLoop
 
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.store.run_store import RunStore
@@ -19,6 +23,8 @@ from scalemani.workers.tls import certificate_paths
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
+LOOP_SECONDS = 10  # for a loop to end what it has begun
+LOOP_THREAD = "scalemani-loop"
 REACH_SECONDS = 60.0
 ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
 WORKERS_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # what Dask's settings call it
@@ -78,9 +84,10 @@ def connected(address: str, tls: str | None) -> Iterator[Client]:
     """Connect to the scheduler at an address; with certificates where it is tls://."""
     if tls is not None and not address.startswith("tls://"):
         raise ConfigError("certificates go with an address such as tls://host:8786: give that, or no --tls")
-    with quiet():
+    with quiet(), running_loop() as loop:
         try:
-            client = Client(address, timeout=CONNECT_SECONDS, security=None if tls is None else security(tls))
+            certificates = None if tls is None else security(tls)
+            client = Client(address, timeout=CONNECT_SECONDS, security=certificates, loop=loop)
         except (OSError, TimeoutError) as error:
             both = " and that both sides have certificates of one authority" if address.startswith("tls://") else ""
             raise SchedulerLostError(
@@ -92,6 +99,38 @@ def connected(address: str, tls: str | None) -> Iterator[Client]:
             yield client
         finally:
             client.close(timeout=CLOSE_SECONDS)
+
+
+@contextlib.contextmanager
+def running_loop() -> Iterator[IOLoop]:
+    """Run an event loop in a thread of its own; yield it once it runs.
+
+    Dask starts one for each client, and fails with an assertion where its thread has not begun within 10 s: a machine
+    that is short of processors or memory takes longer.
+    """
+    started: Future[tuple[IOLoop, asyncio.Event]] = Future()
+
+    async def serve() -> None:
+        ended = asyncio.Event()
+        started.set_result((IOLoop.current(), ended))
+        await ended.wait()
+
+    def run() -> None:
+        try:
+            asyncio.run(serve())
+        except BaseException as error:
+            if started.done():
+                raise
+            started.set_exception(error)
+
+    thread = threading.Thread(target=run, name=LOOP_THREAD, daemon=True)
+    thread.start()
+    loop, ended = started.result()
+    try:
+        yield loop
+    finally:
+        loop.add_callback(ended.set)
+        thread.join(LOOP_SECONDS)
 
 
 def security(folder: str | Path) -> Security:

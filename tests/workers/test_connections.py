@@ -1,8 +1,12 @@
 """Clusters as users hold them: clients, clusters, the current client, and clusters that start with nobody."""
 
+import asyncio
+import errno
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -14,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import scalemani as sm
 from scalemani.errors import ConfigError
+from scalemani.workers.connections import LOOP_THREAD, running_loop
 from scalemani.workers.executor import Executor
 
 LOCAL = {"threads_per_worker": 1, "dashboard_address": None, "processes": False}
@@ -60,3 +65,29 @@ def test_workers_are_the_processors_that_a_process_may_use():
     program += "from scalemani.workers.executor import Executor; print(Executor().workers)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "1"
+
+
+def test_a_loop_whose_thread_takes_longer_than_dask_would_wait_is_waited_for(monkeypatch):
+    """A machine short of memory took over ten seconds; Dask's own loop fails then, with an assertion."""
+    serve = asyncio.run
+
+    def late(coroutine):
+        time.sleep(11)
+        serve(coroutine)
+
+    monkeypatch.setattr(asyncio, "run", late)
+    with running_loop() as loop:
+        called = threading.Event()
+        loop.add_callback(called.set)
+        assert called.wait(30)
+    assert [thread.name for thread in threading.enumerate() if thread.name == LOOP_THREAD] == []
+
+
+def test_what_keeps_a_loop_from_starting_is_told(monkeypatch):
+    def fails(coroutine):
+        coroutine.close()
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(asyncio, "run", fails)
+    with pytest.raises(OSError, match="Too many open files"), running_loop():
+        pass

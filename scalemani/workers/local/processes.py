@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 from distributed.core import Status
 
 from scalemani.errors import ConfigError, WorkersLostError
-from scalemani.workers.connections import REACH_SECONDS, ROUTES, SETTINGS, WORKERS_ENVIRONMENT, quiet
+from scalemani.workers.connections import REACH_SECONDS, ROUTES, SETTINGS, WORKERS_ENVIRONMENT, quiet, running_loop
 from scalemani.workers.local.keeper import PROGRAM, Request
 from scalemani.workers.local.scratch import scratch_folder
 
@@ -41,6 +41,7 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
     with (
         scratch_folder() as folder,
         quiet(),
+        running_loop() as loop,
         dask.config.set({**SETTINGS, **ROUTES, SCRATCH: folder}),
     ):
         cluster = LocalCluster(
@@ -51,6 +52,7 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # of metrics; without, it is port 8787
             memory_limit=0,
             silence_logs=logging.CRITICAL,
+            loop=loop,
         )
         try:
             with Client(cluster) as client, (kept if KEEPS else nannies)(cluster, count, folder) as restore:
