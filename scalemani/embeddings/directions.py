@@ -12,6 +12,7 @@ import numpy as np
 
 from scalemani.embeddings.laplacian import ShiftedLaplacian, conjugate_gradients
 from scalemani.kernels.arrays.coordinates import add_multiple, dot
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.descent.curvature import PairCurvature
 from scalemani.kernels.descent.momentum import Motion, momentum_step
 
@@ -111,11 +112,12 @@ class Momentum:
     momentum: float = 0.8
     longest: float = 5.0
     over: Any = map
+    empty: Empty = np.empty
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
         """Return the new velocity."""
         before = Motion(**memory) if memory else Motion(np.zeros_like(gradient), np.ones_like(gradient))
-        after = momentum_step(gradient, before, self.rate / 4, self.momentum, self.longest, self.over)
+        after = momentum_step(gradient, before, self.rate / 4, self.momentum, self.longest, self.over, self.empty)
         return after.velocity, after._asdict()
 
 

@@ -82,7 +82,7 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
     if name == "momentum":
         if phase.length is None:
             raise ConfigError("direction 'momentum' takes a learning rate, got none: it does not search along a line")
-        return of_copies(Momentum(phase.length, phase.momentum, over=over), problem)
+        return of_copies(Momentum(phase.length, phase.momentum, over=over, empty=problem.empty), problem)
     if name == "gradient-descent":
         return of_copies(Preconditioned(np.copy), problem)
     if name == "conjugate-gradients":
@@ -147,7 +147,7 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
         allowed = phase.tolerance_at(state.phase_iteration)
         if sums is None or allowed * state.share != tolerance:
             tolerance = allowed * state.share
-            sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.over)
+            sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.over, problem.empty)
         afresh = not state.memory
         state = step(problem, sums, direction, search, state)
         if state.phase_iteration >= phase.most_iterations or (state.step == 0 and afresh):

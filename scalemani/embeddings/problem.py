@@ -4,13 +4,15 @@
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.kernels.arrays.coordinates import scale_and_add
+from scalemani.kernels.arrays.recycled import Recycled
 from scalemani.kernels.arrays.tiles import Mapper, slices
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
@@ -36,7 +38,7 @@ class Problem:
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
     as what makes E a Kullback-Leibler divergence; `over` runs panels of rows side by side. `masses` (N,) say how many
     equal points each stands for, and affinities are then sums over these; None: one. Points that are `still` (N,) do
-    not move against each other: gradients are zero there.
+    not move against each other: gradients are zero there. `empty` makes the arrays of each iteration.
     """
 
     rows: AffinityRows
@@ -48,6 +50,7 @@ class Problem:
     over: Mapper = map
     masses: np.ndarray | None = None
     still: np.ndarray | None = None
+    empty: Empty = field(default_factory=lambda: Recycled().empty, repr=False)
 
     @property
     def n_copies(self) -> float:
@@ -63,7 +66,7 @@ class Problem:
     def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
         """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
         kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
-        gradient = attraction_gradient(self.rows, positions, kernel, np.empty_like(positions), self.over)
+        gradient = attraction_gradient(self.rows, positions, kernel, self.empty(positions.shape, float), self.over)
         push = repulsive_term(self.objective, positions, sums, self.masses)
         scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, self.over)
         if self.still is not None:

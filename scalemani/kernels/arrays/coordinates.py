@@ -3,6 +3,7 @@
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
 
 LANES = 24  # a multiple of 1, 2, 3 and 4 coordinates, and of the lanes of every vector register
@@ -65,7 +66,9 @@ def _shifted(out: np.ndarray, shift: np.ndarray) -> float:
     return largest
 
 
-def moved(positions: np.ndarray, length: float, direction: np.ndarray, over: Mapper = map) -> tuple[np.ndarray, float]:
+def moved(
+    positions: np.ndarray, length: float, direction: np.ndarray, over: Mapper = map, empty: Empty = np.empty
+) -> tuple[np.ndarray, float]:
     """Take a step and move the mean to the origin.
 
     Parameters
@@ -73,13 +76,14 @@ def moved(positions: np.ndarray, length: float, direction: np.ndarray, over: Map
     positions, direction : (N, d) float64
     length : of the step, a factor on `direction`
     over : runs the panels of rows; default the builtin `map`
+    empty : makes what is returned; default `numpy.empty`
 
     Returns
     -------
     moved : (N, d) float64, positions + length * direction less their mean
     largest : the largest magnitude of a coordinate, infinite where one is not finite
     """
-    out, parts = np.empty_like(positions), row_panels(len(positions))
+    out, parts = empty(positions.shape, positions.dtype), row_panels(len(positions))
     sums = np.zeros((len(parts), positions.shape[1]))
 
     def add(number: int) -> None:

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
 
 GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
@@ -49,7 +50,13 @@ class Motion(NamedTuple):
 
 
 def momentum_step(
-    gradient: np.ndarray, before: Motion, rate: float, momentum: float, longest: float, over: Mapper = map
+    gradient: np.ndarray,
+    before: Motion,
+    rate: float,
+    momentum: float,
+    longest: float,
+    over: Mapper = map,
+    empty: Empty = np.empty,
 ) -> Motion:
     """Return the motion after one step; a point whose step would be longer than `longest` is held to it.
 
@@ -61,12 +68,13 @@ def momentum_step(
     momentum : share of the velocity that is kept, in [0, 1).
     longest : of a step, in units of the coordinates.
     over : runs panels side by side.
+    empty : makes the arrays that are returned.
 
     References
     ----------
     Jacobs, Increased rates of convergence through learning rate adaptation, 1988.
     """
-    after = Motion(np.empty_like(gradient), np.empty_like(gradient))
+    after = Motion(empty(gradient.shape, gradient.dtype), empty(gradient.shape, gradient.dtype))
 
     def panel(part: slice) -> None:
         own = (after.velocity[part], after.gains[part])

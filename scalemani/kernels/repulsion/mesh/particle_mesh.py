@@ -13,6 +13,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
 from scalemani.kernels.arrays.tiles import run, slices
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.repulsion.mesh.accuracy import MeshRule, mesh_rule
 from scalemani.kernels.repulsion.mesh.convolution import MeshConvolution, Over
 from scalemani.kernels.repulsion.mesh.splines import bounds, gather, gather_points, row_slack, spread, taps_of
@@ -68,6 +69,7 @@ class ParticleMesh(PairSums):
         1e-1.
     over : with the signature of the builtin `map`, runs pieces of the work side by side: results are the same to the
         last bit for any number of threads.
+    empty : makes what is returned for each target; default `numpy.empty`.
 
     Raises
     ------
@@ -75,10 +77,10 @@ class ParticleMesh(PairSums):
         For an unknown kernel or a tolerance out of range.
     """
 
-    def __init__(self, kernel: str, tolerance: float, over: Over = map):
+    def __init__(self, kernel: str, tolerance: float, over: Over = map, empty: Empty = np.empty):
         if kernel not in MESH_KERNELS:
             raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, MESH_KERNELS)}")
-        self.kernel, self.tolerance, self.over = kernel, tolerance, over
+        self.kernel, self.tolerance, self.over, self._empty = kernel, tolerance, over, empty
         mesh_rule(kernel, tolerance, MOST_PARTS, DIMENSIONS[0])
         self._convolutions: dict[tuple[Any, ...], MeshConvolution] = {}
         self._buffer = np.empty(0)
@@ -208,7 +210,7 @@ class ParticleMesh(PairSums):
     def _read(self, spline: "Spline", others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return unit * spline + constant and unit * its gradient at the targets."""
         coefficients, mesh, rule, affine = spline
-        values, gradients = np.empty(len(others)), np.empty(others.shape)
+        values, gradients = self._empty((len(others),), float), self._empty(others.shape, float)
         group = gather_points(rule.degree, rule.dtype)
 
         def read(piece: slice) -> None:
