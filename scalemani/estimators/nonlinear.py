@@ -80,6 +80,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     ----------
     embedding_ : (N, d) float64, in input order
     objective_ : value of the objective at the end; for t-SNE and s-SNE the Kullback-Leibler divergence
+    kl_divergence_ : that of these two, by the name it has in scikit-learn; others have none
     n_iter_ : iterations made
     curve_ : the learning curve: `iteration`, `objective` and `gradient_norm`, (n,) each
     run_ : the run in `store`, opened, with its `graph`, `affinities`, `landmarks` and `snapshots`; with `store` alone
@@ -192,6 +193,16 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
         Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, equation (5.9).
         """
         return transform_points(self, X)
+
+    @property
+    def kl_divergence_(self) -> float:
+        """The objective at the end, where it is a Kullback-Leibler divergence."""
+        if OBJECTIVES[self._method].total != "one" or self.strength not in (None, 1):
+            raise AttributeError(
+                "kl_divergence_ is there for t-SNE and s-SNE of strength 1, whose objective is a divergence: "
+                "take objective_"
+            )
+        return self.objective_
 
     @property
     def _n_features_out(self) -> int:

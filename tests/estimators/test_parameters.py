@@ -26,6 +26,24 @@ def test_names_of_the_same_meaning_are_taken_for_ours():
         np.testing.assert_array_equal(same.fit(ROWS).embedding_, expected.embedding_)
 
 
+def test_divergences_have_the_name_they_have_in_scikit_learn():
+    """Of P in the place of affinities, and Q of all pairs."""
+    weights = np.random.default_rng(1).random((40, 40))
+    weights += weights.T
+    np.fill_diagonal(weights, 0)
+    few = {"affinity": "precomputed", "init": "random", "max_iter": 5, "converged": 0}
+    model = sm.TSNE(**few).fit(weights)
+    kernel = 1 / (1 + np.square(model.embedding_[:, None] - model.embedding_).sum(axis=2))
+    np.fill_diagonal(kernel, 0)
+    p, q = weights / weights.sum(), kernel / kernel.sum()
+    apart = ~np.eye(40, dtype=bool)
+    assert model.kl_divergence_ == pytest.approx((p[apart] * np.log(p[apart] / q[apart])).sum(), rel=1e-6)
+    assert model.kl_divergence_ == model.objective_
+    assert sm.SymmetricSNE(**few).fit(weights).kl_divergence_ > 0
+    for other in (sm.TSNE(**few), sm.TSNE(**few, strength=2).fit(weights), sm.ElasticEmbedding(**few).fit(weights)):
+        assert not hasattr(other, "kl_divergence_")
+
+
 @pytest.mark.parametrize(("n_jobs", "workers"), [(None, None), (-1, None), (3, 3), (-10_000, 1)])
 def test_jobs_are_counted_as_joblib_does(n_jobs, workers):
     assert sm.KNeighborsTransformer(n_jobs=n_jobs).workers == workers
