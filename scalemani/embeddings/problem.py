@@ -21,7 +21,7 @@ from scalemani.objectives import Objective
 # An approximation errs by a share of the sums as they are in the middle of a map. Where a sum is smaller than this and
 # is divided by, that error can exceed the sum itself: such points are summed exactly.
 ISOLATED = 0.1
-TILE_ROWS = 8192
+ENTROPY_ROWS = 8192  # whose affinities have their entropy summed at a time
 
 
 class Evaluation(NamedTuple):
@@ -193,8 +193,8 @@ def entropy_term(rows: AffinityRows, scale: float, masses: np.ndarray | None = N
 
     An affinity between masses is the sum of those between their copies, which are equal.
     """
-    # A tile at a time: terms of all affinities at once would take five times the memory of the affinities.
-    return math.fsum(entropy_of_tile(rows, tile, scale, masses) for tile in slices(rows.n_points, TILE_ROWS))
+    # Terms of all affinities at once would take five times the memory of the affinities.
+    return math.fsum(entropy_of_tile(rows, tile, scale, masses) for tile in slices(rows.n_points, ENTROPY_ROWS))
 
 
 def entropy_of_tile(rows: AffinityRows, tile: slice, scale: float, masses: np.ndarray | None) -> float:

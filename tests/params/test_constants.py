@@ -24,7 +24,7 @@ HELD = {
         "embeddings.laplacian": {
             "FACTORED_UP_TO": 5000, "EXACT_SHIFT": 1e-10, "ITERATIVE_SHIFT": 1e-3, "SOLVED_TO": 0.1, "MOST_STEPS": 12,
         },
-        "embeddings.problem": {"LEAST_SUM": 1e-300, "ISOLATED": 0.1, "TILE_ROWS": 8192},
+        "embeddings.problem": {"LEAST_SUM": 1e-300, "ISOLATED": 0.1, "ENTROPY_ROWS": 8192},
         "kernels.descent.momentum": {"GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01},
         "kernels.descent.curvature": {"GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0},
     },

@@ -1,6 +1,7 @@
 """Every typed reader gives what is stored, of a run that zarr alone reads beside it; sums are formed anew."""
 
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -100,10 +101,12 @@ def test_w_is_symmetric_and_its_degrees_are_its_row_sums(reader_of):
     stored, matrix = whole_affinities(reader_of)
     assert abs(matrix - matrix.T).max() == 0
     np.testing.assert_allclose(stored.read_degrees(N_POINTS), matrix.sum(axis=1).A1, rtol=1e-6)
-    rows = stored.read_all_rows(3)
-    np.testing.assert_array_equal(rows.indptr, matrix.indptr)
-    np.testing.assert_array_equal(rows.indices, matrix.indices)
-    np.testing.assert_array_equal(rows.values, matrix.data)
+    with ThreadPoolExecutor(2) as pool:
+        both = (stored.read_all_rows(3), stored.read_all_rows(3, pool.map))
+    for rows in both:
+        np.testing.assert_array_equal(rows.indptr, matrix.indptr)
+        np.testing.assert_array_equal(rows.indices, matrix.indices)
+        np.testing.assert_array_equal(rows.values, matrix.data)
 
 
 def test_the_reduced_matrices_are_products_of_z_with_the_laplacian_and_the_degrees(reader_of):

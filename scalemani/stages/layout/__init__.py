@@ -81,7 +81,7 @@ def run(work: StageWork) -> dict[str, Any]:
     objective = objective_of(str(asked.objective))
     with ThreadPoolExecutor(work.executor.workers) as pool:
         graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
-        rows = graph.read_all_rows(task.dimensions.n_blocks)
+        rows = graph.read_all_rows(task.dimensions.n_blocks, pool.map)
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()
         problem = problem_of(rows, objective, task.params.strength, pool.map, masses)
