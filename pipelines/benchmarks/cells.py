@@ -29,6 +29,7 @@ from scalemani.workers.blas import BLAS
 
 ASKED = 8192  # points that are given a cell
 SAMPLE = 20_000
+MOST_PATCHES = 1_000_000
 GRAPH = """
 import json, sys, time
 from scalemani.kernels.neighbors import cell_groups
@@ -100,7 +101,8 @@ def main() -> None:
     sets = {"digits, 64 axes": digits_sketched(arguments.folder, n_rows), "Swiss roll, 3": roll(n_rows)}
     with BLAS.hold_at_one():
         show([assignment(name, rows, n_cells) for name, rows in sets.items() for n_cells in arguments.cells])
-    files = (million_digits(arguments.folder, arguments.points), patches_file(arguments.folder, arguments.points))
+    n_patches = min(arguments.points, MOST_PATCHES)
+    files = (million_digits(arguments.folder, arguments.points), patches_file(arguments.folder, n_patches))
     show([row for points in files for row in graph(points, arguments.cell_points)])
 
 
