@@ -15,7 +15,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.columns import panels, unit_roots
 from scalemani.kernels.arrays.tall import Tall
-from scalemani.kernels.arrays.tiles import run
+from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed
 from scalemani.kernels.machine.compile import compiled, compiled_sums
@@ -250,9 +250,9 @@ def loops_of(rows: Rows, start: int = 0) -> np.ndarray:
     """Return the diagonal (n,) float64 of rows [start, start + n): weight inside aggregates."""
     indptr, indices, values = rows
     loops = np.zeros(len(indptr) - 1)
-    for panel in panels(len(loops)):
-        entries = slice(indptr[panel.start], indptr[panel.stop])
-        of_rows = np.repeat(np.arange(panel.start, panel.stop), np.diff(indptr[panel.start : panel.stop + 1]))
+    for tile in slices(len(loops), TILE_ROWS):  # row numbers of a whole graph take twice what the graph does
+        entries = slice(indptr[tile.start], indptr[tile.stop])
+        of_rows = np.repeat(np.arange(tile.start, tile.stop), np.diff(indptr[tile.start : tile.stop + 1]))
         on_diagonal = indices[entries] == of_rows + start
         loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
     return loops

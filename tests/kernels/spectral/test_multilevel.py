@@ -1,11 +1,14 @@
 """Transfers between graphs, against the matrix P that they stand for, and eigenvectors against those of the graph."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from scalemani.kernels.spectral.coarsening import coarser
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.multilevel import Multilevel, Transfer
+from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, loops_of
 
 N_NODES, N_COARSE = 300, 70
 
@@ -66,3 +69,23 @@ def test_a_hierarchy_finds_the_leading_eigenvectors_of_its_finest_graph(knn_affi
     np.testing.assert_allclose(vectors.T @ vectors, np.eye(6), atol=1e-5)
     np.testing.assert_allclose(values[:2], 1 - exact_eigenmaps(graph.w, 2).eigenvalues, atol=1e-5)
     assert np.linalg.norm(images - vectors * values, axis=0).max() < 3e-3  # prolonged alone they have twenty times that
+
+
+@pytest.mark.parametrize("start", [0, 700])
+def test_diagonals_of_full_graphs_are_taken_in_little_memory_beside_these(start):
+    """Coarse graphs of points of no low dimension have hundreds of nonzeros a row."""
+    n_rows, width = 5000, 200
+    draws = np.random.default_rng(0)
+    columns = (np.arange(n_rows)[:, np.newaxis] + start + np.arange(-90, width - 90) * draws.integers(1, 9)) % 7000
+    graph = sp.csr_matrix(
+        (draws.random(columns.size).astype(np.float32), columns.ravel(), np.arange(0, columns.size + 1, width)),
+        (n_rows, 7000),
+    )
+    graph.sort_indices()
+    rows = (graph.indptr.astype(np.int64), graph.indices, graph.data)
+    tracemalloc.start()
+    found = loops_of(rows, start)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    np.testing.assert_array_equal(found, graph.diagonal(start))
+    assert peak < graph.data.nbytes + graph.indices.nbytes
