@@ -85,7 +85,7 @@ def test_a_unit_ends_with_the_process_above_it(tmp_path):
         while not (path.exists() and path.read_text()) and time.monotonic() < end:
             time.sleep(0.05)
         parent.kill()
-    below, end = int(path.read_text()), time.monotonic() + 60
+    below, end = int(path.read_text()), time.monotonic() + 10
     while psutil.pid_exists(below) and time.monotonic() < end:
         time.sleep(0.05)
     assert not psutil.pid_exists(below)

@@ -5,7 +5,7 @@ import pytest
 
 from scalemani.kernels.landmarks.repulsive import PROPOSED, Repulsion, draw_repulsive
 
-DRAWS = 5_000
+DRAWS = 12_000
 
 
 def update(distances, repulsion):

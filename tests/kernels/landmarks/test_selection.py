@@ -44,7 +44,7 @@ def test_rows_are_distinct_ascending_and_the_same_however_points_are_read(method
 
 
 @pytest.mark.parametrize("method", ON_DATA)
-@pytest.mark.parametrize("n_points", [7, 700])
+@pytest.mark.parametrize("n_points", [7, 1500])
 def test_as_many_landmarks_as_distinct_points_are_all_of_them(method, n_points):
     points = np.arange(7.0)[np.random.default_rng(1).permutation(n_points) % 7][:, np.newaxis]
     rows = selected_rows(points, 7, method, 0, n_points)
