@@ -36,10 +36,9 @@ from scalemani.kernels.neighbors import cell_groups
 import scalemani as sm
 if sys.argv[2] == "all cells":
     cell_groups.FEW_CELLS = 10**9
-if __name__ == "__main__":
-    begun = time.perf_counter()
-    graph = sm.knn_graph(sys.argv[1], 15, method="partition", recall=0.05, n_probes=8, cell_points=int(sys.argv[3]))
-    print(json.dumps({"recall": graph.recall, "seconds": time.perf_counter() - begun}))
+begun = time.perf_counter()
+graph = sm.knn_graph(sys.argv[1], 15, method="partition", recall=0.05, n_probes=8, cell_points=int(sys.argv[3]))
+print(json.dumps({"recall": graph.recall, "seconds": time.perf_counter() - begun}))
 """
 
 

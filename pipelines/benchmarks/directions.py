@@ -84,7 +84,7 @@ def converged_minimum(problem, n_points):
         for direction in ("spectral+l-bfgs", "l-bfgs")
     ]
     _, minimum = curve(problem, settle, "exact", first, MOST_SETTLING_SECONDS)
-    exact = ExactSums(problem.objective.kernel, problem.over)
+    exact = ExactSums(problem.objective.kernel, problem.workspace.over)
     norms = [float(np.linalg.norm(problem.evaluate(at, exact).gradient)) for at in (minimum, first)]
     return minimum, norms[0] / norms[1]
 

@@ -56,7 +56,7 @@ def peer(folder, python, rows, positions, n_threads):
 def ours(rows, positions, over):
     """Return the least seconds of an iteration, of its attraction, and of its repulsion."""
     problem = problem_of(rows, "t-sne", over)
-    sums = make_repulsion("grid", "student", 1e-3, over)
+    sums = make_repulsion("grid", "student", 1e-3, problem.workspace)
     phase = Phase("momentum", TIMED + 1, length=float(rows.n_points))
     least = dict.fromkeys(("seconds", "attraction", "repulsion"), np.inf)
     states = descend(problem, [phase], "grid", State(positions))

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
+from scalemani.kernels.arrays.recycled import recycling
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.objectives import objective_of
@@ -54,12 +55,12 @@ def problem_of(rows: AffinityRows, method: str, over: Callable, strength: float 
     objective = objective_of(method)
     scale = affinity_scale(objective, rows)
     offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
-    return Problem(rows, objective, scale, strength, offset=offset, over=over)
+    return Problem(rows, objective, scale, strength, offset=offset, workspace=recycling(over))
 
 
 def exact_value(problem: Problem, positions: np.ndarray) -> float:
     """Return the objective with the repulsion summed over all pairs."""
-    return problem.value(positions, ExactSums(problem.objective.kernel, problem.over))
+    return problem.value(positions, ExactSums(problem.objective.kernel, problem.workspace.over))
 
 
 @contextmanager

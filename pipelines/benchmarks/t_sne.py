@@ -31,7 +31,6 @@ from scalemani.embeddings.descent import State
 from scalemani.embeddings.phases import descend
 from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import make_repulsion
-from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 
@@ -53,7 +52,8 @@ class Judge:
         self.problem = problem_of(graph.rows, "t-sne", over)
         few = len(points) < EXACT_BELOW
         self.preserved = PRESERVED if few else PRESERVED_OF_MANY
-        self.sums = ExactSums("student", over) if few else make_repulsion("grid", "student", MESH_TOLERANCE, over)
+        workspace = self.problem.workspace
+        self.sums = make_repulsion("exact" if few else "grid", "student", MESH_TOLERANCE, workspace)
 
     def divergence(self, positions):
         """Return the Kullback-Leibler divergence."""

@@ -112,7 +112,7 @@ class FixedStep:
         ConvergenceError
             Where a coordinate is no finite number or beyond 1e7: no point comes back from there.
         """
-        positions, largest = moved(state.positions, self.length, direction, problem.over, problem.empty)
+        positions, largest = moved(state.positions, self.length, direction, problem.workspace)
         if not largest < LARGEST_COORDINATE:
             raise ConvergenceError(
                 f"iteration {state.iteration + 1} moved a point to {largest:.3g}, where it cannot come back from: "
@@ -146,7 +146,7 @@ class Backtracking:
         if extent > 0 and longest > 0:
             length = min(length, REACH * extent / longest)
         for trial in range(1, MOST_HALVINGS + 2):
-            positions, largest = moved(state.positions, length, direction, problem.over, problem.empty)
+            positions, largest = moved(state.positions, length, direction, problem.workspace)
             found = evaluated(problem, sums, positions) if largest < LARGEST_COORDINATE else None
             if found is not None and found.value <= state.value + SUFFICIENT_DECREASE * length * slope:
                 return replace(

@@ -6,13 +6,13 @@ can be stopped after any step, stored, and gone on with to the last bit. Source:
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from scalemani.embeddings.laplacian import ShiftedLaplacian, conjugate_gradients
 from scalemani.kernels.arrays.coordinates import add_multiple, dot
-from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.descent.curvature import PairCurvature
 from scalemani.kernels.descent.momentum import Motion, momentum_step
 
@@ -111,13 +111,12 @@ class Momentum:
     rate: float
     momentum: float = 0.8
     longest: float = 5.0
-    over: Any = map
-    empty: Empty = np.empty
+    workspace: Workspace = IN_MEMORY
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
         """Return the new velocity."""
         before = Motion(**memory) if memory else Motion(np.zeros_like(gradient), np.ones_like(gradient))
-        after = momentum_step(gradient, before, self.rate / 4, self.momentum, self.longest, self.over, self.empty)
+        after = momentum_step(gradient, before, self.rate / 4, self.momentum, self.longest, self.workspace)
         return after.velocity, after._asdict()
 
 

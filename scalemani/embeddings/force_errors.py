@@ -66,8 +66,8 @@ def sums_at_end(problem: Problem, method: str, tolerance: float, state: State, s
     seed : of the draw of the points at which errors are measured
     """
     kernel = problem.objective.kernel
-    sums = make_repulsion(method, kernel, tolerance * state.share, problem.over)
-    return sums, measured_error(sums, kernel, state.positions, seed, problem.over, problem.masses)
+    sums = make_repulsion(method, kernel, tolerance * state.share, problem.workspace)
+    return sums, measured_error(sums, kernel, state.positions, seed, problem.workspace.over, problem.masses)
 
 
 def watched(problem: Problem, method: str, tolerance: float, sums: PairSums, state: State) -> State:
@@ -85,14 +85,14 @@ def watched(problem: Problem, method: str, tolerance: float, sums: PairSums, sta
     sums : as asked for `state.share` of the tolerance
     state : where the error is measured
     """
-    over, masses, kernel = problem.over, problem.masses, problem.objective.kernel
-    error = measured_error(sums, kernel, state.positions, WATCHING_SEED, over, masses, WATCHED_TARGETS)
+    workspace, masses, kernel = problem.workspace, problem.masses, problem.objective.kernel
+    error = measured_error(sums, kernel, state.positions, WATCHING_SEED, workspace.over, masses, WATCHED_TARGETS)
     share = float(np.clip(state.share * ROOM * tolerance / max(error, LEAST_SHARE * tolerance), LEAST_SHARE, 1.0))
     fits = error <= tolerance and (error >= LOOSE * tolerance or state.share == 1.0)
     if fits or share == state.share:
         return state
     try:
-        make_repulsion(method, kernel, tolerance * share, over).field(state.positions)
+        make_repulsion(method, kernel, tolerance * share, workspace).field(state.positions)
     except (ConfigError, NumericalError):  # finer than the method goes, or than memory allows
         return state
     return replace(state, share=share, value=np.nan, reference=np.nan, gradient=None)

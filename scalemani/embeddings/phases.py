@@ -76,13 +76,13 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
 
     Gradients are divided by masses where no curvature does that: copies then move as they would one by one.
     """
-    name, over, factor = phase.direction, problem.over, problem.scale * problem.exaggeration
+    name, over, factor = phase.direction, problem.workspace.over, problem.scale * problem.exaggeration
     if problem.masses is not None and name in OF_PAIRS:
         raise ConfigError(f"direction {name!r} knows no weights: take another")
     if name == "momentum":
         if phase.length is None:
             raise ConfigError("direction 'momentum' takes a learning rate, got none: it does not search along a line")
-        return of_copies(Momentum(phase.length, phase.momentum, over=over, empty=problem.empty), problem)
+        return of_copies(Momentum(phase.length, phase.momentum, workspace=problem.workspace), problem)
     if name == "gradient-descent":
         return of_copies(Preconditioned(np.copy), problem)
     if name == "conjugate-gradients":
@@ -147,7 +147,7 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
         allowed = phase.tolerance_at(state.phase_iteration)
         if sums is None or allowed * state.share != tolerance:
             tolerance = allowed * state.share
-            sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.over, problem.empty)
+            sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.workspace)
         afresh = not state.memory
         state = step(problem, sums, direction, search, state)
         if state.phase_iteration >= phase.most_iterations or (state.step == 0 and afresh):

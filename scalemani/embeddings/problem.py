@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.coordinates import scale_and_add
-from scalemani.kernels.arrays.recycled import Recycled
+from scalemani.kernels.arrays.recycled import recycling
 from scalemani.kernels.arrays.tiles import Mapper, slices
-from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
@@ -36,9 +36,10 @@ class Problem:
     """An objective over given affinities: what a descent asks for values and gradients.
 
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
-    as what makes E a Kullback-Leibler divergence; `over` runs panels of rows side by side. `masses` (N,) say how many
-    equal points each stands for, and affinities are then sums over these; None: one. Points that are `still` (N,) do
-    not move against each other: gradients are zero there. `empty` makes the arrays of each iteration.
+    as what makes E a Kullback-Leibler divergence. `masses` (N,) say how many equal points each stands for, and
+    affinities are then sums over these; None: one. Points that are `still` (N,) do not move against each other:
+    gradients are zero there. `workspace` runs panels of rows and makes the arrays of each iteration: by default on one
+    thread, in the memory that those of earlier iterations have left.
     """
 
     rows: AffinityRows
@@ -47,10 +48,9 @@ class Problem:
     strength: float = 1.0
     exaggeration: float = 1.0
     offset: float = 0.0
-    over: Mapper = map
     masses: np.ndarray | None = None
     still: np.ndarray | None = None
-    empty: Empty = field(default_factory=lambda: Recycled().empty, repr=False)
+    workspace: Workspace = field(default_factory=recycling, repr=False)
 
     @property
     def n_copies(self) -> float:
@@ -59,21 +59,22 @@ class Problem:
 
     def value(self, positions: np.ndarray, sums: PairSums) -> float:
         """Return E at positions (N, d) float64."""
-        pull = attraction_energy(self.rows, positions, self.objective.attraction, self.over)
+        pull = attraction_energy(self.rows, positions, self.objective.attraction, self.workspace.over)
         push = repulsive_term(self.objective, positions, sums, self.masses).value
         return self.scale * self.exaggeration * pull + self.strength * push + self.offset
 
     def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
         """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
         kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
-        gradient = attraction_gradient(self.rows, positions, kernel, self.empty(positions.shape, float), self.over)
+        over, gradient = self.workspace.over, self.workspace.empty(positions.shape, float)
+        attraction_gradient(self.rows, positions, kernel, gradient, over)
         push = repulsive_term(self.objective, positions, sums, self.masses)
-        scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, self.over)
+        scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, over)
         if self.still is not None:
             gradient[self.still] = 0.0
         if not with_value:
             return Evaluation(np.nan, gradient)
-        pull = attraction_energy(self.rows, positions, kernel, self.over)
+        pull = attraction_energy(self.rows, positions, kernel, over)
         return Evaluation(pull_factor * pull + self.strength * push.value + self.offset, gradient)
 
 
@@ -175,7 +176,7 @@ def problem_of(
     """
     scale = affinity_scale(objective, rows, masses)
     offset = 0.0 if objective.total == "given" else entropy_term(rows, scale, masses)
-    return Problem(rows, objective, scale, strength, offset=offset, over=over, masses=masses)
+    return Problem(rows, objective, scale, strength, offset=offset, masses=masses, workspace=recycling(over))
 
 
 def affinity_scale(objective: Objective, rows: AffinityRows, masses: np.ndarray | None = None) -> float:

@@ -4,11 +4,8 @@ S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repu
 Each method has one knob, an error that was asked for and is met.
 """
 
-import numpy as np
-
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.kernels.arrays.tiles import Mapper
-from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
@@ -53,7 +50,7 @@ def chosen_method(
     return method
 
 
-def make_repulsion(method: str, kernel: str, tolerance: float, over: Mapper = map, empty: Empty = np.empty) -> PairSums:
+def make_repulsion(method: str, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY) -> PairSums:
     """Return the sums of a kernel.
 
     Parameters
@@ -61,13 +58,12 @@ def make_repulsion(method: str, kernel: str, tolerance: float, over: Mapper = ma
     method : as `chosen_method` returns it
     kernel : one of `KERNELS`
     tolerance : the largest relative error of the gradient; exact sums have none
-    over : the builtin `map`, or one that runs on threads
-    empty : makes what a mesh returns for each point
+    workspace : what runs panels side by side, and where what a mesh returns for each point lies
     """
     if method == "exact":
-        return ExactSums(kernel, over)
+        return ExactSums(kernel, workspace.over)
     if method == "barnes-hut":
-        return BarnesHut.for_tolerance(kernel, tolerance, over)
+        return BarnesHut.for_tolerance(kernel, tolerance, workspace.over)
     if method == "fgt":
-        return FastGauss.for_tolerance(kernel, tolerance, over)
-    return ParticleMesh(kernel, tolerance, over, empty)
+        return FastGauss.for_tolerance(kernel, tolerance, workspace.over)
+    return ParticleMesh(kernel, tolerance, workspace)

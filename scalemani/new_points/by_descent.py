@@ -8,6 +8,7 @@ from dask.system import cpu_count
 
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.account import Placed
 from scalemani.new_points.by_neighbors import NeighborPlacement, query_affinities, read_training_points
@@ -38,7 +39,7 @@ class DescentPlacement(NeighborPlacement):
         n_points, n_dims = self.positions.shape
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
         with ThreadPoolExecutor(self.threads) as pool:
-            sums = make_repulsion(method, objective.kernel, asked.tolerance, pool.map)
+            sums = make_repulsion(method, objective.kernel, asked.tolerance, Workspace(pool.map))
             fixed = FixedSources(sums, self.positions, self.weights)
             placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)

@@ -12,6 +12,8 @@ from scalemani.embeddings.phases import Phase, descend, direction_of, line_searc
 from scalemani.embeddings.problem import Evaluation, Problem, affinity_scale
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, ConvergenceError
+from scalemani.kernels.arrays.recycled import Recycled, recycling
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.objectives import OBJECTIVES
 
@@ -185,8 +187,28 @@ def test_threads_change_no_bit(ring):
     phases = [Phase("spectral+l-bfgs", 12, kappa=8)]
     alone = list(descend(problem_of(rows, "t-sne"), phases, "exact", State(start)))[-1]
     with ThreadPoolExecutor(3) as pool:
-        together = list(descend(replace(problem_of(rows, "t-sne"), over=pool.map), phases, "exact", State(start)))[-1]
+        problem = replace(problem_of(rows, "t-sne"), workspace=recycling(pool.map))
+        together = list(descend(problem, phases, "exact", State(start)))[-1]
     np.testing.assert_array_equal(alone.positions, together.positions)
+
+
+def test_arrays_of_an_iteration_take_the_memory_that_those_before_have_left():
+    n_points, made, places = 20_000, Recycled(), []
+    near = (np.arange(n_points)[:, np.newaxis] + [-1, 1]) % n_points
+    rows = AffinityRows(np.arange(0, 2 * n_points + 1, 2), near.ravel().astype(np.uint32), np.ones(2 * n_points))
+
+    def empty(shape, dtype):
+        values = made.empty(shape, dtype)
+        places.append(values.__array_interface__["data"][0])
+        return values
+
+    problem = replace(problem_of(rows, "t-sne"), workspace=Workspace(empty=empty))
+    start = State(np.random.default_rng(0).normal(size=(n_points, 2)))
+    phase = Phase("momentum", 12, length=n_points, tolerance=1e-2)
+    n_iterations = sum(1 for _ in descend(problem, [phase], "grid", start))  # no state is kept
+    # The gradient, sums and their gradients, velocities, gains, positions.
+    assert len(places) == 6 * n_iterations == 72
+    assert len(set(places)) <= 10
 
 
 @pytest.mark.parametrize("method", ["barnes-hut", "grid"])

@@ -43,7 +43,8 @@ HELD = {
     ("coarse_embedding", 4): {
         "kernels.spectral.multilevel": {
             "TILE_ROWS": 1024, "DENSE_NODES": 1000, "DAMPING": 0.7, "LEAST_DIAGONAL": 1e-3, "LEAST_GAP": 1e-6,
-            "STEPS_PER_LEVEL": 2, "MOST_STEPS": 8, "STEPS_NODES": 2**18, "STEPS_FROM_RANDOM": 60, "LEAST_RESIDUAL": 1e-5,
+            "STEPS_PER_LEVEL": 2, "MOST_STEPS": 8, "STEPS_NODES": 2**18, "STEPS_FROM_RANDOM": 60,
+            "LEAST_RESIDUAL": 1e-5,
         },
     },
     ("landmark_embedding", 1): {

@@ -18,8 +18,9 @@ from sklearn.pipeline import make_pipeline
 
 import scalemani as sm
 from scalemani.errors import ConfigError
-from scalemani.workers.connections import LOOP_THREAD, running_loop
+from scalemani.workers.connections import LOOP_THREAD, connected, running_loop
 from scalemani.workers.executor import Executor
+from scalemani.workers.local.processes import local_processes
 
 LOCAL = {"threads_per_worker": 1, "dashboard_address": None, "processes": False}
 
@@ -81,6 +82,14 @@ def test_a_loop_whose_thread_takes_longer_than_dask_would_wait_is_waited_for(mon
         loop.add_callback(called.set)
         assert called.wait(30)
     assert [thread.name for thread in threading.enumerate() if thread.name == LOOP_THREAD] == []
+
+
+def test_clients_are_run_by_loops_of_ours_alone():
+    with local_processes(1) as (client, _), connected(client.scheduler.address, None) as other:
+        assert other.submit(abs, -3).result() == client.submit(abs, -3).result() == 3
+        names = [thread.name for thread in threading.enumerate()]
+        assert names.count(LOOP_THREAD) == 2
+        assert [name for name in names if "IO loop" in name] == []
 
 
 def test_what_keeps_a_loop_from_starting_is_told(monkeypatch):

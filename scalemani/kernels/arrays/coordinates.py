@@ -3,7 +3,7 @@
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
-from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
 
 LANES = 24  # a multiple of 1, 2, 3 and 4 coordinates, and of the lanes of every vector register
@@ -67,7 +67,7 @@ def _shifted(out: np.ndarray, shift: np.ndarray) -> float:
 
 
 def moved(
-    positions: np.ndarray, length: float, direction: np.ndarray, over: Mapper = map, empty: Empty = np.empty
+    positions: np.ndarray, length: float, direction: np.ndarray, workspace: Workspace = IN_MEMORY
 ) -> tuple[np.ndarray, float]:
     """Take a step and move the mean to the origin.
 
@@ -75,24 +75,23 @@ def moved(
     ----------
     positions, direction : (N, d) float64
     length : of the step, a factor on `direction`
-    over : runs the panels of rows; default the builtin `map`
-    empty : makes what is returned; default `numpy.empty`
+    workspace : what runs the panels of rows, and where the positions returned lie
 
     Returns
     -------
     moved : (N, d) float64, positions + length * direction less their mean
     largest : the largest magnitude of a coordinate, infinite where one is not finite
     """
-    out, parts = empty(positions.shape, positions.dtype), row_panels(len(positions))
+    out, parts = workspace.empty(positions.shape, positions.dtype), row_panels(len(positions))
     sums = np.zeros((len(parts), positions.shape[1]))
 
     def add(number: int) -> None:
         part = parts[number]
         _moved(positions[part], length, direction[part], out[part], sums[number])
 
-    run(over(add, list(range(len(parts)))))
+    run(workspace.over(add, list(range(len(parts)))))
     mean = sums.sum(axis=0) / len(positions)
-    return out, max(over(lambda part: _shifted(out[part], mean), parts))
+    return out, max(workspace.over(lambda part: _shifted(out[part], mean), parts))
 
 
 @compiled

@@ -6,6 +6,9 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.arrays.workspace import Workspace
+
 LEAST_BYTES = 2**18  # of smaller arrays the allocator keeps the memory itself
 
 
@@ -13,7 +16,7 @@ class Recycled:
     """Makes arrays whose memory is used again: its method `empty` stands in for `numpy.empty`.
 
     Memory that is freed goes back to the system, which hands out cleared pages for the next array: at ten million
-    points that is a fifth of a descent. Here it waits for an array of as many bytes; there is never more of it than
+    points that is a fifth of a descent. Here it waits for an array of as many bytes: of each size there is as much as
     was in use at one time. All goes back when the object and its arrays are gone.
     """
 
@@ -34,3 +37,8 @@ class Recycled:
         made = np.frombuffer(memoryview(memory), dtype)
         weakref.finalize(made, left.append, memory).atexit = False
         return made.reshape(shape)
+
+
+def recycling(over: Mapper = map) -> Workspace:
+    """Return a workspace whose large arrays take the memory that earlier ones have left."""
+    return Workspace(over, Recycled().empty)

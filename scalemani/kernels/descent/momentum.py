@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
-from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.arrays.tiles import row_panels, run
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
 
 GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
@@ -55,8 +55,7 @@ def momentum_step(
     rate: float,
     momentum: float,
     longest: float,
-    over: Mapper = map,
-    empty: Empty = np.empty,
+    workspace: Workspace = IN_MEMORY,
 ) -> Motion:
     """Return the motion after one step; a point whose step would be longer than `longest` is held to it.
 
@@ -67,18 +66,17 @@ def momentum_step(
     rate : learning rate.
     momentum : share of the velocity that is kept, in [0, 1).
     longest : of a step, in units of the coordinates.
-    over : runs panels side by side.
-    empty : makes the arrays that are returned.
+    workspace : what runs panels side by side, and where the arrays returned lie.
 
     References
     ----------
     Jacobs, Increased rates of convergence through learning rate adaptation, 1988.
     """
-    after = Motion(empty(gradient.shape, gradient.dtype), empty(gradient.shape, gradient.dtype))
+    after = Motion(*(workspace.empty(gradient.shape, gradient.dtype) for _ in Motion._fields))
 
     def panel(part: slice) -> None:
         own = (after.velocity[part], after.gains[part])
         _update(gradient[part], (before.velocity[part], before.gains[part]), own, rate, momentum, longest)
 
-    run(over(panel, row_panels(len(gradient))))
+    run(workspace.over(panel, row_panels(len(gradient))))
     return after

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.arrays.coordinates import add_multiple, dot, extremes, moved, norm, scale_and_add
+from scalemani.kernels.arrays.workspace import Workspace
 
 SIZES = st.integers(1, 700)
 seeds = st.integers(0, 2**32 - 1)
@@ -47,7 +48,7 @@ def test_a_step_moves_along_the_direction_and_the_mean_to_the_origin(seed, n, d)
 def test_a_step_is_the_same_for_any_threads_and_its_panels_are_all_taken():
     positions, direction = drawn(0, 20_000, 2, 2)
     with ThreadPoolExecutor(3) as pool:
-        threaded = moved(positions, 0.1, direction, pool.map)
+        threaded = moved(positions, 0.1, direction, Workspace(pool.map))
         target = positions.copy()
         scale_and_add(target, 0.5, direction, 2.0, pool.map)
     plain = moved(positions, 0.1, direction)

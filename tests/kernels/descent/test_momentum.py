@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scalemani.kernels.arrays.tiles import row_panels
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.descent.momentum import Motion, momentum_step
 
 RATE, MOMENTUM = 3.0, 0.8
@@ -52,6 +53,6 @@ def test_what_was_before_is_left_alone_and_threads_change_no_bit():
     assert len(list(row_panels(len(gradient)))) > 1
     one = momentum_step(gradient, before, RATE, MOMENTUM, 2.0)
     with ThreadPoolExecutor(3) as pool:
-        other = momentum_step(gradient, before, RATE, MOMENTUM, 2.0, pool.map)
+        other = momentum_step(gradient, before, RATE, MOMENTUM, 2.0, Workspace(pool.map))
     for found, expected in zip((*one, *before), (*other, *kept), strict=True):
         assert np.array_equal(found, expected)

@@ -13,9 +13,9 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
 from scalemani.kernels.arrays.tiles import run, slices
-from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.repulsion.mesh.accuracy import MeshRule, mesh_rule
-from scalemani.kernels.repulsion.mesh.convolution import MeshConvolution, Over
+from scalemani.kernels.repulsion.mesh.convolution import MeshConvolution
 from scalemani.kernels.repulsion.mesh.splines import bounds, gather, gather_points, row_slack, spread, taps_of
 from scalemani.kernels.repulsion.mesh.transforms import MESH_KERNELS, kernel_transform, padded_lengths
 from scalemani.kernels.repulsion.pair_sums import PairSums
@@ -67,9 +67,8 @@ class ParticleMesh(PairSums):
     kernel : "student" or "gaussian".
     tolerance : error of the gradient relative to the gradient, both in the Frobenius norm over the points, 1e-6 to
         1e-1.
-    over : with the signature of the builtin `map`, runs pieces of the work side by side: results are the same to the
-        last bit for any number of threads.
-    empty : makes what is returned for each target; default `numpy.empty`.
+    workspace : what runs pieces of the work side by side, and where what is returned for each target lies: results are
+        the same to the last bit for any number of threads.
 
     Raises
     ------
@@ -77,10 +76,10 @@ class ParticleMesh(PairSums):
         For an unknown kernel or a tolerance out of range.
     """
 
-    def __init__(self, kernel: str, tolerance: float, over: Over = map, empty: Empty = np.empty):
+    def __init__(self, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY):
         if kernel not in MESH_KERNELS:
             raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, MESH_KERNELS)}")
-        self.kernel, self.tolerance, self.over, self._empty = kernel, tolerance, over, empty
+        self.kernel, self.tolerance, self.workspace = kernel, tolerance, workspace
         mesh_rule(kernel, tolerance, MOST_PARTS, DIMENSIONS[0])
         self._convolutions: dict[tuple[Any, ...], MeshConvolution] = {}
         self._buffer = np.empty(0)
@@ -155,7 +154,7 @@ class ParticleMesh(PairSums):
         """Return the least and greatest coordinates of all points."""
         sets = [sources] if others is sources else [sources, others]
         pieces = [points[piece] for points in sets for piece in slices(len(points), PIECE)]
-        extremes = np.array(list(self.over(bounds, pieces)))
+        extremes = np.array(list(self.workspace.over(bounds, pieces)))
         low, high = extremes[:, 0].min(axis=0), extremes[:, 1].max(axis=0)
         if not np.isfinite([low, high]).all():
             raise DataError(
@@ -194,8 +193,8 @@ class ParticleMesh(PairSums):
             parts[part] = 0.0
             spread(sources[rows], own, unit, mesh.scale(), taps_of(rule.degree), parts[part])
 
-        run(self.over(charge, list(range(len(parts)))))
-        return convolution.apply(parts, self.over)
+        run(self.workspace.over(charge, list(range(len(parts)))))
+        return convolution.apply(parts, self.workspace.over)
 
     def _parts(self, n_points: int, mesh: Mesh, rule: MeshRule) -> np.ndarray:
         """Return the buffer for meshes that are charged side by side, (p, n_0, ...): p depends on sizes alone."""
@@ -210,14 +209,14 @@ class ParticleMesh(PairSums):
     def _read(self, spline: "Spline", others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return unit * spline + constant and unit * its gradient at the targets."""
         coefficients, mesh, rule, affine = spline
-        values, gradients = self._empty((len(others),), float), self._empty(others.shape, float)
+        values, gradients = self.workspace.empty((len(others),), float), self.workspace.empty(others.shape, float)
         group = gather_points(rule.degree, rule.dtype)
 
         def read(piece: slice) -> None:
             out = (values[piece], gradients[piece])
             gather(others[piece], mesh.scale(), affine, taps_of(rule.degree), group, coefficients, out)
 
-        run(self.over(read, slices(len(others), PIECE)))
+        run(self.workspace.over(read, slices(len(others), PIECE)))
         return values, gradients
 
 

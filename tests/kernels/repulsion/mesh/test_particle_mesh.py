@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError, DataError, NumericalError
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.repulsion.mesh.accuracy import mesh_rule
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh, fitted_mesh
 
@@ -137,7 +138,7 @@ def test_threads_change_no_bit(n_dims, tolerance):
     alone = ParticleMesh("student", tolerance).field(points, charges=charges)
     for n_threads in (2, 5):
         with ThreadPoolExecutor(n_threads) as pool:
-            together = ParticleMesh("student", tolerance, pool.map).field(points, charges=charges)
+            together = ParticleMesh("student", tolerance, Workspace(pool.map)).field(points, charges=charges)
         for a, b in zip(alone, together, strict=True):
             assert np.array_equal(a, b)
 
