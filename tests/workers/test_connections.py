@@ -85,9 +85,10 @@ def test_a_loop_whose_thread_takes_longer_than_dask_would_wait_is_waited_for(mon
 
 
 def test_clients_are_run_by_loops_of_ours_alone():
+    before = set(threading.enumerate())
     with local_processes(1) as (client, _), connected(client.scheduler.address, None) as other:
         assert other.submit(abs, -3).result() == client.submit(abs, -3).result() == 3
-        names = [thread.name for thread in threading.enumerate()]
+        names = [thread.name for thread in set(threading.enumerate()) - before]
         assert names.count(LOOP_THREAD) == 2
         assert [name for name in names if "IO loop" in name] == []
 
