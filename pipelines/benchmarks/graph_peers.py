@@ -71,7 +71,8 @@ compiled = time.perf_counter() - begun
 begun = time.perf_counter()
 found = np.asarray(graph(points))
 seconds = time.perf_counter() - begun
-np.save(target, np.array([[j for j in found[q] if j != q][:k] for q in np.load(queries)]))
+lists = [[j for j in found[q] if j != q][:k] for q in np.load(queries)]
+np.save(target, np.array([row + [-1] * (k - len(row)) for row in lists]))  # some lists of pipnn are shorter
 print(json.dumps({"search": seconds, "compiled": compiled}))
 """
 

@@ -74,8 +74,9 @@ def squared(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, neighbors: 
 
 
 def recall(graph: Judged, found: np.ndarray) -> float:
-    """Return the share of found neighbours (Q, k) that are no farther than the true k-th."""
-    squares = squared(graph.points, graph.queries, np.asarray(found, dtype=np.int64))
+    """Return the share of found neighbours (Q, k), -1 for none, that are no farther than the true k-th."""
+    found = np.asarray(found, dtype=np.int64)
+    squares = np.where(found < 0, np.inf, squared(graph.points, graph.queries, found))
     inexact = np.issubdtype(graph.points.dtype, np.floating)  # what is equally far in float32 ties
     rounding = 4 * np.finfo(np.float32).eps if inexact else 0.0
     return float(np.mean(squares <= graph.truth[:, None] * (1 + rounding)))
