@@ -1,7 +1,7 @@
 """Neighbours of sparse points, kept sparse all the way: seconds, memory, disk and recall of one command.
 
     python pipelines/benchmarks/sparse.py WORK_FOLDER [--sets tfidf counts] [--points 1000000] [--memory 4GB]
-                                          [--peer-python PYTHON]
+                                          [--peer-python PYTHON [--peer-alone]]
 
 `tfidf` is 20 Newsgroups (18,846 x 43,374, its empty documents left out) by the cosine; `counts` are draws of so many
 points of 30,000 columns, one hundredth of them filled, around a thousand topics, in an .h5ad file that is written and
@@ -199,6 +199,7 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=1_000_000)
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--peer-python", help="an interpreter with h5py, scikit-learn and pynndescent")
+    parser.add_argument("--peer-alone", action="store_true", help="leave our side out")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     rows = []
@@ -208,7 +209,8 @@ def main() -> None:
         else:
             path, metric = counts_file(arguments.folder, arguments.points), "euclidean"
         truth = truth_of(path, metric)
-        rows.append(one_row(name, path, metric, truth, arguments.memory))
+        if not arguments.peer_alone:
+            rows.append(one_row(name, path, metric, truth, arguments.memory))
         if arguments.peer_python:
             rows.append(peer_row(name, path, metric, truth, arguments.peer_python))
     show(rows)
