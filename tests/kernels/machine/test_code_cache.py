@@ -80,11 +80,17 @@ def cache(tmp_path):
     return tmp_path / "cache"
 
 
-@pytest.fixture
-def filled(cache):
-    """A cache that holds the logarithm."""
+@pytest.fixture(scope="module")
+def filled_once(tmp_path_factory):
+    cache = tmp_path_factory.mktemp("filled") / "cache"
     assert run(LOGARITHM, SCALEMANI_CACHE=cache)[1:] == [0, 1]
     return cache
+
+
+@pytest.fixture
+def filled(filled_once, cache):
+    """A cache of its own that holds the logarithm."""
+    return Path(shutil.copytree(filled_once, cache))
 
 
 def test_a_function_that_was_edited_in_another_file_is_compiled_anew(tmp_path, cache):
