@@ -89,8 +89,11 @@ def filled_once(tmp_path_factory):
 
 @pytest.fixture
 def filled(filled_once, cache):
-    """A cache of its own that holds the logarithm."""
-    return Path(shutil.copytree(filled_once, cache))
+    """A cache of its own that holds the logarithm, just used."""
+    shutil.copytree(filled_once, cache)
+    for path in entries(cache):
+        path.touch()
+    return cache
 
 
 def test_a_function_that_was_edited_in_another_file_is_compiled_anew(tmp_path, cache):
