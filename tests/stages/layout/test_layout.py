@@ -242,7 +242,10 @@ def test_forces_that_err_by_more_than_was_asked_for_are_told_of(roll, tmp_path, 
             sums, gradients = super().field(sources, targets, charges)
             return sums, 0.95 * gradients
 
-    monkeypatch.setattr(force_errors, "make_repulsion", lambda method, kernel, tolerance, over: Weaker(kernel, over))
+    def weaker(method, kernel, tolerance, workspace):
+        return Weaker(kernel, workspace.over)
+
+    monkeypatch.setattr(force_errors, "make_repulsion", weaker)
     finished = embed(roll[:2000], tmp_path / "run", "t-sne", progress=listening)
     assert finished.certificates["layout"]["force_error"] == pytest.approx(0.05, rel=1e-9)
     assert any("forces err by 5.0e-02 at the end, 1.0e-03 was asked for" in told for told in listening.warned)
