@@ -1,6 +1,7 @@
 """Values and gradients of every objective, against sums written out pair by pair."""
 
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalemani as sm
-from scalemani.embeddings.problem import entropy_term
+from scalemani.embeddings.problem import Problem, entropy_term, problem_of
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.kernels.arrays.recycled import Recycled
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.objectives import OBJECTIVES
 
@@ -220,3 +222,12 @@ def test_entropies_of_many_affinities_take_little_memory_beside_these(weighted):
     kept = scaled > 0
     expected = (scaled[kept] * np.log(scaled[kept] / pairs[kept])).sum()
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+def test_arrays_of_iterations_take_each_others_memory_on_the_threads_that_were_given():
+    rows = AffinityRows(np.array([0, 1, 2]), np.array([1, 0], np.uint32), np.ones(2))
+    with ThreadPoolExecutor(2) as pool:
+        threaded = problem_of(rows, OBJECTIVES["t-sne"], 1.0, pool.map)
+        assert threaded.workspace.over == pool.map
+    for problem in (threaded, Problem(rows, OBJECTIVES["t-sne"], 1.0)):
+        assert isinstance(problem.workspace.empty.__self__, Recycled)
