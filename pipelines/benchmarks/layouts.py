@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from scalemani.embeddings.problem import Problem, affinity_scale, entropy_term
-from scalemani.kernels.arrays.recycled import recycling
+from scalemani.embeddings.problem import Problem
+from scalemani.embeddings.problem import problem_of as problem_of_objective
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.objectives import objective_of
@@ -52,10 +52,7 @@ def graph_of(run: Path) -> Graph:
 
 def problem_of(rows: AffinityRows, method: str, over: Callable, strength: float = 1.0) -> Problem:
     """Return the objective of a method over affinities; values of normalised ones are divergences."""
-    objective = objective_of(method)
-    scale = affinity_scale(objective, rows)
-    offset = 0.0 if objective.total == "given" else entropy_term(rows, scale)
-    return Problem(rows, objective, scale, strength, offset=offset, workspace=recycling(over))
+    return problem_of_objective(rows, objective_of(method), strength, over)
 
 
 def exact_value(problem: Problem, positions: np.ndarray) -> float:
