@@ -55,13 +55,13 @@ class Stage:
 
 DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True, optional=True)
 POINTS = Stage("points", (), continues=("points",))
-PARTITION = Stage("partition", ("points",), seeded=True, version=3, continues=("partition",))
+PARTITION = Stage("partition", ("points",), seeded=True, version=4, continues=("partition",))
 WORK_POINTS = Stage("work_points", ("points", "partition"), continues=("work_points",))
 NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points"),
     seeded=True,
-    version=9,
+    version=10,
     continues=("neighbors", "work_points"),
     continued_version=3,
 )

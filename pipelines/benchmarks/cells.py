@@ -1,4 +1,4 @@
-"""Cells found through groups of them, beside all cells: what a point costs, which cell it is given, recall of a graph.
+"""Cells found by groups of them or by a tree, beside all cells: what a point costs, its cell, the recall of a graph.
 
     python pipelines/benchmarks/cells.py WORK_FOLDER [--cells 17000 170000] [--points 1020000] [--cell-points 200]
 
@@ -22,7 +22,8 @@ from measuring import show
 from patches import patches_file
 
 from scalemani.datasets import generator
-from scalemani.kernels.neighbors.cell_groups import group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_groups import CellGroups
+from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 from scalemani.workers.blas import BLAS
@@ -56,12 +57,12 @@ def roll(n_rows: int) -> np.ndarray:
 
 
 def assignment(name: str, rows: np.ndarray, n_cells: int) -> dict[str, Any]:
-    """Return what it costs to give points their cells, by groups and among all."""
+    """Return what it costs to give points their cells, by an index and among all."""
     rows = rows[np.random.default_rng(1).permutation(len(rows))[: n_cells + ASKED]]
     centroids, points = np.ascontiguousarray(rows[:n_cells]), np.ascontiguousarray(rows[n_cells:])
-    groups = group_cells(centroids)
+    index = index_cells(centroids)
     seconds, found = [], []
-    for find in (lambda: nearest_cells_in_groups(points, groups, 1), lambda: nearest_cells(points, centroids, 1)):
+    for find in (lambda: nearest_indexed_cells(points, index, 1), lambda: nearest_cells(points, centroids, 1)):
         find()
         begun = time.perf_counter()
         found.append(find()[:, 0])
@@ -70,7 +71,7 @@ def assignment(name: str, rows: np.ndarray, n_cells: int) -> dict[str, Any]:
     return {
         "points": name,
         "cells": n_cells,
-        "groups": len(groups.centers),
+        "looked for in": f"{len(index.centers)} groups" if isinstance(index, CellGroups) else "a tree",
         "us a point": 1e6 * seconds[0] / len(points),
         "of all cells, us": 1e6 * seconds[1] / len(points),
         "given the nearest": float(np.mean(found[0] == found[1])),

@@ -8,7 +8,7 @@ from scalemani.chunked.landmark_weights import stored_landmark_weights
 from scalemani.chunked.needs import GROWING, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
-from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.reordering import reordered
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.records.points import StoredWorkPoints
 from scalemani.store.schema import ArrayDescription
@@ -17,7 +17,9 @@ from scalemani.store.schema import ArrayDescription
 def embedding_held(sizes: Sizes) -> Held:
     """List the embedding of a stage that finds it in work order and writes it by `write_embedding`."""
     n_points, width = sizes.dimensions.n_points, sizes.params.n_components
-    return Held("embedding in work and in input order", GROWING, n_points, width, copies=2, step="writing")
+    return Held(
+        "embedding and rows, in work and in input order", GROWING, n_points, width + 1, copies=2, step="writing"
+    )
 
 
 def embedding_over_landmarks(sizes: Sizes, of_landmarks: str) -> list[Written]:
@@ -43,11 +45,8 @@ def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.emp
     """Return positions (N, d) of the order that a stage works in, in input order."""
     if StoredWorkPoints.STAGE not in task.inputs:
         return positions
-    ordered = empty(positions.shape, np.float64)
     input_rows = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read(empty)
-    for panel in panels(len(ordered)):
-        ordered[input_rows[panel]] = positions[panel]
-    return ordered
+    return reordered(positions, input_rows, np.float64, empty)
 
 
 def write_embedding(

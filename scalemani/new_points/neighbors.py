@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
@@ -62,13 +62,13 @@ class HeldRows:
 class NeighborIndex:
     """What finding neighbours takes: sketches (N, s) of the training points by cell, and the points themselves.
 
-    `groups` are those of the cells, by which a new point comes to the cells near it as the points of a run do;
+    `cells` is the index of these, by which a new point comes to the cells near it as the points of a run do;
     `sketches` are those in work order, and `by_cell` the same as cells are scanned.
     """
 
     basis: SketchBasis
     centroids: np.ndarray
-    groups: CellGroups
+    cells: CellIndex
     by_cell: SketchesByCell
     sketches: np.ndarray
     rows: TrainingRows
@@ -83,12 +83,12 @@ class NeighborIndex:
             return self._exact(points, n_neighbors)
         own = sketch_points(points, self.basis)
         n_probes = min(self.tuning.first_probes, len(self.centroids))
-        probes = nearest_cells_in_groups(own, self.groups, n_probes)
+        probes = nearest_indexed_cells(own, self.cells, n_probes)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         behind = len(self.sketches)
-        cells = self.by_cell
-        candidates = search_enough_cells(cells.sketches, cells.offsets, self.centroids, probes, behind, wanted, own)
-        labels, places = compact_rows(cells.work_rows(candidates))
+        by_cell = self.by_cell
+        candidates = search_enough_cells(by_cell.sketches, by_cell.offsets, self.centroids, probes, behind, wanted, own)
+        labels, places = compact_rows(by_cell.work_rows(candidates))
         rows = self.rows.gather(labels).astype(points.dtype, copy=False)
         none = no_neighbors(points.shape[0], n_neighbors)
         if self.sparse:
@@ -142,7 +142,7 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) ->
     return NeighborIndex(
         partition.basis,
         centroids,
-        group_cells(centroids),
+        index_cells(centroids),
         listed_by_cell(stored, sketches, len(centroids), np.empty),
         sketches,
         rows,

@@ -43,8 +43,9 @@ class NeighborsTuning:
     times as many.
 
     Exact distances are computed of k times `few_candidates` points where lists are no longer than `few_neighbors`;
-    beyond of k times `first_candidates` in the first round and `later_candidates` in the others. A later round looks at
-    the first `most_listed` neighbours of each of the `most_visited` nearest neighbours. Sketches are rounded to bytes
+    beyond of k times `first_candidates` in the first round and `later_candidates` in the others. Rounds over cells take
+    half more than k of points with no more features than a sketch has, which sketches rank. A later round looks at the
+    first `most_listed` neighbours of each of the `most_visited` nearest neighbours. Sketches are rounded to bytes
     where that moves a distance by at most the share `rounding_share` of what the closest `close_share` of points have
     to their last neighbour.
     """

@@ -56,7 +56,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("rows of K Z in a block", EACH_TASK, dimensions.block_rows, 1.5 * row, copies=2),
         Held("products of rows of K Z", EACH_TASK, n_landmarks, 1.5 * n_landmarks, copies=PARTS_AT_ONCE),
         Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_SUMS),
-        Held("embedding in work and in input order", GROWING, n_points, params.n_components, copies=2),
+        Held("embedding and rows, in work and in input order", GROWING, n_points, params.n_components + 1, copies=2),
         components_held(sizes),
     ]
 

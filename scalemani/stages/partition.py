@@ -10,7 +10,7 @@ from scalemani.chunked.task import Dimensions, EarlierResults
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_rows, sketch_points
 from scalemani.records.points import StoredPartition, StoredPoints
@@ -57,7 +57,7 @@ def memory(sizes: Sizes) -> list[Held]:
         *sketched_tile(sizes, EACH_TASK, "cells"),
         Held("sketches of a block", EACH_TASK, dimensions.block_rows, width, "float32", step="cells"),
         Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),
-        Held("centroids in groups", EACH_PROCESS, cells, width + 2, "float32", step="cells"),
+        Held("centroids in groups or in a tree", EACH_PROCESS, cells, 2 * width + 4, "float32", step="cells"),
         Held(
             "cells of points, while they are counted",
             EACH_PROCESS,
@@ -157,7 +157,7 @@ def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     points = StoredPoints(task.inputs["points"]).points.read_block(block)
     first = len(known) // TILE_ROWS * TILE_ROWS  # sketches are those of whole tiles
     sketches = sketch_points(points[first:] if first else points, models.basis)
-    cells = nearest_cells_in_groups(sketches, task.once(groups_of_cells), 1)[:, 0]
+    cells = nearest_indexed_cells(sketches, task.once(index_of_cells), 1)[:, 0]
     return {StoredPartition.CELLS: np.concatenate([known, cells[len(known) - first :]])}
 
 
@@ -169,6 +169,6 @@ def earlier_cells(earlier: EarlierResults | None, start: int, stop: int) -> np.n
     return cells.gather(np.arange(start, min(stop, earlier.n_points)))
 
 
-def groups_of_cells(task: StageTask) -> CellGroups:
-    """Return the groups in which the cell of a point is looked for."""
-    return group_cells(StoredPartition(task.output).centroids.read())
+def index_of_cells(task: StageTask) -> CellIndex:
+    """Return what finds the cell of a point."""
+    return index_cells(StoredPartition(task.output).centroids.read())

@@ -8,9 +8,9 @@ from scalemani.routes import ROUTES
 # The version of a stage, and the defaults of its tuned numbers at that version. Whoever changes a default raises the
 # version in `scalemani.routes`, then writes both here.
 HELD = {
-    "partition": (3, {"most_basis_rows": 10_000}),
+    "partition": (4, {"most_basis_rows": 10_000}),
     "neighbors": (
-        9,
+        10,
         {
             "exact_below": 20_000, "first_probes": 8, "missed": 1.6, "least_probes": 4, "most_probes": 32,
             "nearby_cells": 256, "nearby_per_probe": 16, "few_neighbors": 30, "few_candidates": 3.0,

@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cells import locality_order
 
 
@@ -35,7 +35,7 @@ def train_cells(
     centroids = sample[np.sort(generator.choice(sample.shape[0], n_cells, replace=False))]
     panels = row_panels(len(sample))
     for _ in range(n_iterations):
-        nearest = functools.partial(_nearest_of_panel, sample, group_cells(centroids))
+        nearest = functools.partial(_nearest_of_panel, sample, index_cells(centroids))
         cells = np.concatenate(list(over(nearest, panels)))
         centroids, counts, squares = _cell_means(sample, cells, centroids)
         empty = np.flatnonzero(counts == 0)
@@ -45,9 +45,9 @@ def train_cells(
     return centroids[locality_order(centroids)]
 
 
-def _nearest_of_panel(sample: np.ndarray, groups: CellGroups, panel: slice) -> np.ndarray:
+def _nearest_of_panel(sample: np.ndarray, index: CellIndex, panel: slice) -> np.ndarray:
     """Return the cell of each row of a panel of the sample."""
-    return nearest_cells_in_groups(sample[panel], groups, 1)[:, 0]
+    return nearest_indexed_cells(sample[panel], index, 1)[:, 0]
 
 
 @compiled

@@ -7,6 +7,7 @@ asks for no symmetric correction, makes as many steps without. Sources: aggregat
 Brezina 1996]; multilevel eigensolvers for graphs [Barnard and Simon 1994].
 """
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
@@ -165,15 +166,20 @@ class Transfer:
     ) -> None:
         self._labels, self.workspace = labels, workspace
         self._scale = workspace.as_large(np.sqrt(degrees / coarse_degrees[labels]))
-        self._members = workspace.as_large(np.argsort(labels, kind="stable").astype(np.int32))
-        self._indptr = np.concatenate([[0], np.cumsum(np.bincount(labels, minlength=len(coarse_degrees)))])
+        self._n_coarse = len(coarse_degrees)
+
+    @functools.cached_property  # sorting takes longer than a prolongation, which can do without
+    def _members(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the members of each coarse node begin (C + 1,), and their numbers (N,) int32."""
+        members = self.workspace.as_large(np.argsort(self._labels, kind="stable").astype(np.int32))
+        return np.concatenate([[0], np.cumsum(np.bincount(self._labels, minlength=self._n_coarse))]), members
 
     def restricted(self, vectors: np.ndarray) -> np.ndarray:
         """Return P^T times vectors (N, m): (C, m) float32."""
-        out = self.workspace.empty((len(self._indptr) - 1, vectors.shape[1]), np.float32)
+        out, (indptr, members) = self.workspace.empty((self._n_coarse, vectors.shape[1]), np.float32), self._members
 
         def part(panel: slice) -> None:
-            restrict_rows(self._indptr, self._members, self._scale, vectors, panel.start, out[panel])
+            restrict_rows(indptr, members, self._scale, vectors, panel.start, out[panel])
 
         run(self.workspace.over(part, panels(len(out))))
         return out

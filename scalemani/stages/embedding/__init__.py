@@ -199,13 +199,16 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     work.executor.progress.start(task.stage, asked.max_passes, "pass")
     wanted = task.params.n_components
     stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
-    levels = stored.read_levels(workspace.empty)
-    coarse = Multilevel(levels, workspace)
     labels = stored.labels.read(workspace.empty)
-    transfer = Transfer(labels, graph.degrees, levels[0].degrees, workspace)
-    smoothing = workspace.as_large(jacobi_shares(graph.loops()))
+    transfer = Transfer(labels, graph.degrees, stored.read_degrees(), workspace)
+
+    @functools.cache  # a start that is good enough asks for no correction
+    def correction() -> tuple[Multilevel, np.ndarray]:
+        coarse = Multilevel(stored.read_levels(workspace.empty), workspace)
+        return coarse, workspace.as_large(jacobi_shares(graph.loops()))
 
     def correct(residuals: np.ndarray) -> Tall:
+        coarse, smoothing = correction()
         return coarse.correct_below(transfer, 0, smoothing, residuals)
 
     problem = RefinementProblem(graph.product, correct, graph.trivial, workspace)

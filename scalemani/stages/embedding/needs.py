@@ -33,7 +33,7 @@ def memory(sizes: Sizes) -> list[Held]:
     held = [
         Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK),
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK),
-        Held("embedding in work and in input order", in_files, n_points, width, "float64", 2, "writing"),
+        Held("embedding and rows, in work and in input order", in_files, n_points, width + 1, "float64", 2, "writing"),
         *pixels_held(sizes),
     ]
     if not refines_on_workers(sizes):

@@ -91,7 +91,7 @@ def following_round(
     """
     task = work.task
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
-    most = -(-task.dimensions.n_points // n_candidates(task.params, 0))
+    most = -(-task.dimensions.n_points // n_candidates(task, 0))
     sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
     if not continued:
         return next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)

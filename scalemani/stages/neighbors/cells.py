@@ -4,7 +4,8 @@ import numpy as np
 
 from scalemani.chunked.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.neighbors.cell_groups import CELLS_PER_NEARBY_CELL, group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_groups import CELLS_PER_NEARBY_CELL
+from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
@@ -62,7 +63,7 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
     -------
     (stop - start, c) int32, -1 for none
     """
-    probes, count = visited_cells(task, start, stop, asked), asked.candidates * n_candidates(task.params, 0)
+    probes, count = visited_cells(task, start, stop, asked), asked.candidates * n_candidates(task, 0)
     cells = sketch_tables(task).by_cell
     if cells.rows is not None:
         return candidates_of_rows(task, np.arange(start, stop), probes, count)
@@ -121,4 +122,4 @@ def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:
     centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     tuning = task.params.neighbors
     count = min(len(centroids), max(tuning.nearby_cells, tuning.nearby_per_probe * n_wanted))
-    return nearest_cells_in_groups(centroids, group_cells(centroids), count, CELLS_PER_NEARBY_CELL)
+    return nearest_indexed_cells(centroids, index_cells(centroids), count, CELLS_PER_NEARBY_CELL)

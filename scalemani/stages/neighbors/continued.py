@@ -108,7 +108,7 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
     places : (p,), which of its rows are points of the earlier run
     known : (n, k), the lists of these; others are empty
     """
-    appended, n_rows, count = task.once(appended_points), len(known.indices), n_candidates(task.params, 0)
+    appended, n_rows, count = task.once(appended_points), len(known.indices), n_candidates(task, 0)
     partition = StoredPartition(task.inputs["partition"])
     candidates = np.full((n_rows, count + 1), -1, np.int32)
     if len(places):

@@ -2,10 +2,12 @@
 
 import numpy as np
 
-from scalemani.chunked.task import Dimensions
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.task import Dimensions, StageTask
 from scalemani.params import Parameters
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
+WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
 
 
@@ -30,9 +32,12 @@ def cells_to_visit(near: np.ndarray, cells: np.ndarray, sought: float) -> int:
     return int(np.argmax(enough)) + 1 if enough.any() else near.shape[1]
 
 
-def n_candidates(params: Parameters, number: int) -> int:
+def n_candidates(search: StageTask | Sizes, number: int) -> int:
     """Return how many candidates of a round are settled by exact distances."""
-    asked, k = params.neighbors, params.n_neighbors
+    params, k = search.params, search.params.n_neighbors
+    if number == 0 and search.dimensions.n_features <= params.partition.sketch_dimensions:
+        return round(WHOLE_CANDIDATES * k)
+    asked = params.neighbors
     if k <= asked.few_neighbors:
         return round(asked.few_candidates * k)
     return round((asked.first_candidates if number == 0 else asked.later_candidates) * k)

@@ -84,8 +84,8 @@ def partition_held(sizes: Sizes) -> list[Held]:
     n_queries = min(params.neighbors.sampled_queries, n_points)
     n_cells = sizes.n_cells
     nearby = max(params.neighbors.nearby_cells, params.neighbors.nearby_per_probe * most_probes(params))
-    pools = n_candidates(params, 0) + SPARE_CANDIDATES
-    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(params, 1) * row_bytes)
+    pools = n_candidates(sizes, 0) + SPARE_CANDIDATES
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(sizes, 1) * row_bytes)
     everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)
     return [
         Held("sketches of all points", LOOKED_UP, n_points, width, "float32"),

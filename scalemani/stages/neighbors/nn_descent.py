@@ -32,7 +32,7 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
     if asked.of_changed:
         visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
-    count = asked.candidates * n_candidates(task.params, number)
+    count = asked.candidates * n_candidates(task, number)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
     found = dict(nearest_of_candidates(task, start, candidates, Neighbors(indices, distances)))
     if asked.of_changed:

@@ -72,7 +72,7 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
     sketches = sketch_tables(task).by_row
     n_probes = task.params.neighbors.n_probes or task.params.neighbors.first_probes
     probes = nearest_cells(np.ascontiguousarray(sketches[rows]), centroids, n_probes)
-    candidates = candidates_of_rows(task, rows, probes, n_candidates(task.params, 0))
+    candidates = candidates_of_rows(task, rows, probes, n_candidates(task, 0))
     none = no_known(task, block)
     for i, row in enumerate(rows.tolist()):
         known = Neighbors(none.indices[:1], none.distances[:1])

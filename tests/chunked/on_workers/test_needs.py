@@ -34,7 +34,7 @@ def test_of_the_points_the_driver_of_a_cluster_holds_the_embedding_alone():
     sizes = of_points(10**9)
     growing = {record.name for record in STAGES["embedding"].memory(sizes) if record.span == GROWING}
     assert {name for name in growing if "coarse graphs" not in name and "their nodes" not in name} == {
-        "embedding in work and in input order",
+        "embedding and rows, in work and in input order",
         "vectors wanted",
     }
     alone = STAGES["embedding"].memory(dataclasses.replace(sizes, on_cluster=False))

@@ -60,6 +60,22 @@ def test_refinement_of_landmark_vectors_starts_from_them_beside_the_coarse_graph
     np.testing.assert_allclose(added / np.linalg.norm(added, axis=0), expected, atol=2.0**-16)  # rounded to that
 
 
+@pytest.mark.parametrize(("residual", "hierarchies"), [(0.5, 0), (1e-4, 1)])
+def test_coarse_graphs_are_at_work_only_where_a_start_is_not_good_enough(
+    roll, tmp_path, monkeypatch, residual, hierarchies
+):
+    made, multilevel = [], embedding.Multilevel
+
+    def counting(*arguments):
+        made.append(arguments)
+        return multilevel(*arguments)
+
+    monkeypatch.setattr(embedding, "Multilevel", counting)
+    finished = embedded(roll[:2000], tmp_path / "run", "refine", residual=residual)
+    passes = finished.certificates["embedding"]["passes"]
+    assert (len(made), passes > 1) == (hierarchies, bool(hierarchies))
+
+
 @pytest.fixture(scope="module")
 def clusters():
     """Four clusters on a square, so far from each other that bridges alone join them: three eigenvalues near zero."""

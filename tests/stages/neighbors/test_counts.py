@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.task import Dimensions
 from scalemani.params import Parameters
 from scalemani.stages.neighbors.counts import cells_to_visit, n_candidates, n_listed
 
@@ -30,7 +32,15 @@ def test_neighbours_beyond_all_cells_that_are_given_need_all_of_these():
 @pytest.mark.parametrize(("k", "expected"), [(30, [60, 60]), (31, [53, 31])])
 def test_short_lists_settle_as_many_candidates_in_all_rounds_and_long_ones_more_in_the_first(k, expected):
     params = asked(n_neighbors=k, few_candidates=2.0, first_candidates=1.7, later_candidates=1.0)
-    assert [n_candidates(params, number) for number in (0, 1)] == expected
+    search = Sizes(Dimensions(10**6, 65, "float32", 20480), params)
+    assert [n_candidates(search, number) for number in (0, 1)] == expected
+
+
+@pytest.mark.parametrize(("k", "expected"), [(30, [45, 60]), (31, [46, 31])])
+def test_sketches_with_all_dimensions_leave_half_more_candidates_than_neighbours_in_rounds_over_cells(k, expected):
+    params = asked(n_neighbors=k, few_candidates=2.0, first_candidates=1.7, later_candidates=1.0)
+    search = Sizes(Dimensions(10**6, 64, "float32", 20480), params)
+    assert [n_candidates(search, number) for number in (0, 1)] == expected
 
 
 def test_the_head_of_a_list_is_looked_at_and_not_more_than_there_is():
