@@ -14,7 +14,7 @@ from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_n
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.renumbering import compact_rows
-from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
+from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
 from scalemani.memory.sparse_rows import SparseRowsReader
 from scalemani.params.tuned import NeighborsTuning
 from scalemani.records.points import StoredPartition, StoredWorkPoints
@@ -25,7 +25,6 @@ from scalemani.stages.neighbors.tables import SketchesByCell, listed_by_cell
 CANDIDATES_PER_NEIGHBOR = 2.0
 CACHE_BYTES = 2**28  # of decoded blocks of training points
 ROWS_OF_TRUTH = 8192  # training points that are in memory at once while the recall is measured
-IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
 
 
 class TrainingRows(Protocol):

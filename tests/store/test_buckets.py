@@ -169,7 +169,9 @@ def test_a_second_writer_is_told_who_the_first_is_and_gets_the_lock_after_it(buc
     with store.locked() as held:
         with pytest.raises(StoreLockedError, match='"process"'), RunStore.open(store.root).locked():
             pass
-        time.sleep(1.2)
+        end = time.monotonic() + 30
+        while not json.loads(store.objects.get("lock")).get("renewed") and time.monotonic() < end:
+            time.sleep(0.1)
         held.check()
         assert json.loads(store.objects.get("lock"))["renewed"] >= 1
     assert store.objects.get("lock") is None
@@ -185,7 +187,7 @@ def test_the_lock_of_a_process_that_ended_here_is_taken_at_once(bucket):
         holder.wait()
     started = time.monotonic()
     with store.locked():
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < leases.LEASE_SECONDS / 4
 
 
 def test_a_lease_of_another_machine_counts_for_nothing_once_it_is_not_renewed(bucket, quick):
@@ -228,10 +230,11 @@ def test_a_server_that_stays_away_is_an_error_in_time_that_says_so(bucket, monke
     buckets.client.cache_clear()
     monkeypatch.setattr(retrying, "LONGEST_WAIT_SECONDS", 0.2)
     objects = BucketObjects(f"{bucket}/run")
+    buckets.client()  # made before the time counts
     started = time.monotonic()
     with pytest.raises(UnreachableStoreError, match="the same command goes on") as failed:
         objects.put("x", b"", {}, give_up_seconds=1.0)
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < retrying.GIVE_UP_SECONDS / 4
     assert failed.value.exit_status == 1
 
 

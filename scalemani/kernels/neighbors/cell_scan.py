@@ -19,9 +19,9 @@ from scalemani.kernels.rows.products import (
     QUERY_GROUP,
     build_panels,
     center_queries,
+    middle_row,
     multiply_panel,
     number_lanes,
-    row_mean,
     whole_groups,
 )
 from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, keep_smallest
@@ -212,7 +212,7 @@ def _scan_cell(
     cell: np.ndarray, row: int, queries: np.ndarray, start: int, members: np.ndarray, pools: Pools, n_candidates: int
 ) -> None:
     """Offer all rows of one cell, which begins at `row`, to the `members` of `queries`, which begin at `start`."""
-    center = row_mean(cell)
+    center = middle_row(cell)
     panels, norms = build_panels(cell, center)
     n_padded = whole_groups(members.size)
     centered = np.empty((n_padded, cell.shape[1]), dtype=np.float32)

@@ -10,9 +10,9 @@ from scalemani.kernels.rows.products import (
     QUERY_GROUP,
     build_panels,
     center_queries,
+    middle_row,
     multiply_panel,
     number_lanes,
-    row_mean,
 )
 from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor
 
@@ -141,7 +141,7 @@ def offer_cells(
     nearest : cells found so far, changed in place
     """
     cells, squares = nearest.cells, nearest.squares  # fields taken in a loop would be counted as references
-    center = row_mean(centroids)
+    center = middle_row(centroids)
     panels, norms = build_panels(centroids, center)
     centered = np.empty((CHUNK_QUERIES, centroids.shape[1]), dtype=np.float32)
     bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)

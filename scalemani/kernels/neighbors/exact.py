@@ -13,9 +13,9 @@ from scalemani.kernels.rows.products import (
     QUERY_GROUP,
     build_panels,
     center_queries,
+    middle_row,
     multiply_panel,
     number_lanes,
-    row_mean,
 )
 from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor
 
@@ -65,7 +65,7 @@ def exact_neighbors(
     reaches = np.minimum(limits, distances[:, -1].astype(np.float64))
     scale = rows.scale
     rounded = np.empty(1, dtype=distances.dtype)
-    center = row_mean(rows.sketches)
+    center = middle_row(rows.sketches)
     panels, norms = build_panels(rows.sketches, center)
     lengths = np.sqrt(squared_lengths(queries.sketches))
     longest, widest = _greatest_of_panels(np.sqrt(squared_lengths(rows.sketches))), _greatest_of_panels(norms.ravel())

@@ -16,6 +16,7 @@ MOST_SAMPLE_ROWS = 2048  # the leading directions of a sample this size lose not
 DIRECT_DIMS = 64  # up to here the coordinates themselves prune as well as any directions, without a product
 MOST_STEPS = 127  # of int8
 CLIPPED_SHARE = 1e-4  # of the coordinates: a few far ones must not make the steps of all others long
+IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
 EXACT_IN_FLOAT32 = (np.dtype(np.uint8), np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
 
 
@@ -134,7 +135,8 @@ def _power_of_two(size: float) -> float:
 def sketch_points(points: Points, basis: SketchBasis) -> np.ndarray:
     """Return the sketches of points by float32 products: quick, for distances that only rank points.
 
-    Those of sparse points are summed in float64: what the mean takes away again may be many times a sketch.
+    Coordinates beyond 1e16 times the scale count as that, so that squares of sketches are finite. Those of sparse
+    points are summed in float64: what the mean takes away again may be many times a sketch.
 
     Parameters
     ----------
@@ -147,7 +149,8 @@ def sketch_points(points: Points, basis: SketchBasis) -> np.ndarray:
     """
     if sp.issparse(points):
         origin = basis.mean @ basis.axes
-        return projected_rows(points.indptr, points.indices, points.data, basis.axes, origin, 1.0 / basis.scale)
+        projected = projected_rows(points.indptr, points.indices, points.data, basis.axes, origin, 1.0 / basis.scale)
+        return np.clip(projected, -IN_SIGHT, IN_SIGHT, out=projected)
     # centred before anything is rounded to float32: an offset of 1e8 would leave nothing of the differences
     wide = np.float32 if points.dtype in EXACT_IN_FLOAT32 else np.float64
     mean, unit = basis.mean.astype(wide), wide(1.0 / basis.scale)
@@ -158,7 +161,13 @@ def sketch_points(points: Points, basis: SketchBasis) -> np.ndarray:
         centered = tile[: stop - start]
         np.subtract(points[start:stop], mean, out=centered)
         centered *= unit
-        np.dot(centered.astype(np.float32, copy=False), basis.axes, out=sketches[start:stop])
+        sketched = sketches[start:stop]
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.dot(centered.astype(np.float32, copy=False), basis.axes, out=sketched)
+        if not np.abs(sketched).max() <= IN_SIGHT:  # also where infinite coordinates have made it NaN
+            np.clip(centered, -IN_SIGHT, IN_SIGHT, out=centered)
+            np.dot(centered.astype(np.float32, copy=False), basis.axes, out=sketched)
+            np.clip(sketched, -IN_SIGHT, IN_SIGHT, out=sketched)
     return sketches
 
 

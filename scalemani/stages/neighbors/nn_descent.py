@@ -27,7 +27,8 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     step = round_step(number - 1)
     indices, distances, fresh = round_block(task, number - 1, block)
     sketches, unit, lists = list_tables(task, step)
-    limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
+    with np.errstate(over="ignore"):  # from far out, nothing is too far
+        limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
     most_visited = task.params.neighbors.most_visited
     own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
     if asked.of_changed:

@@ -9,9 +9,9 @@ from scalemani.kernels.rows.products import (
     QUERY_GROUP,
     build_panels,
     center_queries,
+    middle_row,
     multiply_panel,
     number_lanes,
-    row_mean,
     whole_groups,
 )
 
@@ -29,7 +29,7 @@ def test_products_are_squared_distances_and_missing_rows_are_far(seed, n_rows, n
     rows = (draws.normal(size=(n_rows, n_dims)) + offset).astype(np.float32)
     table = (draws.normal(size=(n_queries + 3, n_dims)) + offset).astype(np.float32)
     members = draws.permutation(n_queries + 3)[:n_queries]
-    center = row_mean(rows)
+    center = middle_row(rows)
     panels, norms = build_panels(rows, center)
     n_padded = whole_groups(n_queries)
     queries, bases = np.full((n_padded, n_dims), np.nan, np.float32), np.zeros(n_padded, np.float32)
@@ -73,10 +73,18 @@ def test_a_product_depends_on_its_two_rows_alone(n_dims):
     )
 
 
+def test_the_middle_is_near_the_mean_and_no_two_far_rows_move_it_away():
+    rows = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32)
+    assert np.abs(middle_row(rows) - rows.mean(axis=0)).max() < 0.1
+    rows[[17, 230]] = 1e16, -1e16, 1e7
+    assert np.abs(middle_row(rows)).max() < 0.5
+
+
 def test_means_are_summed_in_float64_and_none_is_zero():
     rows = np.full((100_000, 2), 0.1, np.float32)
-    np.testing.assert_array_equal(row_mean(rows), np.float32(0.1))
-    np.testing.assert_array_equal(row_mean(rows[:0]), 0.0)
+    np.testing.assert_array_equal(middle_row(rows), np.float32(0.1))
+    np.testing.assert_array_equal(middle_row(rows[:0]), 0.0)
+    np.testing.assert_array_equal(middle_row(np.float32([[1.0, 5.0], [3.0, -5.0]])), [2.0, 0.0])
 
 
 def test_lanes_are_numbered_from_the_first():

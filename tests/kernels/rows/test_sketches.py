@@ -89,6 +89,20 @@ def test_the_same_bits_for_any_cut_at_tiles(dtype):
     assert sketch_points(points[:0], basis).shape == (0, 16)
 
 
+@pytest.mark.parametrize("far", [1e20, 1e45, -1e300])
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix])
+def test_rows_out_of_sight_have_finite_sketches_and_leave_those_of_others_alone(far, make):
+    points = np.random.default_rng(0).normal(size=(1500, 9))
+    basis, spoilt = fit_sketch(points, 4), points.copy()
+    spoilt[[3, 1400], [0, 5]] = far
+    sketches = sketch_points(make(spoilt), basis)
+    with np.errstate(over="raise"):
+        assert np.isfinite(np.square(sketches).sum())
+    others = np.delete(np.arange(1500), [3, 1400])
+    np.testing.assert_array_equal(sketches[others], sketch_points(make(points), basis)[others])
+    assert (np.abs(sketches[[3, 1400]]).max(axis=1) > 1e14).all()
+
+
 def test_rounded_sketches_keep_distances_but_for_a_few_far_coordinates():
     sketches = (np.random.default_rng(5).normal(size=(3000, 64)) * 0.3).astype(np.float32)
     sketches[7, 3], sketches[9, 0] = 1e6, -1e6
