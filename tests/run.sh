@@ -5,6 +5,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bash deploy/environment.sh
 
+# Tests start hundreds of processes: where none may keep its byte code, each compiles all that it imports, for seconds.
+unset PYTHONDONTWRITEBYTECODE
+
 # Stores have every object written through to the disk, a hundred of them in the smallest run. A file system in memory
 # does not wait for that. Tests that need a disk take one themselves.
 memory=/dev/shm
