@@ -38,12 +38,13 @@ def test_models_are_those_of_the_whole_sample_where_it_is_read_in_parts(tmp_path
 
 @pytest.mark.parametrize("n_features", [3, 9])
 @pytest.mark.parametrize("far", [1e7, 1e25, 1e45])
-def test_a_far_point_that_no_sample_has_leaves_the_graph_of_the_others_alone(tmp_path, n_features, far):
+@pytest.mark.parametrize("in_sample", [False, True])
+def test_a_far_point_leaves_the_graph_of_the_others_alone(tmp_path, n_features, far, in_sample):
     points = np.random.default_rng(2).normal(size=(6000, n_features))
     asked = {"neighbors": {"method": "partition", "n_neighbors": 10}, "partition": {"sample_points": 1500}}
     params = Parameters().with_values(asked)
     sampled = sample_rows(params.seed, "partition/sample", len(points), 1500)
-    points[np.setdiff1d(np.arange(len(points)), sampled)[7]] = far
+    points[sampled[7] if in_sample else np.setdiff1d(np.arange(len(points)), sampled)[7]] = far
     found = run(open_points(points), tmp_path / "run", "knn-graph", params, Executor(workers=2), 1024)
     assert found.certificates["neighbors"]["recall"] > 0.95
     assert found.certificates["partition"]["largest_cell"] < 3000

@@ -16,6 +16,10 @@ MOST_SAMPLE_ROWS = 2048  # the leading directions of a sample this size lose not
 DIRECT_DIMS = 64  # up to here the coordinates themselves prune as well as any directions, without a product
 MOST_STEPS = 127  # of int8
 CLIPPED_SHARE = 1e-4  # of the coordinates: a few far ones must not make the steps of all others long
+FAR = (
+    1e6  # times the usual distance: from there on, a row would draw the mean so far away that float32 loses the others
+)
+MIDDLE_ROWS = 255  # whose median tells where most rows are
 IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
 EXACT_IN_FLOAT32 = (np.dtype(np.uint8), np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
 
@@ -34,6 +38,7 @@ def fit_sketch(sample: Points, n_dims: int = 64) -> SketchBasis:
 
     Signs are fixed: the entry of largest magnitude of each direction is positive. With more than 2,048 dimensions,
     evenly spread rows of the sample, 2,048 at most, are used through their Gram matrix; sparse rows then stay sparse.
+    Rows a million times farther off than is usual count for nothing: one of them would decide all.
 
     Parameters
     ----------
@@ -51,6 +56,7 @@ def fit_sketch(sample: Points, n_dims: int = 64) -> SketchBasis:
         sample = sample.toarray()
     chosen = gram_rows(*sample.shape)
     points = (sample if len(chosen) == len(sample) else sample[chosen]).astype(np.float64)
+    _bring_near(points)
     mean = points.mean(axis=0)
     points -= mean
     scale = _power_of_two(max(float(points.max()), -float(points.min())))
@@ -67,6 +73,8 @@ def fit_sketch(sample: Points, n_dims: int = 64) -> SketchBasis:
 def _fit_sparse(sample: sp.csr_matrix, n_dims: int) -> SketchBasis:
     """Return what `fit_sketch` does, of sparse rows (n, D) and n_dims <= D, by products of these as they are."""
     chosen = sample[gram_rows(*sample.shape)]
+    lengths = abs(chosen).max(axis=1).toarray().ravel().astype(np.float64)
+    chosen = chosen[~_far(lengths)]
     scale = _power_of_two(float(abs(chosen).max()))
     points = chosen.astype(np.float64) / scale
     mean = np.asarray(points.mean(axis=0)).ravel()
@@ -76,6 +84,19 @@ def _fit_sparse(sample: sp.csr_matrix, n_dims: int) -> SketchBasis:
     vectors = np.linalg.eigh(gram)[1][:, ::-1][:, :n_dims]
     spanned = points.T @ vectors - np.outer(mean, vectors.sum(axis=0))
     return SketchBasis(mean * scale, _with_signs(_orthonormal(spanned, n_dims)), scale)
+
+
+def _bring_near(points: np.ndarray) -> None:
+    """Put the few rows of `points` (n, D) float64 that are far from all others at the median of some rows."""
+    middle = np.median(points[:: -(-len(points) // MIDDLE_ROWS)], axis=0)
+    tiles = (points[start : start + TILE_ROWS] for start in range(0, len(points), TILE_ROWS))
+    points[_far(np.concatenate([np.abs(tile - middle).max(axis=1) for tile in tiles]))] = middle
+
+
+def _far(distances: np.ndarray) -> np.ndarray:
+    """Return which of the distances (n,) are a million times what is usual: (n,) bool, none where all are zero."""
+    some = distances[distances > 0]
+    return distances > (FAR * np.median(some) if some.size else 0.0)
 
 
 def _orthonormal(spanned: np.ndarray, n_dims: int) -> np.ndarray:

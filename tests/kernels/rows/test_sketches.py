@@ -103,6 +103,32 @@ def test_rows_out_of_sight_have_finite_sketches_and_leave_those_of_others_alone(
     assert (np.abs(sketches[[3, 1400]]).max(axis=1) > 1e14).all()
 
 
+@pytest.mark.parametrize("far", [1e10, -1e30, 1e300])
+@pytest.mark.parametrize(
+    ("n_features", "make"), [(9, np.asarray), (2500, np.asarray), (9, sp.csr_matrix), (2500, sp.csr_matrix)]
+)
+def test_a_few_far_rows_of_a_sample_do_not_move_the_basis_of_the_others(far, n_features, make):
+    draws = np.random.default_rng(0)
+    points = draws.normal(size=(1500, n_features)) + 5
+    points[:, :4] *= 20
+    spoilt = points.copy()
+    spoilt[[3, 701, 1400], [0, 5, 8]] = far
+    basis = fit_sketch(make(spoilt), 4)
+    assert np.abs(basis.mean - points.mean(axis=0)).max() < 0.2
+    others = np.delete(np.arange(1500), [3, 701, 1400])[:100]
+    found = sketch_distances(points[others], basis)
+    np.testing.assert_allclose(found, sketch_distances(points[others], fit_sketch(make(points), 4)), rtol=0.05, atol=1)
+    assert found.max() > 50
+
+
+def test_most_rows_may_be_equal():
+    points = np.zeros((300, 3))
+    points[:40] = np.random.default_rng(0).normal(size=(40, 3))
+    points[7] = 1e30
+    basis = fit_sketch(points)
+    np.testing.assert_allclose(sketch_distances(points[8:40], basis), cdist(points[8:40], points[8:40]), atol=1e-5)
+
+
 def test_rounded_sketches_keep_distances_but_for_a_few_far_coordinates():
     sketches = (np.random.default_rng(5).normal(size=(3000, 64)) * 0.3).astype(np.float32)
     sketches[7, 3], sketches[9, 0] = 1e6, -1e6
