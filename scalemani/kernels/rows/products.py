@@ -14,7 +14,8 @@ from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONC
 from scalemani.kernels.machine.lane_products import PANEL_ROWS, ROWS_AT_ONCE, multiply_strip
 
 QUERY_GROUP = 12  # a multiple of ROWS_AT_ONCE
-CENTER_PARTS = 5  # the middle one of five has no far row where two rows are far
+CENTER_MEANS = 5  # the middle one of five has no far row where two rows are far
+MOST_MEAN_ROWS = 13  # 65 rows tell a centre within a fraction of what they spread, which costs products no digit
 _PANEL, _STRIP = np.uint64(PANEL_ROWS), np.uint64(LANES_AT_ONCE)
 
 
@@ -26,23 +27,35 @@ def whole_groups(n_queries: int) -> int:
 
 @compiled
 def middle_row(rows: np.ndarray) -> np.ndarray:
-    """Return the median (s,) float32, in each coordinate, of the means of five parts of `rows` (u, s) float32.
+    """Return the median (s,) float32, in each coordinate, of five means (float64) of up to 13 of `rows` (u, s) float32.
 
     It is near the mean, but no one or two far rows draw it away from all others, whose distances by float32 products
-    would lose their digits then. The parts take turns; sums are float64. Zero of no rows, the mean of less than five.
+    would lose their digits then. The rows are evenly spread and go to the means in turn. Of less than five rows it is
+    their mean, of none zero.
     """
-    n_parts = CENTER_PARTS if rows.shape[0] >= CENTER_PARTS else 1
-    means = np.zeros((n_parts, rows.shape[1]))
-    for i in range(np.uint64(rows.shape[0])):
-        part = i % np.uint64(n_parts)
-        for d in range(np.uint64(rows.shape[1])):
-            means[part, d] += rows[i, d]
-    for part in range(n_parts):
-        means[part] /= max((rows.shape[0] + n_parts - 1 - part) // n_parts, 1)
-    center = np.empty(rows.shape[1], dtype=np.float32)
-    for d in range(rows.shape[1]):
-        center[d] = np.sort(means[:, d])[n_parts // 2]
+    n_rows, n_dims = rows.shape
+    each = min(n_rows // CENTER_MEANS, MOST_MEAN_ROWS)
+    means = np.zeros((CENTER_MEANS, n_dims))
+    if each == 0:
+        for row in range(np.uint64(n_rows)):
+            for d in range(np.uint64(n_dims)):
+                means[0, d] += rows[row, d] / n_rows
+        return means[0].astype(np.float32)
+    step = n_rows // (CENTER_MEANS * each)
+    for number in range(each * CENTER_MEANS):
+        row, mean = np.uint64(number * step), np.uint64(number % CENTER_MEANS)
+        for d in range(np.uint64(n_dims)):
+            means[mean, d] += rows[row, d] / each
+    center = np.empty(n_dims, dtype=np.float32)
+    for d in range(np.uint64(n_dims)):
+        center[d] = _median_of_five(means[0, d], means[1, d], means[2, d], means[3, d], means[4, d])
     return center
+
+
+@compiled
+def _median_of_five(a: float, b: float, c: float, d: float, e: float) -> float:
+    low, high = max(min(a, b), min(c, d)), min(max(a, b), max(c, d))  # neither the least nor the greatest of four
+    return max(min(low, high), min(e, max(low, high)))
 
 
 @compiled

@@ -75,7 +75,7 @@ def test_a_product_depends_on_its_two_rows_alone(n_dims):
 
 def test_the_middle_is_near_the_mean_and_no_two_far_rows_move_it_away():
     rows = np.random.default_rng(0).normal(size=(400, 3)).astype(np.float32)
-    assert np.abs(middle_row(rows) - rows.mean(axis=0)).max() < 0.1
+    assert np.abs(middle_row(rows) - rows.mean(axis=0)).max() < 0.5
     rows[[17, 230]] = 1e16, -1e16, 1e7
     assert np.abs(middle_row(rows)).max() < 0.5
 
