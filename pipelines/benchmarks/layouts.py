@@ -1,7 +1,6 @@
 """What the benchmarks of descents share: the affinities and the start of a finished run, and figures of a map."""
 
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from scalemani.embeddings.problem import Problem
 from scalemani.embeddings.problem import problem_of as problem_of_objective
+from scalemani.kernels.arrays.threads import threads as side_by_side
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.objectives import objective_of
@@ -66,8 +66,8 @@ def threads(count: int) -> Iterator[Callable]:
     if count == 1:
         yield map
     else:
-        with ThreadPoolExecutor(count) as pool:
-            yield pool.map
+        with side_by_side(count) as some:
+            yield some.over
 
 
 def slope(sizes: Sequence[float], seconds: Sequence[float]) -> float:

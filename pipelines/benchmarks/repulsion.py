@@ -16,13 +16,13 @@ import os
 import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import measuring
 import numpy as np
 
+from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
 
 N_POINTS = 1_000_000
@@ -119,7 +119,7 @@ def measure(points, rows, exact, n_threads, peer):
     with ExitStack() as stack:
         over = map
         if n_threads > 1:
-            over = stack.enter_context(ThreadPoolExecutor(n_threads)).map
+            over = stack.enter_context(threads(n_threads)).over
         runs = Methods(over).runs
         for run in runs.values():
             run(points)

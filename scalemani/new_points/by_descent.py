@@ -1,6 +1,5 @@
 """New points in a nonlinear embedding: their neighbours among the training points, affinities to these, a descent."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -8,6 +7,7 @@ from dask.system import cpu_count
 
 from scalemani.embeddings.placement import FixedSources, PlacementProblem, place_points
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.account import Placed
@@ -38,8 +38,8 @@ class DescentPlacement(NeighborPlacement):
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors)
         n_points, n_dims = self.positions.shape
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
-        with ThreadPoolExecutor(self.threads) as pool:
-            sums = make_repulsion(method, objective.kernel, asked.tolerance, Workspace(pool.map))
+        with threads(self.threads) as side_by_side:
+            sums = make_repulsion(method, objective.kernel, asked.tolerance, Workspace(side_by_side.over))
             fixed = FixedSources(sums, self.positions, self.weights)
             placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)

@@ -4,7 +4,6 @@ They are a stage of their own: graphs of more or fewer neighbours, and other ban
 [DPP] 3.3.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy as np
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
+from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.geometry import ASSIGNED, TILES_TOGETHER, local_geometry
@@ -54,8 +54,8 @@ def run(work: StageWork) -> dict[str, Any]:
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
     points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
     diagonal = asked.covariances == "diagonal"
-    with ThreadPoolExecutor(work.in_one_process) as pool:
-        found = local_geometry(points, landmarks, asked.neighborhood, diagonal, Workspace(pool.map))
+    with threads(work.in_one_process) as side_by_side:
+        found = local_geometry(points, landmarks, asked.neighborhood, diagonal, Workspace(side_by_side.over))
     described = StoredLandmarkCovariances.VARIANCES if diagonal else StoredLandmarkCovariances.COVARIANCES
     task.output.write_whole({described: found.covariances})
     singular = int(np.count_nonzero(found.regularized))

@@ -3,7 +3,6 @@
 Source: [LLL] 4.8.1 for LE(Z) and Nystrom; [DPP] 3.3 for neighbours by the Bhattacharyya distance.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Writt
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.errors import ShortfallWarning
+from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
@@ -89,5 +89,5 @@ def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:
         return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:]  # each is its own nearest
     stored = StoredLandmarkCovariances(task.inputs["landmark_covariances"])
     covariances = stored.read_covariances(asked.covariances == "diagonal")
-    with ThreadPoolExecutor(work.in_one_process) as pool:
-        return bhattacharyya_neighbors(landmarks, covariances, n_joined, Workspace(pool.map))
+    with threads(work.in_one_process) as side_by_side:
+        return bhattacharyya_neighbors(landmarks, covariances, n_joined, Workspace(side_by_side.over))

@@ -18,6 +18,7 @@ from distributed import Client
 from distributed.system import memory_limit
 
 from scalemani.errors import ConfigError
+from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.machine.address_room import LEAST_ROOM, address_limit, check_address_room
 from scalemani.memory.address_space import address_bytes_taken
 from scalemani.memory.process import PROCESS
@@ -223,8 +224,8 @@ class Executor:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
         if len(units) == 1:
             return [call_and_release(function, units[0])]
-        with ThreadPoolExecutor(self.workers) as pool:
-            return list(pool.map(functools.partial(call_and_release, function), units))
+        with threads(self.workers) as side_by_side:
+            return side_by_side.over(functools.partial(call_and_release, function), units)
 
     def spread(self, function: Callable[[Any], Any], units: Sequence[Any], batch: Batch = ANY_BATCH) -> list[Any]:
         """As `over`, where tasks run: for steps whose results are small."""
