@@ -155,7 +155,7 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    version=2,
+    version=3,
     also_reads=("landmark_embedding",),
     reads_start=True,
 )

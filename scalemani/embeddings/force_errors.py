@@ -19,7 +19,7 @@ from scalemani.kernels.repulsion.pair_sums import PairSums
 
 CERTIFIED_TARGETS = 1000
 WATCHED_TARGETS = 250
-WATCHED_EVERY = 50  # iterations
+WATCHED_EVERY = 50  # iterations of a phase: windows of as many end where errors are measured
 WATCHING_SEED = 2**32  # no usual seed: other points than those of a run's certificate
 ROOM = 0.8  # of the tolerance: what sums are set to err by, since clusters narrow until they are looked at again
 LOOSE = 0.4  # of the tolerance: sums that err by less cost more than they need to
@@ -75,7 +75,7 @@ def watched(problem: Problem, method: str, tolerance: float, sums: PairSums, sta
 
     The share stays where the measured error is within the tolerance and not far below it. Elsewhere it is set so that
     the error is `ROOM` of the tolerance, since errors follow what is asked for; values and gradients of the sums before
-    are then forgotten.
+    are then forgotten. Where a window of the descent ends here, the next one starts from the value by the new sums.
 
     Parameters
     ----------
@@ -92,7 +92,10 @@ def watched(problem: Problem, method: str, tolerance: float, sums: PairSums, sta
     if fits or share == state.share:
         return state
     try:
-        make_repulsion(method, kernel, tolerance * share, workspace).field(state.positions)
+        others = make_repulsion(method, kernel, tolerance * share, workspace)
+        others.field(state.positions)
     except (ConfigError, NumericalError):  # finer than the method goes, or than memory allows
         return state
-    return replace(state, share=share, value=np.nan, reference=np.nan, gradient=None)
+    window_ended = state.reference == state.value
+    reference = problem.value(state.positions, others) if window_ended else np.nan
+    return replace(state, share=share, value=np.nan, reference=reference, gradient=None)

@@ -157,7 +157,7 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
         elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
             state = judged(problem, phase, sums, state)
         approximate = method != "exact" and allowed == phase.tolerance
-        if approximate and state.phase == entered and state.iteration % WATCHED_EVERY == 0:
+        if approximate and state.phase == entered and state.phase_iteration % WATCHED_EVERY == 0:
             state = watched(problem, method, allowed, sums, state)
         yield state
 

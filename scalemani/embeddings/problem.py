@@ -14,6 +14,7 @@ from scalemani.kernels.arrays.recycled import recycling
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
+from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
 from scalemani.objectives import Objective
@@ -67,7 +68,10 @@ class Problem:
         """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
         kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
         over, gradient = self.workspace.over, self.workspace.empty(positions.shape, float)
-        attraction_gradient(self.rows, positions, kernel, gradient, over)
+        if sums.exact:
+            attraction_gradient(self.rows, positions, kernel, gradient, over)
+        else:
+            rounded_attraction_gradient(self.rows, positions, kernel, gradient, self.workspace)
         push = repulsive_term(self.objective, positions, sums, self.masses)
         scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, over)
         if self.still is not None:

@@ -80,6 +80,18 @@ def test_sums_that_go_no_finer_stay_as_they_are(tight_clusters):
     assert watched(problem, "grid", 1e-6, sums, state) is state
 
 
+@pytest.mark.parametrize(("value", "reference"), [(2.5, 2.5), (2.5, 3.0), (np.nan, np.nan), (np.nan, 3.0)])
+def test_a_window_that_has_just_ended_is_the_first_of_the_new_sums(tight_clusters, value, reference):
+    problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)
+    state = State(tight_clusters, value=value, reference=reference)
+    after = watched(problem, "grid", TOLERANCE, make_repulsion("grid", "student", TOLERANCE), state)
+    assert after.share < 1
+    assert np.isnan(after.value)
+    sums = make_repulsion("grid", "student", TOLERANCE * after.share)
+    expected = problem.value(tight_clusters, sums) if value == reference else np.nan
+    assert after.reference == pytest.approx(expected, rel=1e-12, nan_ok=True)
+
+
 def test_a_descent_keeps_its_forces_within_the_tolerance_and_goes_on_to_the_same_bits(tight_clusters):
     problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)
     phases = [Phase("momentum", 2 * WATCHED_EVERY + 10, length=1.0, tolerance=TOLERANCE)]

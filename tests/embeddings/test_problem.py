@@ -10,10 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalemani as sm
-from scalemani.embeddings.problem import Problem, entropy_term, problem_of
+from scalemani.embeddings.problem import Problem, entropy_term, problem_of, repulsive_term
+from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.kernels.arrays.recycled import Recycled
-from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
+from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
 from scalemani.objectives import OBJECTIVES
 
 STEP = 1e-30  # of the complex step, which loses no digit however short it is
@@ -231,3 +233,16 @@ def test_arrays_of_iterations_take_each_others_memory_on_the_threads_that_were_g
         assert threaded.workspace.over == pool.map
     for problem in (threaded, Problem(rows, OBJECTIVES["t-sne"], 1.0)):
         assert isinstance(problem.workspace.empty.__self__, Recycled)
+
+
+def test_attraction_is_rounded_beside_sums_that_err_by_more_and_there_alone():
+    positions, weights = np.random.default_rng(1).normal(size=(3000, 2)), sp.random(3000, 3000, 0.01, "csr", rng=0)
+    weights = sp.csr_matrix(weights + weights.T)
+    rows = AffinityRows(weights.indptr.astype(np.int64), weights.indices.astype(np.uint32), weights.data)
+    problem = problem_of(rows, OBJECTIVES["t-sne"], 1.0)
+    for method, attraction in [("exact", attraction_gradient), ("grid", rounded_attraction_gradient)]:
+        sums = make_repulsion(method, "student", 1e-3)
+        found = problem.evaluate(positions, sums, with_value=False).gradient
+        push = repulsive_term(problem.objective, positions, sums)
+        pull = attraction(rows, positions, "student", np.empty_like(positions))
+        np.testing.assert_allclose(found, problem.scale * pull + push.factor * push.gradients, rtol=1e-11, atol=1e-14)

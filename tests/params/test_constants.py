@@ -9,7 +9,7 @@ from scalemani.routes import ROUTES
 # The version of a stage, and the numbers of the modules that compute it. Whoever changes one so that results change
 # raises the version in `scalemani.routes`, then writes both here.
 HELD = {
-    ("layout", 2): {
+    ("layout", 3): {
         "embeddings.descent": {
             "SUFFICIENT_DECREASE": 1e-4, "BACKTRACK": 0.5, "MOST_HALVINGS": 20, "GROWTH_INTERVAL": 5, "REACH": 1.0,
             "LARGEST_COORDINATE": 1e7,
@@ -26,6 +26,7 @@ HELD = {
         },
         "embeddings.problem": {"LEAST_SUM": 1e-300, "ISOLATED": 0.1, "ENTROPY_ROWS": 8192},
         "kernels.descent.momentum": {"GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01},
+        "kernels.graph.rounded_attraction": {"MOST_STEPS": 2**30 - 1, "LONGEST_STEP": 1e-5, "LEAST_STEP": 1e-150},
         "kernels.descent.curvature": {"GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0},
     },
     ("embedding", 5): {

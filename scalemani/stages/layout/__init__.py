@@ -5,7 +5,6 @@ and ends the same to the last bit.
 """
 
 import time
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method
 from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
 from scalemani.errors import ShortfallWarning
+from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.machine.compile_seconds import COMPILING
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
@@ -53,6 +53,7 @@ def memory(sizes: Sizes) -> list[Held]:
         ),
         Held("steps that the direction remembers", EACH_PROCESS, n_points, width, "float64", 2 * pairs),
         Held("mesh of a map of the largest extent that is met", EACH_PROCESS, MESH_VALUES),
+        Held("positions as whole numbers", EACH_PROCESS, n_points, width, "int32"),
         *([Held("weights of the points", EACH_PROCESS, n_points, copies=COPIES_OF_WEIGHTS)] if sizes.weighted else []),
         *given_held(sizes),
     ]
@@ -79,12 +80,12 @@ def run(work: StageWork) -> dict[str, Any]:
     """Descend to a minimum, write the embedding in input order, certify the error of the forces at its end."""
     task, asked = work.task, work.task.params.layout
     objective = objective_of(str(asked.objective))
-    with ThreadPoolExecutor(work.executor.workers) as pool:
+    with threads(work.executor.workers) as side_by_side:
         graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
-        rows = graph.read_all_rows(task.dimensions.n_blocks, pool.map)
+        rows = graph.read_all_rows(task.dimensions.n_blocks, side_by_side.over)
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()
-        problem = problem_of(rows, objective, task.params.strength, pool.map, masses)
+        problem = problem_of(rows, objective, task.params.strength, side_by_side.over, masses)
         given = given_start(work) if asked.init == GIVEN_START else None
         if given is not None and asked.freeze:
             problem = replace(problem, still=~np.isnan(given[:, 0]))

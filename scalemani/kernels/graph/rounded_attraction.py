@@ -1,0 +1,83 @@
+"""The gradient of the attractive half where the repulsive half errs by more than float32: maps in whole numbers.
+
+Coordinates are rounded to multiples of a step, 2^31 of them across the map: half the bytes of float64, and a gathering
+of points is most of an iteration at a million of them. Differences of whole numbers are exact: near points, whose
+coordinates in float32 would leave few digits of them, keep all. Terms and their sums over a row are float32.
+"""
+
+import numpy as np
+
+from scalemani.kernels.arrays.coordinates import extremes
+from scalemani.kernels.arrays.tiles import row_panels, run
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
+from scalemani.kernels.machine.compile import compiled, compiled_sums
+
+MOST_STEPS = 2**30 - 1  # from the middle of a map: differences are int32 too
+LONGEST_STEP = 1e-5  # of the width of Student's kernel: maps too wide for it are summed in float64
+LEAST_STEP = 1e-150  # whose square is a number
+
+
+@compiled
+def _round(positions: np.ndarray, middle: np.ndarray, per_step: float, steps: np.ndarray) -> None:
+    for n in range(positions.shape[0]):
+        for d in range(positions.shape[1]):
+            steps[n, d] = np.int32(np.rint((positions[n, d] - middle[d]) * per_step))
+
+
+@compiled_sums
+def _gradient(
+    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    steps: np.ndarray,
+    step: float,
+    first: int,
+    gradient: np.ndarray,
+) -> None:
+    indptr, indices, values = rows
+    one, square = np.float32(1.0), np.float32(step * step)
+    for row in range(gradient.shape[0]):
+        n = first + row
+        x, y = steps[n, 0], steps[n, 1]
+        sum_x, sum_y = np.float32(0.0), np.float32(0.0)
+        start, stop = indptr[n], indptr[n + 1]
+        columns, weights = indices[start:stop], values[start:stop]
+        for entry in range(columns.shape[0]):
+            m = columns[entry]
+            dx, dy = np.float32(np.int32(x - steps[m, 0])), np.float32(np.int32(y - steps[m, 1]))
+            pull = np.float32(weights[entry]) / (one + (dx * dx + dy * dy) * square)
+            sum_x += pull * dx
+            sum_y += pull * dy
+        gradient[row, 0], gradient[row, 1] = 4.0 * step * sum_x, 4.0 * step * sum_y
+
+
+def rounded_attraction_gradient(
+    rows: AffinityRows, positions: np.ndarray, kernel: str, out: np.ndarray, workspace: Workspace = IN_MEMORY
+) -> np.ndarray:
+    """Write the gradient of E+ into `out` and return it: with Student's kernel in two dimensions to 1e-5 of its terms.
+
+    The others, and maps more than 20,000 wide, have it by `attraction_gradient`.
+
+    Parameters
+    ----------
+    rows : w, of N points
+    positions : (N, d) float64
+    kernel : "quadratic" or "student"
+    out : (N, d) float64
+    workspace : what runs the panels of rows, and where the rounded positions lie; default one thread, memory
+    """
+    over, panels = workspace.over, row_panels(rows.n_points)
+    if kernel != "student" or positions.shape[1] != 2 or not panels:
+        return attraction_gradient(rows, positions, kernel, out, over)
+    ends = np.array(list(over(lambda part: extremes(positions[part]), panels)))
+    low, high = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
+    step = float((high - low).max()) / (2 * MOST_STEPS)
+    if not LEAST_STEP <= step <= LONGEST_STEP:
+        return attraction_gradient(rows, positions, kernel, out, over)
+    middle, steps = (low + high) / 2, workspace.empty(positions.shape, np.int32)
+    run(over(lambda part: _round(positions[part], middle, 1 / step, steps[part]), panels))
+
+    def panel(part: slice) -> None:
+        _gradient(tuple(rows), steps, step, part.start, out[part])
+
+    run(over(panel, panels))
+    return out
