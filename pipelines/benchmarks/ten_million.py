@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--perplexity", type=float, default=5)
     parser.add_argument("--memory", default="4GB")
     arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     points = cut_points(arguments.folder, arguments.data, arguments.points)
     run = arguments.folder / f"run-{points.stem}-{arguments.perplexity:g}"
     shutil.rmtree(run, ignore_errors=True)

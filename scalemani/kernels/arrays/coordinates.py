@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
+from scalemani.kernels.arrays.tiles import Mapper, light_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
 
@@ -42,7 +42,7 @@ def scale_and_add(
     def panel(part: slice) -> None:
         _scale_and_add(target[part], factor, other[part], other_factor)
 
-    run(over(panel, row_panels(len(target))))
+    run(over(panel, light_panels(len(target))))
 
 
 @compiled
@@ -82,7 +82,7 @@ def moved(
     moved : (N, d) float64, positions + length * direction less their mean
     largest : the largest magnitude of a coordinate, infinite where one is not finite
     """
-    out, parts = workspace.empty(positions.shape, positions.dtype), row_panels(len(positions))
+    out, parts = workspace.empty(positions.shape, positions.dtype), light_panels(len(positions))
     sums = np.zeros((len(parts), positions.shape[1]))
 
     def add(number: int) -> None:

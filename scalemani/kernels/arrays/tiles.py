@@ -5,6 +5,7 @@ from typing import Any
 
 TILE_ROWS = 1024  # BLAS results change with the matrix shape: products are cut at multiples of this, and blocks too
 LEAST_PANEL, MOST_PANEL, PANELS = 256, 65536, 32
+LEAST_LIGHT_PANEL = 8192  # rows: to move two coordinates in so many takes as long as a thread takes to begin
 Mapper = Callable[[Callable[[slice], Any], list[slice]], Iterable[Any]]
 
 
@@ -19,7 +20,11 @@ def slices(n_rows: int, size: int) -> list[slice]:
     return [slice(first, min(first + size, n_rows)) for first in range(0, n_rows, size)]
 
 
-def row_panels(n_rows: int) -> list[slice]:
-    """Return the panels of rows that are worked on side by side: a function of their number alone."""
-    size = min(max(-(-n_rows // PANELS), LEAST_PANEL), MOST_PANEL)
-    return slices(n_rows, size)
+def row_panels(n_rows: int, least: int = LEAST_PANEL) -> list[slice]:
+    """Return the panels of rows that are worked on side by side: a function of their number, and of the `least`."""
+    return slices(n_rows, min(max(-(-n_rows // PANELS), least), MOST_PANEL))
+
+
+def light_panels(n_rows: int) -> list[slice]:
+    """Return the panels of rows on each of which little is done, such as a step of its coordinates."""
+    return row_panels(n_rows, LEAST_LIGHT_PANEL)

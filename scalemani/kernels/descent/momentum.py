@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import row_panels, run
+from scalemani.kernels.arrays.tiles import light_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
 
@@ -78,5 +78,5 @@ def momentum_step(
         own = (after.velocity[part], after.gains[part])
         _update(gradient[part], (before.velocity[part], before.gains[part]), own, rate, momentum, longest)
 
-    run(workspace.over(panel, row_panels(len(gradient))))
+    run(workspace.over(panel, light_panels(len(gradient))))
     return after

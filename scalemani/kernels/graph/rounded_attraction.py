@@ -8,7 +8,7 @@ coordinates in float32 would leave few digits of them, keep all. Terms and their
 import numpy as np
 
 from scalemani.kernels.arrays.coordinates import extremes
-from scalemani.kernels.arrays.tiles import row_panels, run
+from scalemani.kernels.arrays.tiles import light_panels, row_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
 from scalemani.kernels.machine.compile import compiled, compiled_sums
@@ -65,19 +65,19 @@ def rounded_attraction_gradient(
     out : (N, d) float64
     workspace : what runs the panels of rows, and where the rounded positions lie; default one thread, memory
     """
-    over, panels = workspace.over, row_panels(rows.n_points)
-    if kernel != "student" or positions.shape[1] != 2 or not panels:
+    over, light = workspace.over, light_panels(rows.n_points)
+    if kernel != "student" or positions.shape[1] != 2 or not light:
         return attraction_gradient(rows, positions, kernel, out, over)
-    ends = np.array(list(over(lambda part: extremes(positions[part]), panels)))
+    ends = np.array(list(over(lambda part: extremes(positions[part]), light)))
     low, high = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
     step = float((high - low).max()) / (2 * MOST_STEPS)
     if not LEAST_STEP <= step <= LONGEST_STEP:
         return attraction_gradient(rows, positions, kernel, out, over)
     middle, steps = (low + high) / 2, workspace.empty(positions.shape, np.int32)
-    run(over(lambda part: _round(positions[part], middle, 1 / step, steps[part]), panels))
+    run(over(lambda part: _round(positions[part], middle, 1 / step, steps[part]), light))
 
     def panel(part: slice) -> None:
         _gradient(tuple(rows), steps, step, part.start, out[part])
 
-    run(over(panel, panels))
+    run(over(panel, row_panels(rows.n_points)))
     return out

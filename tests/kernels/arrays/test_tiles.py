@@ -2,7 +2,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays.tiles import LEAST_PANEL, MOST_PANEL, PANELS, row_panels, run, slices
+from scalemani.kernels.arrays.tiles import (
+    LEAST_LIGHT_PANEL,
+    LEAST_PANEL,
+    MOST_PANEL,
+    PANELS,
+    light_panels,
+    row_panels,
+    run,
+    slices,
+)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -17,12 +26,13 @@ def test_slices_hold_every_row_once_and_only_the_last_is_shorter(n_rows, size):
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
-@given(st.integers(1, 10**8))
-def test_panels_are_few_where_rows_are_few_and_never_large(n_rows):
-    parts = row_panels(n_rows)
+@given(st.integers(1, 10**8), st.sampled_from([(row_panels, LEAST_PANEL), (light_panels, LEAST_LIGHT_PANEL)]))
+def test_panels_are_few_where_rows_are_few_and_never_large(n_rows, panels):
+    cut, least = panels
+    parts = cut(n_rows)
     sizes = {part.stop - part.start for part in parts[:-1]}
     assert parts[-1].stop == n_rows
-    assert all(LEAST_PANEL <= size <= MOST_PANEL for size in sizes)
+    assert all(least <= size <= MOST_PANEL for size in sizes)
     if n_rows <= PANELS * MOST_PANEL:
         assert len(parts) <= PANELS
 

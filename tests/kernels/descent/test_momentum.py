@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from scalemani.kernels.arrays.tiles import row_panels
+from scalemani.kernels.arrays.tiles import light_panels
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.descent.momentum import Motion, momentum_step
 
@@ -50,7 +50,7 @@ def test_a_step_beyond_the_longest_keeps_its_direction_and_others_stay_as_they_a
 def test_what_was_before_is_left_alone_and_threads_change_no_bit():
     gradient, before = motion_of(50_000)
     kept = Motion(before.velocity.copy(), before.gains.copy())
-    assert len(list(row_panels(len(gradient)))) > 1
+    assert len(list(light_panels(len(gradient)))) > 1
     one = momentum_step(gradient, before, RATE, MOMENTUM, 2.0)
     with ThreadPoolExecutor(3) as pool:
         other = momentum_step(gradient, before, RATE, MOMENTUM, 2.0, Workspace(pool.map))

@@ -1,4 +1,4 @@
-"""Attraction over positions in whole numbers, beside sums in float64: how far apart they may be, and where not at all."""
+"""Attraction over positions in whole numbers, beside sums in float64: how far apart they are, and where not at all."""
 
 import numpy as np
 import pytest
