@@ -22,7 +22,8 @@ from scalemani.embeddings.descent import State
 from scalemani.embeddings.force_errors import measured_error
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.repulsion import make_repulsion
-from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
 from scalemani.runs.opened import open_run
 
 TIMED = 5
@@ -63,7 +64,7 @@ def ours(rows, positions, over):
     out = np.empty_like(positions)
     parts = {
         "seconds": lambda: next(states),
-        "attraction": lambda: attraction_gradient(rows, positions, "student", out, over),
+        "attraction": lambda: rounded_attraction_gradient(rows, positions, "student", out, problem.workspace),
         "repulsion": lambda: sums.field(positions),
     }
     for _ in range(TIMED):

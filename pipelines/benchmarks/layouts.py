@@ -62,12 +62,9 @@ def exact_value(problem: Problem, positions: np.ndarray) -> float:
 
 @contextmanager
 def threads(count: int) -> Iterator[Callable]:
-    """Yield a map over panels: the builtin for one thread, a pool's for more."""
-    if count == 1:
-        yield map
-    else:
-        with side_by_side(count) as some:
-            yield some.over
+    """Yield a map over panels on so many threads."""
+    with side_by_side(count) as some:
+        yield some.over
 
 
 def slope(sizes: Sequence[float], seconds: Sequence[float]) -> float:
