@@ -17,6 +17,7 @@ from scalemani.embeddings.directions import (
     SpectralMinus,
 )
 from scalemani.embeddings.force_errors import WATCHED_EVERY, watched
+from scalemani.embeddings.growth import NEVER, grown, looked_at
 from scalemani.embeddings.laplacian import shifted_laplacian, spectral_operator
 from scalemani.embeddings.problem import Problem
 from scalemani.embeddings.repulsion import make_repulsion
@@ -36,7 +37,7 @@ class Phase:
     Ends after `most_iterations`, or when the objective has fallen by less than a share `converged` over the last
     `window` iterations (0: never). `length` is the fixed step, or for "momentum" the learning rate; None backtracks.
     The first `schedule` iterations, of which phases before have made `scheduled`, tighten the error of the repulsion
-    from `coarsest` to `tolerance`.
+    from `coarsest` to `tolerance`. The map is doubled where the objective falls by a share `doubled_for` by that alone.
     """
 
     direction: str
@@ -53,6 +54,7 @@ class Phase:
     schedule: int = 0
     scheduled: int = 0
     coarsest: float = 0.1
+    doubled_for: float = NEVER
 
     def tolerance_at(self, iteration: int) -> float:
         """Return the error allowed for the repulsion in an iteration of the phase."""
@@ -156,6 +158,8 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
             state = replace(state, memory={}, step=1.0)
         elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
             state = judged(problem, phase, sums, state)
+        if phase.doubled_for < NEVER and state.phase == entered and looked_at(state):
+            state = grown(problem, sums, state, phase.doubled_for)
         approximate = method != "exact" and allowed == phase.tolerance
         if approximate and state.phase == entered and state.phase_iteration % WATCHED_EVERY == 0:
             state = watched(problem, method, allowed, sums, state)

@@ -4,9 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from scalemani.embeddings.growth import NEVER
 from scalemani.embeddings.phases import Phase
 from scalemani.params import LayoutParams
 from scalemani.params.defaults import PAIRS
+from scalemani.routes import GIVEN_START
 
 
 def phases_of(asked: LayoutParams, n_points: float) -> list[Phase]:
@@ -23,6 +25,8 @@ def phases_of(asked: LayoutParams, n_points: float) -> list[Phase]:
         tolerance=asked.tolerance,
         schedule=asked.schedule,
         coarsest=asked.coarsest,
+        # Line searches find the size of a map themselves, and one that was given keeps its own.
+        doubled_for=asked.doubled_for if asked.direction == "momentum" and asked.init != GIVEN_START else NEVER,
     )
     if asked.homotopy > 1:
         shares = np.geomspace(asked.least_strength, 1.0, asked.homotopy).tolist()
@@ -38,6 +42,7 @@ def phases_of(asked: LayoutParams, n_points: float) -> list[Phase]:
         length=step_length(asked, exaggeration, n_points),
         momentum=asked.exaggerated_momentum or 0.0,
         converged=0.0,
+        doubled_for=NEVER,
     )
     left = asked.max_iterations - iterations
     return [early, replace(plain, most_iterations=left, scheduled=iterations)] if left > 0 else [early]

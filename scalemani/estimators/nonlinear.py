@@ -40,7 +40,7 @@ class NonlinearEmbedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embe
     learning_rate : float or None
         Of momentum (None: N / exaggeration); a fixed step for other directions (None: a line search).
     momentum, exaggerated_momentum : float or None
-        Of the direction of that name. None: 0.9, and 0.8 while the attraction is exaggerated.
+        Of the direction of that name, and while the attraction is exaggerated. None: 0.9, and as `momentum`.
     exaggeration, exaggerated_iterations : float or None, int or None
         How much stronger the attraction is at first, and for how long. None: 12 for 75 in t-SNE with momentum.
     init : {"spectral", "pca", "random"}, array-like (N, d), `Run` or path

@@ -343,14 +343,14 @@ class LayoutParams(LayoutTuning):
 
     `objective` is set by the method. `strength` weighs the repulsion and `direction` auto is the search direction that
     the table of objectives has for it. `learning_rate` is that of momentum (None: N / exaggeration) and the fixed step
-    of other directions (None: a line search). `momentum` None is 0.9; `exaggerated_momentum` None is `momentum` where
-    that was given, else 0.8. Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`; None
-    means what the objective has under momentum, and no exaggeration under other directions. The start, `init`, is
-    the spectral embedding, the first principal components of the points (pca) or normal draws (random), at a standard
-    deviation of `start_deviation` (None: 1, and 1e-2 under momentum); or coordinates that come with the points (given),
-    which stay as they are where `start_deviation` is None, without an exaggeration by default;
-    `freeze` keeps the points that have them where they are. `homotopy` above 1
-    follows as many strengths, which grow to the one asked for; none is exaggerated.
+    of other directions (None: a line search). `momentum` None is 0.9; `exaggerated_momentum` None is `momentum`.
+    Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`; None means what the objective
+    has under momentum, and no exaggeration under other directions. The start, `init`, is the spectral embedding, the
+    first principal components of the points (pca) or normal draws (random), at a standard deviation of
+    `start_deviation` (None: 1, and 1e-2 under momentum); or coordinates that come with the points (given), which stay
+    as they are where `start_deviation` is None, without an exaggeration by default; `freeze` keeps the points that have
+    them where they are. `homotopy` above 1 follows as many strengths, which grow to the one asked for; none is
+    exaggerated.
 
     A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
     1e-4 over 10, 1e-2 over 50 under momentum, 1e-6 over 1 for each strength of a homotopy), the descent after

@@ -181,7 +181,12 @@ CONDITIONS = (
         on="embedding.solver",
     ),
     one_of("given", names=("layout.freeze",), on="layout.init"),
-    one_of("momentum", names=("layout.momentum", "layout.exaggerated_momentum"), on="layout.direction"),
+    one_of(
+        "momentum",
+        names=("layout.momentum", "layout.exaggerated_momentum", "layout.doubled_for"),
+        on="layout.direction",
+    ),
+    one_of("spectral", "pca", "random", names=("layout.doubled_for",), on="layout.init"),
     one_of(*SPECTRAL_DIRECTIONS, names=("layout.kappa",), on="layout.direction"),
     one_of("l-bfgs", "spectral+l-bfgs", names=("layout.pairs",), on="layout.direction"),
     one_of(1, names=("layout.exaggeration",), on="layout.homotopy", refused=True),

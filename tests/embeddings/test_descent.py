@@ -195,7 +195,8 @@ def test_threads_change_no_bit(ring):
 def test_arrays_of_an_iteration_take_the_memory_that_those_before_have_left():
     n_points, made, places = 40_000, Recycled(), []
     near = (np.arange(n_points)[:, np.newaxis] + [-1, 1]) % n_points
-    rows = AffinityRows(np.arange(0, 2 * n_points + 1, 2), near.ravel().astype(np.uint32), np.ones(2 * n_points))
+    weights = np.ones(2 * n_points, np.float32)
+    rows = AffinityRows(np.arange(0, 2 * n_points + 1, 2), near.ravel().astype(np.uint32), weights)
 
     def empty(shape, dtype):
         values = made.empty(shape, dtype)

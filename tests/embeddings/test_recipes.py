@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from scalemani.embeddings.growth import NEVER
 from scalemani.embeddings.recipes import phases_of
 from scalemani.params import LayoutParams, Parameters
 
@@ -18,6 +19,15 @@ def test_t_sne_is_exaggerated_first():
     assert (early.length, late.length) == (70_000 / 12, 70_000)
     assert early.most_iterations + late.most_iterations == 1000
     assert late.converged > 0 == early.converged
+    assert (early.momentum, late.momentum) == (0.9, 0.9)
+
+
+def test_only_maps_that_momentum_has_made_are_doubled():
+    early, late = phases_of(resolved("t-sne"), 70_000)
+    assert (early.doubled_for, late.doubled_for) == (NEVER, 0.08)
+    assert phases_of(resolved("t-sne", doubled_for=0.3), 70_000)[-1].doubled_for == 0.3
+    for asked in (resolved("t-sne", init="given"), resolved("t-sne", direction="spectral"), resolved("s-sne")):
+        assert {phase.doubled_for for phase in phases_of(asked, 70_000)} == {NEVER}
 
 
 @pytest.mark.parametrize("most", [1, 20, 74, 75, 76])

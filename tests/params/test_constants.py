@@ -9,7 +9,7 @@ from scalemani.routes import ROUTES
 # The version of a stage, and the numbers of the modules that compute it. Whoever changes one so that results change
 # raises the version in `scalemani.routes`, then writes both here.
 HELD = {
-    ("layout", 3): {
+    ("layout", 4): {
         "embeddings.descent": {
             "SUFFICIENT_DECREASE": 1e-4, "BACKTRACK": 0.5, "MOST_HALVINGS": 20, "GROWTH_INTERVAL": 5, "REACH": 1.0,
             "LARGEST_COORDINATE": 1e7,
@@ -21,12 +21,15 @@ HELD = {
             "CERTIFIED_TARGETS": 1000, "WATCHED_TARGETS": 250, "WATCHED_EVERY": 50, "WATCHING_SEED": 2**32, "ROOM": 0.8,
             "LOOSE": 0.4, "LEAST_SHARE": 0.05,
         },
+        "embeddings.growth": {"NEVER": 1.0, "FIRST_LOOK": 150, "LOOK_EVERY": 50, "FARTHEST": 1.0},
         "embeddings.laplacian": {
             "FACTORED_UP_TO": 5000, "EXACT_SHIFT": 1e-10, "ITERATIVE_SHIFT": 1e-3, "SOLVED_TO": 0.1, "MOST_STEPS": 12,
         },
         "embeddings.problem": {"LEAST_SUM": 1e-300, "ISOLATED": 0.1, "ENTROPY_ROWS": 8192},
         "kernels.descent.momentum": {"GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01},
-        "kernels.graph.rounded_attraction": {"MOST_STEPS": 2**30 - 1, "LONGEST_STEP": 1e-5, "LEAST_STEP": 1e-150},
+        "kernels.graph.rounded_attraction": {
+            "MOST_STEPS": 2**30 - 1, "LONGEST_STEP": 1e-5, "LEAST_STEP": 1e-150, "ITEM_BYTES": 4,
+        },
         "kernels.descent.curvature": {"GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0},
     },
     ("embedding", 5): {

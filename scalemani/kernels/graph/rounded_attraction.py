@@ -11,7 +11,9 @@ from scalemani.kernels.arrays.coordinates import extremes
 from scalemani.kernels.arrays.tiles import light_panels, row_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.graph.pull_instructions import sum_pulls
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.lane_instructions import ITEM_BYTES
 
 MOST_STEPS = 2**30 - 1  # from the middle of a map: differences are int32 too
 LONGEST_STEP = 1e-5  # of the width of Student's kernel: maps too wide for it are summed in float64
@@ -25,7 +27,7 @@ def _round(positions: np.ndarray, middle: np.ndarray, per_step: float, steps: np
             steps[n, d] = np.int32(np.rint((positions[n, d] - middle[d]) * per_step))
 
 
-@compiled_sums
+@compiled
 def _gradient(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
     steps: np.ndarray,
@@ -34,20 +36,14 @@ def _gradient(
     gradient: np.ndarray,
 ) -> None:
     indptr, indices, values = rows
-    one, square = np.float32(1.0), np.float32(step * step)
+    columns, weights, places = indices.ctypes.data, values.ctypes.data, steps.ctypes.data
+    square = np.float32(step * step)
     for row in range(gradient.shape[0]):
         n = first + row
-        x, y = steps[n, 0], steps[n, 1]
-        sum_x, sum_y = np.float32(0.0), np.float32(0.0)
-        start, stop = indptr[n], indptr[n + 1]
-        columns, weights = indices[start:stop], values[start:stop]
-        for entry in range(columns.shape[0]):
-            m = columns[entry]
-            dx, dy = np.float32(np.int32(x - steps[m, 0])), np.float32(np.int32(y - steps[m, 1]))
-            pull = np.float32(weights[entry]) / (one + (dx * dx + dy * dy) * square)
-            sum_x += pull * dx
-            sum_y += pull * dy
-        gradient[row, 0], gradient[row, 1] = 4.0 * step * sum_x, 4.0 * step * sum_y
+        start, count = indptr[n] * ITEM_BYTES, indptr[n + 1] - indptr[n]
+        own = (steps[n, 0], steps[n, 1])
+        sum_x, sum_y = sum_pulls(columns + start, weights + start, count, places, own, square)
+        gradient[row, 0], gradient[row, 1] = 4.0 * step * np.float64(sum_x), 4.0 * step * np.float64(sum_y)
 
 
 def rounded_attraction_gradient(
@@ -55,18 +51,19 @@ def rounded_attraction_gradient(
 ) -> np.ndarray:
     """Write the gradient of E+ into `out` and return it: with Student's kernel in two dimensions to 1e-5 of its terms.
 
-    The others, and maps more than 20,000 wide, have it by `attraction_gradient`.
+    The others, affinities in float64, and maps more than 20,000 wide have it by `attraction_gradient`.
 
     Parameters
     ----------
-    rows : w, of N points
+    rows : w, of N points; C-contiguous arrays
     positions : (N, d) float64
     kernel : "quadratic" or "student"
     out : (N, d) float64
     workspace : what runs the panels of rows, and where the rounded positions lie; default one thread, memory
     """
     over, light = workspace.over, light_panels(rows.n_points)
-    if kernel != "student" or positions.shape[1] != 2 or not light:
+    of_four_bytes = rows.indices.itemsize == rows.values.itemsize == ITEM_BYTES
+    if kernel != "student" or positions.shape[1] != 2 or not light or not of_four_bytes:
         return attraction_gradient(rows, positions, kernel, out, over)
     ends = np.array(list(over(lambda part: extremes(positions[part]), light)))
     low, high = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
