@@ -14,12 +14,27 @@ from scalemani.embeddings.problem import Problem
 from scalemani.kernels.arrays.coordinates import moved
 from scalemani.kernels.repulsion.pair_sums import PairSums
 
-NEVER = 1.0  # no fall of a divergence is all of it
+NEVER = 1.0  # a share of the objective that doubling a map does not take away
 # Iterations of a phase before the first look, and from look to look. Points that lie in the wrong place do not come
 # through a wide map: 50 iterations sooner, maps of text keep 1 % fewer neighbours.
 FIRST_LOOK, LOOK_EVERY = 150, 50
-# Of N^(1/d), from the middle of a map to its farthest point: a mesh over it then grows no faster than the points.
-FARTHEST = 1.0
+# Of 8 bytes, for a mesh with its transforms and the fields of all threads: over maps as wide as those of few points
+# get, and over the widest ones that are doubled, which have so many nodes at the finest usual step.
+MESH_VALUES, WIDE_MESH_VALUES, FEW_POINTS = 37_500_000, 60_000_000, 150_000
+WIDE_MESH_NODES, FINE_STEP = 2**24, 0.25
+
+
+def mesh_values(n_points: int) -> int:
+    """Return how many numbers of 8 bytes a mesh over a map of so many points takes, as far as maps are planned for."""
+    return MESH_VALUES if n_points <= FEW_POINTS else WIDE_MESH_VALUES
+
+
+def farthest(n_points: float, n_dims: int) -> float:
+    """Return how far a point of a map that was doubled is from its middle at most.
+
+    Spread evenly there is a point for every 2^d cubes as wide as the kernel; and a mesh is one that is planned for.
+    """
+    return min(n_points, WIDE_MESH_NODES * (FINE_STEP / 2) ** n_dims) ** (1 / n_dims)
 
 
 def looked_at(state: State) -> bool:
@@ -40,7 +55,7 @@ def grown(problem: Problem, sums: PairSums, state: State, least_fall: float) -> 
     least_fall : the share of the objective by which it is to fall
     """
     larger, reach = moved(state.positions, 1.0, state.positions, problem.workspace)
-    if reach > FARTHEST * problem.n_copies ** (1 / larger.shape[1]):
+    if reach > farthest(problem.n_copies, larger.shape[1]):
         return state
     value = state.value if np.isfinite(state.value) else problem.value(state.positions, sums)
     found = problem.value(larger, sums)

@@ -3,6 +3,7 @@
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
+from scalemani.embeddings.growth import mesh_values
 from scalemani.new_points.by_landmarks import ROWS_AT_ONCE
 from scalemani.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR
 from scalemani.records.embeddings import StoredLayout
@@ -12,7 +13,6 @@ from scalemani.runs.opened import Run
 COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
 COPIES_OF_POINTS = 2  # as read, and as compared
 COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions and what they are made of
-MESH_VALUES = 37_500_000  # of 8 bytes, as in the descent of the training points
 
 
 def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
@@ -36,7 +36,7 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
     return [
         *held,
         *neighbors_held(run, points, rows),
-        Held("mesh", EACH_PROCESS, MESH_VALUES),
+        Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
         Held("positions of a block", EACH_TASK, rows, width, "float64", COPIES_OF_POSITIONS),
     ]
 

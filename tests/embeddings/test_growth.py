@@ -7,11 +7,14 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.growth import FIRST_LOOK, LOOK_EVERY, NEVER, grown, looked_at
+from scalemani.embeddings.growth import FIRST_LOOK, LOOK_EVERY, NEVER, farthest, grown, looked_at, mesh_values
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.problem import problem_of
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.repulsion.mesh.accuracy import mesh_rule
+from scalemani.kernels.repulsion.mesh.particle_mesh import fitted_mesh
+from scalemani.kernels.repulsion.mesh.transforms import padded_lengths
 from scalemani.objectives import OBJECTIVES
 
 N_CLUSTERS, MEMBERS = 30, 20
@@ -69,13 +72,24 @@ def test_a_map_stays_where_the_objective_does_not_fall_far_enough(problem, sums,
 
 
 def test_a_map_grows_no_wider_than_its_points_allow(problem, sums, small_map):
-    farthest = np.sqrt(len(small_map))
-    wide = small_map * (0.51 * farthest / np.abs(small_map).max())
+    wide = small_map * (0.51 * np.sqrt(len(small_map)) / np.abs(small_map).max())
     state = State(wide)
     assert grown(problem, sums, state, -10.0) is state  # at any value
     assert grown(problem, sums, State(wide / 1.1), -10.0) is not state
     copies = replace(problem, masses=np.full(len(wide), 4.0))
     assert grown(copies, sums, state, -10.0) is not state
+
+
+def test_a_map_grows_no_wider_than_a_mesh_is_planned_for():
+    assert [farthest(n, 2) for n in (100, 10_000, 10**7, 10**9)] == pytest.approx([10, 100, 512, 512])
+    assert [farthest(n, 3) for n in (1000, 10**9)] == pytest.approx([10, 32])
+    rule = mesh_rule("student", 1e-3, 10**7, 2)
+    reach = farthest(10**7, 2)
+    mesh = fitted_mesh(np.full(2, -reach), np.full(2, reach), rule)
+    transform = np.prod([length / 2 + 1 for length in padded_lengths(mesh.shape, np.inf)])
+    # Two sets of charges, the spectrum of as many complex numbers, and the kernel's transform, as made and as used.
+    taken = np.prod(mesh.shape) * 4 * rule.dtype.itemsize + transform * (8 + rule.dtype.itemsize)
+    assert taken <= 8 * mesh_values(10**7)
 
 
 def test_maps_are_looked_at_from_the_third_window_on():

@@ -21,7 +21,10 @@ HELD = {
             "CERTIFIED_TARGETS": 1000, "WATCHED_TARGETS": 250, "WATCHED_EVERY": 50, "WATCHING_SEED": 2**32, "ROOM": 0.8,
             "LOOSE": 0.4, "LEAST_SHARE": 0.05,
         },
-        "embeddings.growth": {"NEVER": 1.0, "FIRST_LOOK": 150, "LOOK_EVERY": 50, "FARTHEST": 1.0},
+        "embeddings.growth": {
+            "NEVER": 1.0, "FIRST_LOOK": 150, "LOOK_EVERY": 50, "MESH_VALUES": 37_500_000,
+            "WIDE_MESH_VALUES": 60_000_000, "FEW_POINTS": 150_000, "WIDE_MESH_NODES": 2**24, "FINE_STEP": 0.25,
+        },
         "embeddings.laplacian": {
             "FACTORED_UP_TO": 5000, "EXACT_SHIFT": 1e-10, "ITERATIVE_SHIFT": 1e-3, "SOLVED_TO": 0.1, "MOST_STEPS": 12,
         },

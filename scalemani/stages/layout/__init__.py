@@ -17,6 +17,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.force_errors import sums_at_end
+from scalemani.embeddings.growth import mesh_values
 from scalemani.embeddings.phases import descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
@@ -36,7 +37,6 @@ from scalemani.stages.layout.starts import beside_still, given_held, given_start
 COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
 COPIES_OF_WEIGHTS = 4  # in work and input order, as charges, and with the sums that they meet
-MESH_VALUES = 37_500_000  # of 8 bytes: charges, their transforms and the fields of all threads
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
 
 
@@ -52,7 +52,7 @@ def memory(sizes: Sizes) -> list[Held]:
             "positions, gradients and what is like them", EACH_PROCESS, n_points, width, "float64", COPIES_OF_POSITIONS
         ),
         Held("steps that the direction remembers", EACH_PROCESS, n_points, width, "float64", 2 * pairs),
-        Held("mesh of a map of the largest extent that is met", EACH_PROCESS, MESH_VALUES),
+        Held("mesh of a map of the largest extent that is met", EACH_PROCESS, mesh_values(n_points)),
         Held("positions as whole numbers", EACH_PROCESS, n_points, width, "int32"),
         *([Held("weights of the points", EACH_PROCESS, n_points, copies=COPIES_OF_WEIGHTS)] if sizes.weighted else []),
         *given_held(sizes),
