@@ -70,7 +70,9 @@ def sums_at_end(problem: Problem, method: str, tolerance: float, state: State, s
     return sums, measured_error(sums, kernel, state.positions, seed, problem.workspace.over, problem.masses)
 
 
-def watched(problem: Problem, method: str, tolerance: float, sums: PairSums, state: State) -> State:
+def watched(
+    problem: Problem, method: str, tolerance: float, sums: PairSums, state: State, growth: float = 1.0
+) -> State:
     """Return the state with the share of the tolerance that its sums are asked for from here on.
 
     The share stays where the measured error is within the tolerance and not far below it. Elsewhere it is set so that
@@ -84,9 +86,11 @@ def watched(problem: Problem, method: str, tolerance: float, sums: PairSums, sta
     tolerance : the largest relative error of the forces
     sums : as asked for `state.share` of the tolerance
     state : where the error is measured
+    growth : by which the error is known to grow from there on
     """
     workspace, masses, kernel = problem.workspace, problem.masses, problem.objective.kernel
-    error = measured_error(sums, kernel, state.positions, WATCHING_SEED, workspace.over, masses, WATCHED_TARGETS)
+    measured = measured_error(sums, kernel, state.positions, WATCHING_SEED, workspace.over, masses, WATCHED_TARGETS)
+    error = growth * measured
     share = float(np.clip(state.share * ROOM * tolerance / max(error, LEAST_SHARE * tolerance), LEAST_SHARE, 1.0))
     fits = error <= tolerance and (error >= LOOSE * tolerance or state.share == 1.0)
     if fits or share == state.share:

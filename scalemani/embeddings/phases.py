@@ -17,7 +17,7 @@ from scalemani.embeddings.directions import (
     SpectralMinus,
 )
 from scalemani.embeddings.force_errors import WATCHED_EVERY, watched
-from scalemani.embeddings.growth import NEVER, grown, looked_at
+from scalemani.embeddings.growth import ERROR_GROWTH, NEVER, grown, looked_at
 from scalemani.embeddings.laplacian import shifted_laplacian, spectral_operator
 from scalemani.embeddings.problem import Problem
 from scalemani.embeddings.repulsion import make_repulsion
@@ -158,11 +158,13 @@ def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> I
             state = replace(state, memory={}, step=1.0)
         elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
             state = judged(problem, phase, sums, state)
+        before = state
         if phase.doubled_for < NEVER and state.phase == entered and looked_at(state):
             state = grown(problem, sums, state, phase.doubled_for)
         approximate = method != "exact" and allowed == phase.tolerance
         if approximate and state.phase == entered and state.phase_iteration % WATCHED_EVERY == 0:
-            state = watched(problem, method, allowed, sums, state)
+            growth = 1.0 if state is before else ERROR_GROWTH
+            state = watched(problem, method, allowed, sums, state, growth)
         yield state
 
 

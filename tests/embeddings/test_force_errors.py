@@ -61,6 +61,17 @@ def test_forces_that_err_by_more_are_asked_for_a_smaller_share(tight_clusters):
     assert measured_error(finer, "student", tight_clusters) <= TOLERANCE
 
 
+def test_errors_that_are_known_to_grow_are_met_before_they_do(tight_clusters):
+    problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)
+    coarse = make_repulsion("grid", "student", TOLERANCE)
+    state = watched(problem, "grid", TOLERANCE, coarse, State(tight_clusters))
+    sums = make_repulsion("grid", "student", TOLERANCE * state.share)
+    assert watched(problem, "grid", TOLERANCE, sums, state) is state
+    growing = watched(problem, "grid", TOLERANCE, sums, state, growth=3.0)
+    finer = make_repulsion("grid", "student", TOLERANCE * growing.share)
+    assert measured_error(finer, "student", tight_clusters) <= TOLERANCE / 3
+
+
 def test_forces_that_are_finer_than_asked_are_asked_for_a_larger_share():
     positions = np.random.default_rng(1).normal(0, 40, (6000, 2))
     problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from scalemani.embeddings import phases
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.growth import FIRST_LOOK, LOOK_EVERY, NEVER, farthest, grown, looked_at, mesh_values
+from scalemani.embeddings.growth import (
+    ERROR_GROWTH,
+    FIRST_LOOK,
+    LOOK_EVERY,
+    NEVER,
+    farthest,
+    grown,
+    looked_at,
+    mesh_values,
+)
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.problem import problem_of
 from scalemani.embeddings.repulsion import make_repulsion
@@ -115,3 +125,14 @@ def test_a_descent_doubles_its_map_at_the_first_look_and_goes_on_to_the_same_bit
         stored = State.of_arrays(states[number].arrays())
         *_, last = descent(problem, stored, FALL)
         np.testing.assert_array_equal(last.positions, states[-1].positions)
+
+
+def test_the_sums_of_a_map_that_was_doubled_are_finer_before_its_parts_draw_together(problem, small_map, monkeypatch):
+    asked = []
+    monkeypatch.setattr(phases, "watched", lambda *given: asked.append(given[-1]) or given[-2])
+    phase = Phase("momentum", FIRST_LOOK + LOOK_EVERY + 1, length=5.0, doubled_for=FALL)
+    widths = [width(state) for state in descend(problem, [phase], "grid", State(small_map))]
+    doubled = [widths[n] > 1.9 * widths[n - 1] for n in range(LOOK_EVERY - 1, len(widths) - 1, LOOK_EVERY)]
+    assert asked == [ERROR_GROWTH if each else 1.0 for each in doubled]
+    assert ERROR_GROWTH in asked
+    assert 1.0 in asked
