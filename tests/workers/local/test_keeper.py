@@ -96,7 +96,7 @@ def test_workers_have_the_environment_of_the_driver_a_folder_of_its_scratch_and_
     found = running._client.run(told)
     assert len(found) == 2
     for folder, environment, loaded in found.values():
-        assert loaded >= {"scalemani.stages.neighbors", "scipy.optimize", *([] if PLAIN else ["numba.np.arraymath"])}
+        assert loaded >= {"scalemani.stages.neighbors", "scipy.spatial", *([] if PLAIN else ["numba.np.arraymath"])}
         assert folder.startswith(os.path.join(tempfile.gettempdir(), SCRATCH_PREFIX))
         assert environment["OPENBLAS_NUM_THREADS"] == "1"
         assert environment["PATH"] == os.environ["PATH"]
