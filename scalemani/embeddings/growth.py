@@ -10,14 +10,16 @@ from dataclasses import replace
 import numpy as np
 
 from scalemani.embeddings.descent import State
+from scalemani.embeddings.force_errors import WATCHED_EVERY
 from scalemani.embeddings.problem import Problem
 from scalemani.kernels.arrays.coordinates import moved
 from scalemani.kernels.repulsion.pair_sums import PairSums
 
 NEVER = 1.0  # a share of the objective that doubling a map does not take away
 # Iterations of a phase before the first look, and from look to look. Points that lie in the wrong place do not come
-# through a wide map: 100 iterations sooner, maps of text keep 1 % fewer neighbours.
-FIRST_LOOK, LOOK_EVERY = 150, 50
+# through a wide map: 100 iterations sooner, maps of text keep 1 % fewer neighbours. Looks fall on iterations at which
+# the error of forces is measured, since a map that was doubled needs finer sums.
+FIRST_LOOK, LOOK_EVERY = 150, WATCHED_EVERY
 # Of the error of forces, within five iterations: the parts of a map that was doubled draw together again. Of 70,000 and
 # of a million digits it grew to 1.2 and 1.45 times as much.
 ERROR_GROWTH = 1.5
