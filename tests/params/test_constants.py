@@ -23,7 +23,8 @@ HELD = {
         },
         "embeddings.growth": {
             "NEVER": 1.0, "FIRST_LOOK": 150, "LOOK_EVERY": 50, "WATCHED_EVERY": 50, "ERROR_GROWTH": 1.5,
-            "MESH_VALUES": 37_500_000, "WIDE_MESH_VALUES": 60_000_000, "FEW_POINTS": 150_000, "WIDE_MESH_NODES": 2**24, "FINE_STEP": 0.25,
+            "MESH_VALUES": 37_500_000, "WIDE_MESH_VALUES": 60_000_000, "FEW_POINTS": 150_000,
+            "WIDE_MESH_NODES": 2**24, "FINE_STEP": 0.25,
         },
         "embeddings.laplacian": {
             "FACTORED_UP_TO": 5000, "EXACT_SHIFT": 1e-10, "ITERATIVE_SHIFT": 1e-3, "SOLVED_TO": 0.1, "MOST_STEPS": 12,
