@@ -90,10 +90,9 @@ def memory_need(held: Sequence[Held]) -> MemoryNeed:
     steps = [span_bytes(held, step) for step in steps_of(held)]
     per_task = max(step[EACH_TASK] for step in steps)
     with_task = max(step[EACH_PROCESS] + step[EACH_TASK] for step in steps)
-    with_mapped = max(step[EACH_PROCESS] + step[EACH_TASK] + step[GROWING] for step in steps)
     with_all = max(step[EACH_PROCESS] + step[EACH_TASK] + step[GROWING] + step[LOOKED_UP] for step in steps)
     cache = max(step[CACHE] for step in steps)
-    return MemoryNeed(with_task - per_task, per_task, cache, with_all - with_task, with_mapped - with_task)
+    return MemoryNeed(with_task - per_task, per_task, cache, with_all - with_task)
 
 
 def steps_of(held: Iterable[Held]) -> list[str]:

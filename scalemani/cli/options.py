@@ -364,9 +364,6 @@ def taking_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def spelled_out(**values: Any) -> None:
-        from scalemani.memory.address_space import fit_address_space
-
-        fit_address_space()
         options = taken(**{parameter.name: values.pop(parameter.name) for parameter in shared})
         command(options=options, **values)
 

@@ -12,7 +12,6 @@ from scalemani.cli.commands import app
 from scalemani.cli.ending import ending_in_time
 from scalemani.cli.output import outlasting, say, tell
 from scalemani.errors import ScalemaniError, printable, without_secrets
-from scalemani.kernels.machine.address_room import address_limit, limit_command
 
 LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
 NAMES_THAT_CANNOT_BE = (errno.ENAMETOOLONG, errno.ELOOP)
@@ -38,7 +37,7 @@ def run_command() -> int:
     except ScalemaniError as error:
         return report(error, str(error), error.exit_status)
     except MemoryError as error:
-        return report(error, f"out of memory: {remedy_of_memory()}, and see 'scalemani plan'", 1)
+        return report(error, "out of memory: give a budget with --memory, and see 'scalemani plan'", 1)
     except (PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError) as error:
         return report(error, f"{error}; choose a place that can be read and written", 2)
     except OSError as error:
@@ -49,14 +48,6 @@ def run_command() -> int:
             return report(error, text, 2)
         text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command goes on"
         return report(error, text, 1)
-
-
-def remedy_of_memory() -> str:
-    """Return what to do where no more memory is given: address space ends before the memory of the machine does."""
-    limit = address_limit()
-    if limit is None:
-        return "give a budget with --memory"
-    return f"raise the limit of address space, which is {limit // 10**6} MB ({limit_command(limit * 3 // 2)})"
 
 
 def is_of_loading(error: BaseException) -> bool:

@@ -15,7 +15,6 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.kernels.machine.address_room import check_address_room
 from scalemani.memory.process import PROCESS
 from scalemani.store.objects import as_store_error
 
@@ -64,7 +63,6 @@ class MappedArrays:
 
 def mapped_file(folder: Path, n_bytes: int) -> mmap.mmap:
     """Return a map of a new file of zeros; the process releases its pages when it holds too many."""
-    check_address_room(n_bytes)
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             take_space(file, n_bytes)

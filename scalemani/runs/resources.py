@@ -10,13 +10,11 @@ from scalemani.chunked.needs import DiskNeed
 from scalemani.chunked.task import Dimensions
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.machine.address_room import limit_command
 from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
 BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
-ADDRESS_ROOM_BYTES = 2**26  # by which the address space of two processes that do the same may differ
 
 
 class Fit(NamedTuple):
@@ -35,21 +33,19 @@ class Fit(NamedTuple):
 def fit(need: MemoryNeed, processes: Sequence[Budget], n_blocks: int) -> Fit:
     """Return how many tasks of a stage run at once, none where no process can hold one, and the bytes of its cache.
 
-    The cache is what the smallest process that can hold a task has to spare; where address space is limited half of
-    that, since what is freed leaves holes. Files that are mapped count there as a whole, as they take address space.
+    The cache is what the smallest process that can hold a task has to spare.
     """
-    blocks, addresses = max(n_blocks, 1), any(process.address_excess for process in processes)
+    blocks = max(n_blocks, 1)
     held = replace(need, fixed=PROCESS_BYTES + need.fixed, cache=0)
     in_memory = need.growing <= TOUCHED_BYTES or all(
         process.fit(held) >= min(process.threads, blocks) for process in processes
     )
     if not in_memory:
-        mapped = max(TOUCHED_BYTES, need.mapped if addresses else 0)
-        held = replace(held, fixed=held.fixed + mapped, growing=0)
+        held = replace(held, fixed=held.fixed + TOUCHED_BYTES, growing=0)
     tasks = [(min(process.fit(held), blocks), process.memory) for process in processes]
     able = [(at_once, memory) for at_once, memory in tasks if at_once]
     spare = [memory - held.total(at_once) for at_once, memory in able if memory]
-    cache = min([need.cache, *(room // 2 if addresses else room for room in spare)])
+    cache = min([need.cache, *spare])
     at_once = min(sum(count for count, _ in able), blocks)
     most = max((count for count, _ in able), default=0)
     return Fit(at_once, most, replace(held, cache=cache if able else 0), in_memory)
@@ -74,7 +70,6 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
         return
     need, several = fits[short[0]].need, len(processes) > 1
     least, largest = need.total(1), max(process.memory or 0 for process in processes)
-    excess = max(process.address_excess for process in processes)
     others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
     smaller = ", or start a new run with smaller blocks (--block-rows)" if block_rows > TILE_ROWS else ""
     raise MemoryBudgetError(
@@ -82,7 +77,7 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
         f"process, {format_bytes(need.shared - PROCESS_BYTES)} for what all tasks share, "
         f"{format_bytes(need.per_task)} for a block of {block_rows} rows){others}; the budget"
         f"{' of a process' if several else ''} is {format_bytes(largest)}"
-        f"{address_remedy(least + excess) if excess else memory_remedy(least, len(processes))}{smaller}"
+        f"{memory_remedy(least, len(processes))}{smaller}"
     )
 
 
@@ -92,15 +87,6 @@ def memory_remedy(least: int, n_processes: int) -> str:
     shares = 1 + n_processes if several else 1  # the driver has one as well
     workers = ", or the memory of the workers of a cluster" if several else ""
     return f": raise --memory to {least_budget(least * shares)}, which does for all stages{workers}"
-
-
-def address_remedy(least: int) -> str:
-    """Return what to do where a process must have so many bytes of address space."""
-    least += ADDRESS_ROOM_BYTES
-    return (
-        f", which is what the limit of its address space leaves: raise that to {format_bytes(least)} "
-        f"({limit_command(least)}), which does for all stages, or ask for fewer --workers"
-    )
 
 
 def least_budget(n_bytes: int) -> str:

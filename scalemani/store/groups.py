@@ -18,7 +18,6 @@ import zarr
 
 from scalemani.errors import ScalemaniError, StoreError
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.machine.address_room import check_address_room
 from scalemani.store.arrays import (
     chunk_key,
     create_array,
@@ -239,7 +238,6 @@ class StageGroup:
         if array.ndim == 0:
             return np.asarray(array[...])
         stop = array.shape[0] if stop is None else min(stop, array.shape[0])
-        check_address_room((stop - start) * int(np.prod(array.shape[1:], dtype=np.int64)) * array.dtype.itemsize)
         chunk = only_chunk(array, start, stop)
         if chunk is not None:
             return read_chunk(self._store, name, array, chunk)

@@ -11,14 +11,13 @@ class MemoryNeed:
     """Bytes a stage needs: once a process, for each task at work, and what a cache of blocks can put to use.
 
     `growing` are those of arrays with a row a point: in memory in each process where that leaves room for all tasks,
-    in files where it does not; `mapped` are those among them whose files are mapped.
+    in files where it does not.
     """
 
     fixed: int = 0
     per_task: int = 0
     cache: int = 0
     growing: int = 0
-    mapped: int = 0
 
     @property
     def shared(self) -> int:
@@ -31,15 +30,10 @@ class MemoryNeed:
 
 
 class Budget(NamedTuple):
-    """The threads of a process and the bytes it may use; None or 0 bytes: no limit.
-
-    `address_excess` are bytes of address space that the process takes beyond the budget, where it is the limit of
-    address space that leaves no more.
-    """
+    """The threads of a process and the bytes it may use; None or 0 bytes: no limit."""
 
     threads: int
     memory: int | None
-    address_excess: int = 0
 
     def fit(self, need: MemoryNeed) -> int:
         """Return how many tasks run side by side."""

@@ -19,12 +19,10 @@ from distributed.system import memory_limit
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.threads import threads
-from scalemani.kernels.machine.address_room import LEAST_ROOM, address_limit, check_address_room
-from scalemani.memory.address_space import address_bytes_taken
 from scalemani.memory.process import PROCESS
 from scalemani.progress import Progress, Silent
 from scalemani.workers.blas import BLAS
-from scalemani.workers.budget import PROCESS_BYTES, Batch, Budget
+from scalemani.workers.budget import Batch, Budget
 from scalemani.workers.connections import (
     capacities,
     check_address,
@@ -120,9 +118,9 @@ class Executor:
         memory = memory_limit() if self.memory is None else self.memory
         if self.scheduler == "processes":
             share = memory // (self.workers + 1)  # the driver has one as well
-            return [within_address_space(Budget(1, share))] * self.workers
+            return [Budget(1, share)] * self.workers
         if self._client is None:
-            return [within_address_space(Budget(self.workers, memory))]
+            return [Budget(self.workers, memory)]
         return capacities(self._client)
 
     @property
@@ -269,16 +267,6 @@ class Executor:
                     task.cancel()
 
 
-def within_address_space(budget: Budget) -> Budget:
-    """Return the budget of a process like this one, or what its limit of address space leaves of it."""
-    limit = address_limit()
-    if limit is None:
-        return budget
-    excess = address_bytes_taken(budget.threads) - PROCESS_BYTES  # projections count what is resident of a process
-    room = max(limit - LEAST_ROOM - excess, 1)
-    return budget if budget.memory and budget.memory <= room else Budget(budget.threads, room, excess + LEAST_ROOM)
-
-
 def bytes_of(size: str | int) -> int:
     """Return the bytes of a size such as "4GB" or 4 * 10**9, or raise ConfigError."""
     refusal = ConfigError(f"memory takes a size such as 4GB or a number of bytes, got {size!r}")
@@ -296,7 +284,6 @@ def bytes_of(size: str | int) -> int:
 
 def call_and_release(function: Callable[[Any], Any], unit: Any) -> Any:
     """Return function(unit); of what it has touched of mapped files, little stays in memory."""
-    check_address_room()
     result = function(unit)
     PROCESS.pages.release_excess()
     return result

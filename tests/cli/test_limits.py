@@ -1,7 +1,6 @@
 """What a run needs of its machine, and what of it changes nothing."""
 
 import os
-import re
 import resource
 import subprocess
 import sys
@@ -14,7 +13,6 @@ from scalemani.runs.opened import open_run
 
 SMALL = ("--set=neighbors.n_neighbors=8", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
 MOST_DESCRIPTORS = 128
-LITTLE_ADDRESS_SPACE = 1_050_000_000  # bytes: the libraries can be loaded, no stage fits
 LISTENING = """
 import sys
 opened = []
@@ -24,21 +22,6 @@ from scalemani.cli.process import run_command
 status = run_command()
 assert not opened, opened
 sys.exit(status)
-"""
-# The limit of address space falls to what is taken once a stage has written its first file.
-SHORT_OF_ADDRESSES = """
-import resource, sys
-from scalemani.kernels.machine.address_room import address_bytes
-from scalemani.cli.process import run_command
-stage = sys.argv.pop(1)
-def fall_short(event, arguments):
-    written = event == "os.rename" and f"/stages/{stage}/" in str(arguments[1])
-    if written and resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY:
-        limit = address_bytes() + 40 * 2**20
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-sys.addaudithook(fall_short)
-sys.argv[0] = "scalemani"
-sys.exit(run_command())
 """
 SEVERAL_COMMANDS = """
 import gc, os, sys
@@ -115,40 +98,6 @@ def test_a_run_needs_few_descriptors(points, reference, tmp_path):
         resource.setrlimit(resource.RLIMIT_NOFILE, (MOST_DESCRIPTORS, MOST_DESCRIPTORS))
 
     assert embed(points, tmp_path / "run", preexec_fn=limited) == reference
-
-
-def within_address_space(n_bytes):
-    """Return what limits the address space of a process that is started."""
-    return lambda: resource.setrlimit(resource.RLIMIT_AS, (n_bytes, n_bytes))
-
-
-def test_libraries_are_not_loaded_into_too_little_address_space(points, tmp_path):
-    done = ended(points, tmp_path / "run", preexec_fn=within_address_space(5 * 10**8))
-    assert done.returncode == 2
-    assert done.stderr.startswith("error: the address space of this process is limited to 500 MB")
-
-
-def test_too_little_address_space_is_refused_with_a_limit_that_does(points, reference, tmp_path):
-    done = ended(points, tmp_path / "run", preexec_fn=within_address_space(LITTLE_ADDRESS_SPACE))
-    assert done.returncode == 2, done.stderr
-    assert not (tmp_path / "run").exists()
-    least = re.search(r"which is what the limit of its address space leaves: .*\(ulimit -v (\d+)\)", done.stderr)
-    assert least is not None, done.stderr
-    enough = within_address_space(int(least[1]) * 1024)
-    assert embed(points, tmp_path / "run", preexec_fn=enough) == reference
-
-
-@pytest.mark.parametrize("stage", ["work_points", "symmetric_affinities", "embedding"])
-def test_a_process_that_runs_short_of_addresses_says_so_in_one_line_and_goes_on_with_more(
-    stage, points, reference, tmp_path
-):
-    done = ended(points, tmp_path / "run", "-c", SHORT_OF_ADDRESSES, stage)
-    assert done.returncode == 2, done.stderr
-    *_, last = done.stderr.strip().splitlines()
-    assert re.fullmatch(r"error: \d+ MB are left of the \d+ MB that .* raise that limit \(ulimit -v \d+\) .*", last), (
-        last
-    )
-    assert embed(points, tmp_path / "run") == reference
 
 
 def test_a_run_opens_no_connection(points, reference, tmp_path):

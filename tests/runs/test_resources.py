@@ -1,17 +1,15 @@
 """Budgets: what fits, and one refusal that says what would do."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
 from scalemani.errors import MemoryBudgetError
-from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.params import Parameters
 from scalemani.runs.resources import check_memory, fit
 from scalemani.runs.walk import plan_run
 from scalemani.sources import open_points
-from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
+from scalemani.workers.budget import Budget, MemoryNeed
 from scalemani.workers.executor import Executor
 
 
@@ -51,35 +49,6 @@ def test_the_largest_need_is_named_of_several_and_the_others_are_counted():
     fits = {name: fit(MemoryNeed(fixed=n_bytes), processes, 4) for name, n_bytes in needs.items()}
     with pytest.raises(MemoryBudgetError, match=r"stage two needs .*2 other stages more than the budget.*3650MB"):
         check_memory(fits, processes, 1024)
-
-
-def test_a_limit_of_address_space_is_what_a_refusal_names_where_it_leaves_too_little():
-    needs, excess = {"one": MemoryNeed(fixed=2 * 10**9)}, 5 * 10**8
-    processes = [Budget(2, 10**9, address_excess=excess)]
-    with pytest.raises(MemoryBudgetError, match="what the limit of its address space leaves") as refused:
-        check_memory({name: fit(need, processes, 4) for name, need in needs.items()}, processes, 1024)
-    named = int(re.search(r"ulimit -v (\d+)", str(refused.value))[1]) * 1024
-    enough = [Budget(2, named - excess, address_excess=excess)]
-    check_memory({name: fit(need, enough, 4) for name, need in needs.items()}, enough, 1024)
-
-
-def test_mapped_files_count_where_address_space_is_limited_and_files_that_are_read_do_not():
-    need, room = MemoryNeed(fixed=10**7, per_task=10**7, growing=3 * 10**9, mapped=10**9), 2 * 10**9
-    limited, free = ([Budget(2, room, address_excess=excess)] for excess in (10**8, 0))
-    assert not fit(need, free, 4).in_memory
-    assert fit(need, free, 4).need.fixed == PROCESS_BYTES + need.fixed + TOUCHED_BYTES
-    assert not fit(need, limited, 4).in_memory
-    assert fit(need, limited, 4).need.fixed == PROCESS_BYTES + need.fixed + need.mapped
-    assert fit(replace(need, mapped=room), free, 4).at_once
-    with pytest.raises(MemoryBudgetError, match="what the limit of its address space leaves"):
-        check_memory({"embedding": fit(replace(need, mapped=room), limited, 4)}, limited, 1024)
-
-
-def test_a_cache_leaves_half_of_a_limited_address_space_to_what_nobody_counts():
-    need, room = MemoryNeed(per_task=10**7, cache=10**12), 2 * 10**9
-    caches = [fit(need, [Budget(2, room, address_excess=excess)], 4).need.cache for excess in (0, 10**8)]
-    assert caches[0] == room - PROCESS_BYTES - 2 * need.per_task
-    assert caches[1] == caches[0] // 2
 
 
 def test_a_stage_that_is_complete_needs_no_memory(tmp_path, roll, scalemani):

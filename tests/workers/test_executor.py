@@ -4,13 +4,11 @@ import subprocess
 import sys
 
 import numpy as np
-import psutil
 import pytest
 
 import scalemani as sm
 from scalemani.errors import ConfigError
 from scalemani.progress import Silent
-from scalemani.workers import executor
 from scalemani.workers.executor import Executor, bytes_of
 
 
@@ -48,21 +46,6 @@ def test_what_is_left_open_is_the_default():
     asked = Executor.asked_for(None, None, None, Silent())
     assert (asked.workers, asked.memory, asked.wait) == (Executor().workers, None, Executor().wait)
     assert Executor.asked_for("threads", 3, "1kB", Silent(), wait=2.0).memory == 1000
-
-
-@pytest.mark.parametrize("resources", [{}, {"scheduler": "processes"}])
-def test_a_limit_of_address_space_bounds_the_budget_of_a_process(monkeypatch, resources):
-    asked = Executor(memory=6 * 10**9, workers=2, **resources)
-    unlimited = asked.processes
-    monkeypatch.setattr(executor, "address_limit", lambda: 10**12)
-    assert asked.processes == unlimited
-    limit = psutil.Process().memory_info().vms + 10**9
-    monkeypatch.setattr(executor, "address_limit", lambda: limit)
-    bounded = asked.processes
-    assert len(bounded) == len(unlimited)
-    assert all(0 < budget.memory <= limit - budget.address_excess for budget in bounded)
-    assert all(budget.memory < 6 * 10**9 for budget in bounded)
-    assert all(budget.address_excess > 0 for budget in bounded)
 
 
 def test_a_process_that_was_forked_after_a_fit_fits_too():
