@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from scalemani.cli.ending import WATCH
 from scalemani.cli.options import Assignments, Debug, Memory, Metric, Workers, taking_options
 
 Compared = Annotated[str, typer.Argument(help="a run, or points as `embed` takes them", metavar="RUN|POINTS")]
@@ -53,7 +52,6 @@ def landmarks(options: Comparing) -> None:
     from scalemani.params import parse_assignments
     from scalemani.progress import progress_for
 
-    WATCH.wait_compiled()
     metric = [] if options.metric is None else [f"points.metric={options.metric}"]
     with progress_for(sys.stderr) as progress:
         found = compare_landmarks(

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 import typer
 
-from scalemani.cli.ending import WATCH
 from scalemani.errors import ConfigError
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUTES, takes_labels
 
@@ -328,7 +327,6 @@ def executor_of(options: Any, progress: Any, **others: Any) -> Any:
     """Return where the tasks of a command run that takes --scheduler, --workers, --memory and --tls."""
     from scalemani.workers.executor import Executor
 
-    WATCH.wait_compiled()  # nothing before takes long
     asked = options.scheduler, options.workers, options.memory
     return Executor.asked_for(*asked, progress, tls=options.tls, **others)
 

@@ -1,4 +1,4 @@
-"""The end of a process that is told to stop while compiled code is at work."""
+"""The end of a process that is told to stop while threads are at work."""
 
 import os
 import signal
@@ -8,9 +8,7 @@ import time
 
 import pytest
 
-from scalemani.kernels.machine.plain import PLAIN
-
-# The other thread, which the interpreter would wait for, gives the GIL up; LAPACK called by SciPy holds it.
+# The interpreter would wait for the other thread, which gives the GIL up.
 IN_THREADS = """
 import threading
 from scalemani.cli.ending import ending_in_time
@@ -19,32 +17,14 @@ with ending_in_time():
     print("at work", flush=True)
     threading.Event().wait(120)
 """
-IN_LAPACK = """
-import numpy as np
-import scipy.linalg
-from scalemani.cli.ending import WATCH, ending_in_time
-with ending_in_time():
-    matrix = np.random.default_rng(0).random((6500, 6500))
-    WATCH.wait_compiled()
-    print("at work", flush=True)
-    scipy.linalg.eigh(matrix, overwrite_a=True, check_finite=False)
-"""
-COMPILED = pytest.mark.skipif(PLAIN, reason="the wait without the interpreter is compiled")
 SECONDS_INTO_WORK = 2.0
-LONGEST_SECONDS = 10.0  # three of grace where nothing else runs, and half a minute of LAPACK
+LONGEST_SECONDS = 10.0  # three of grace where nothing else runs
 
 
-@pytest.mark.parametrize(
-    ("program", "number"),
-    [
-        pytest.param(IN_THREADS, signal.SIGTERM, id="threads"),
-        pytest.param(IN_LAPACK, signal.SIGINT, id="LAPACK, SIGINT", marks=COMPILED),
-        pytest.param(IN_LAPACK, signal.SIGTERM, id="LAPACK, SIGTERM", marks=COMPILED),
-    ],
-)
-def test_a_process_deep_in_compiled_code_ends_in_time(program, number):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_process_whose_threads_are_at_work_ends_in_time(number):
     heeded = f"import signal; signal.signal({int(number)}, signal.SIG_DFL)\n"  # a shell may have it ignored
-    command = [sys.executable, "-c", heeded + program]
+    command = [sys.executable, "-c", heeded + IN_THREADS]
     with subprocess.Popen(
         command, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
