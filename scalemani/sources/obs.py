@@ -15,12 +15,10 @@ from scalemani.sources.categories import with_categories
 from scalemani.sources.hdf5 import h5ad_node, refuse_other_files
 from scalemani.sources.stores import zarr_node
 from scalemani.sources.zarr_codecs import check_codecs
-from scalemani.store.decoding import bounded
 
 OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
 COLOURS = "uns/{}_colors"  # where scanpy keeps one for each category of a column, in their order
 HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacity
-TEXT_BYTES = 1024  # of a text in a zarr store, on average over a chunk: more is no label
 
 
 def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:
@@ -120,7 +118,7 @@ def stored_values(node: Any, where: str) -> np.ndarray:
     check_limit("points", node.shape[0], where)
     if isinstance(node, zarr.Array):
         check_codecs(dict(node.metadata.to_dict()), where, texts=True)
-        found = np.asarray(bounded(node, where, TEXT_BYTES)[...])
+        found = np.asarray(node[...])
         return found.astype(object) if found.dtype.kind == "T" else found
     h5py = optional_module("h5py", "anndata")
     return np.asarray(node.asstr()[...] if h5py.check_string_dtype(node.dtype) else node[...])

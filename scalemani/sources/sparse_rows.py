@@ -4,13 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 from scipy import sparse
 
 from scalemani.errors import DataError
 from scalemani.sources.base import Source, as_store_errors
 from scalemani.sources.numpy_files import as_damage
-from scalemani.store.decoding import bounded
 from scalemani.validation import check_exact
 
 SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
@@ -118,10 +116,7 @@ def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> Sp
     """
     if any(name not in group for name in SPARSE_PARTS) or "shape" not in attributes:
         raise DataError(f"{description} is a group and no matrix; it holds {', '.join(group.keys()) or 'nothing'}")
-    data, indices, indptr = (
-        bounded(part, description) if isinstance(part, zarr.Array) else part
-        for part in (group[name] for name in SPARSE_PARTS)
-    )
+    data, indices, indptr = (group[name] for name in SPARSE_PARTS)
     try:
         shape = tuple(int(length) for length in attributes["shape"])
     except (TypeError, ValueError) as error:

@@ -18,7 +18,6 @@ from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 from scalemani.sources.zarr_codecs import check_codecs, check_declared_codecs
-from scalemani.store.decoding import bounded
 from scalemani.store.retrying import may_pass, retried
 
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
@@ -62,16 +61,12 @@ class ZarrPoints(Source):
     def __init__(self, array: zarr.Array, description: str) -> None:
         check_codecs(dict(array.metadata.to_dict()), description)
         super().__init__(array.shape, array.dtype, description)
-        self.array = bounded(array, description)
+        self.array = array
         self.remote = isinstance(array.store, FsspecStore)
         chunks = chunks_of(array)
         self.preferred_rows = chunks.stored_rows
         self.held_bytes = chunks.most_rows * self.shape[1] * self.dtype.itemsize
         self.remark = missing_chunks(array, chunks.n_stored, description)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__ |= state
-        self.array = bounded(self.array, self.description)  # codecs within shards travel by their descriptions
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""

@@ -8,7 +8,6 @@ import numpy as np
 import zarr
 
 from scalemani.errors import StoreError, UnsafeStoreError
-from scalemani.store.decoding import codec_name
 from scalemani.store.objects import checked_key, damaged_object
 from scalemani.store.verified import Digests
 
@@ -18,7 +17,7 @@ MOST_EXPANSION = 300  # of a chunk when it is decoded: a byte of lz4 stands for 
 
 def check_size(array: zarr.Array, lengths: Sequence[int], where: str) -> None:
     """Refuse a finished array that says it is larger than its committed chunks, of so many bytes each, can be."""
-    codecs = {codec_name(codec) for codec in getattr(array.metadata, "codecs", ())}
+    codecs = {codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())}
     if codecs != CODECS:
         raise UnsafeStoreError(
             f"{where} asks for codecs {sorted(codecs)}, arrays of a run have {sorted(CODECS)}: it is no run of this "
