@@ -16,6 +16,8 @@ from scalemani.kernels.spectral.landmark_graph import extend_by_nystrom, landmar
 from scalemani.sources import points_in_memory
 from scalemani.validation import check_count, check_flag
 
+REMEDY = "give more n_neighbors or landmarks, a larger sigma where edges weigh nearly nothing, or each piece by itself"
+
 
 def landmark_covariances(points: Any, landmarks: Any, neighborhood: int, *, diagonal: bool = False) -> LocalGeometry:
     """Return the covariances of the points around each landmark.
@@ -88,6 +90,8 @@ def nystrom_eigenmaps(
         For numbers out of range.
     DataError
         For arrays that cannot be used, differing shapes, and repeated landmarks.
+    DisconnectedGraphError
+        For a graph of landmarks in pieces, as in a run: vectors of a null space are one basis of many.
 
     References
     ----------
@@ -111,7 +115,7 @@ def nystrom_eigenmaps(
         neighbors = nearest_landmarks(selected, selected, n_joined + 1)[0][:, 1:]
     else:
         neighbors = bhattacharyya_neighbors(selected, _checked_covariances(covariances, selected), n_joined)
-    maps = landmark_maps(landmark_kernel(selected, neighbors, sigma), n_columns)
+    maps = landmark_maps(landmark_kernel(selected, neighbors, sigma), n_columns, REMEDY)
     starts = range(0, len(table), TILE_ROWS)
     tiles = [extend_by_nystrom(table[start : start + TILE_ROWS], selected, maps, sigma) for start in starts]
     return Eigenmaps(maps.eigenvalues, np.concatenate(tiles))

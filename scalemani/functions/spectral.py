@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.errors import ConfigError, DataError
 from scalemani.functions.matrices import SYMMETRY_TOLERANCE, check_affinities, checked_sparse
 from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
@@ -244,9 +244,5 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
             raise DataError(f"{name} must be symmetric: pass ({name} + {name}.T) / 2 if it is up to rounding")
     n_wanted = check_count(n_components, "n_components", 1, a.shape[0] - 1, "the number of landmarks less one")
     solution = eigenproblem.solve_reduced(symmetric_part(a), symmetric_part(b), n_wanted)
-    if solution.n_zero > 1:
-        raise DisconnectedGraphError(
-            f"{solution.n_zero} eigenvalues are zero where one was expected: the affinities fall into components, or "
-            "landmarks see only some of them; join the components or embed them one by one"
-        )
+    eigenproblem.refuse_null_space(solution.n_zero)
     return solution.eigenvalues, solution.vectors

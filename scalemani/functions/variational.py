@@ -36,7 +36,7 @@ def variational_nystrom(W: Any, landmarks: Any, n_components: int = 2) -> Eigenm
     DataError
         For a W that is not symmetric, negative or not finite, and landmarks that are not distinct rows of it.
     DisconnectedGraphError
-        For a point without any affinity, and a component of the graph without a landmark.
+        For a point without any affinity, a graph of several components, and one of them without a landmark.
 
     References
     ----------

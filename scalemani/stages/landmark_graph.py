@@ -15,12 +15,14 @@ from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.landmark_graph import check_connected, landmark_kernel, spacing
+from scalemani.kernels.spectral.landmark_graph import connected_eigenmaps, landmark_kernel, spacing
 from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph, StoredLandmarks
 
 COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
 COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled
+REMEDY = (
+    "raise landmark_graph.n_neighbors, or landmark_graph.sigma where that is small, or take embedding.solver=refine"
+)
 DENSE_COPIES = 4  # Laplacian, degrees, the factor and what LAPACK works in, where the problem is small
 
 
@@ -59,9 +61,7 @@ def run(work: StageWork) -> dict[str, Any]:
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
     neighbors = joined_landmarks(work, landmarks)
     sigma = asked.sigma or spacing(landmarks)
-    kernel = landmark_kernel(landmarks, neighbors, sigma)
-    check_connected(kernel)
-    maps = exact_eigenmaps(kernel, task.params.n_components)
+    maps = connected_eigenmaps(landmark_kernel(landmarks, neighbors, sigma), task.params.n_components, REMEDY)
     n_beyond = int(np.count_nonzero(maps.eigenvalues >= 1.0))
     if n_beyond and task.params.embedding.solver == "nystrom":
         work.warn(

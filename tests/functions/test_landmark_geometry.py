@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import make_swiss_roll
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DataError, ScalemaniWarning
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +33,25 @@ def test_a_point_is_placed_the_same_whatever_comes_with_it(roll):
     points, _, landmarks = roll
     whole = sm.nystrom_eigenmaps(points, landmarks, 10, 4.0).embedding
     np.testing.assert_allclose(sm.nystrom_eigenmaps(points[2000:2100], landmarks, 10, 4.0).embedding, whole[2000:2100])
+
+
+@pytest.mark.parametrize("by_covariances", [False, True])
+def test_a_landmark_graph_in_pieces_is_refused_by_the_function_as_by_a_run(by_covariances):
+    rng = np.random.default_rng(3)
+    points = np.r_[rng.normal(size=(200, 3)), rng.normal(size=(200, 3)) + 100]
+    landmarks = points[::10]
+    covariances = sm.landmark_covariances(points, landmarks, 20).covariances if by_covariances else None
+    with pytest.raises(DisconnectedGraphError, match="graph of 40 landmarks falls into 2 pieces, the smallest of 20: "):
+        sm.nystrom_eigenmaps(points, landmarks, 5, 1.0, covariances=covariances)
+    with pytest.raises(DisconnectedGraphError, match="graph of 40 landmarks falls into 2 pieces, the smallest of 20: "):
+        sm.LaplacianEigenmaps(solver="nystrom", n_landmarks=40, landmarks=landmarks, n_neighbors=5).fit(points)
+
+
+def test_edges_that_are_zero_to_rounding_join_no_landmarks():
+    line = np.r_[np.linspace(0, 1, 40), np.linspace(3, 4, 40)][:, np.newaxis]
+    sm.nystrom_eigenmaps(line, line[::4], 10, 1.0, 1)
+    with pytest.raises(DisconnectedGraphError, match="2 pieces"):
+        sm.nystrom_eigenmaps(line, line[::4], 10, 0.2, 1)  # exp(-50) between the halves
 
 
 def test_singular_covariances_are_told_of():

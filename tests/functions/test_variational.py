@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 
 
 @pytest.fixture(scope="module")
@@ -38,3 +38,10 @@ def test_landmarks_that_cannot_be_used_are_refused(graph, landmarks, n_component
 def test_affinities_that_cannot_be_used_are_refused():
     with pytest.raises(DataError, match="W must be"):
         sm.variational_nystrom(sp.csr_matrix((3, 2)), [0, 1], 1)
+
+
+def test_a_graph_of_two_components_is_refused_though_each_has_landmarks(graph):
+    """Both have the eigenvalue zero: any combination of their indicators would be a first column."""
+    affinities = sp.block_diag([graph[1], graph[1]], format="csr")
+    with pytest.raises(DisconnectedGraphError, match="2 eigenvalues are zero where one was expected"):
+        sm.variational_nystrom(affinities, np.arange(0, 800, 20), 2)

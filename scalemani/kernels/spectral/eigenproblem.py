@@ -13,7 +13,7 @@ import scipy.linalg
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
-from scalemani.errors import ConvergenceError, NumericalError, RankError
+from scalemani.errors import ConvergenceError, DisconnectedGraphError, NumericalError, RankError
 from scalemani.kernels.arrays.draws import generator
 
 DENSE_LANDMARKS = 2500  # up to here LAPACK takes a second or two and is exact to rounding
@@ -112,6 +112,15 @@ def solve_reduced(
     full[used] = sign_rule(vectors)
     values = values[:n_components]
     return ReducedSolution(values, full, _residuals(a, b, values, full[used]), n_zero, dropped, further)
+
+
+def refuse_null_space(n_zero: int) -> None:
+    """Raise DisconnectedGraphError where more eigenvalues are zero than that of the constant vector."""
+    if n_zero > 1:
+        raise DisconnectedGraphError(
+            f"{n_zero} eigenvalues are zero where one was expected: the affinities fall into components, or landmarks "
+            "see only some of them; join the components or embed them one by one"
+        )
 
 
 def sign_rule(vectors: np.ndarray) -> np.ndarray:

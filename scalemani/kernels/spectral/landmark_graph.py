@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps, graph_degrees
+from scalemani.kernels.spectral.eigenmaps import Eigenmaps, exact_eigenmaps, graph_degrees
 
 SPACING_NEIGHBOR = 7  # as for self-tuning affinities
 
@@ -43,14 +43,40 @@ def landmark_kernel(landmarks: np.ndarray, neighbors: np.ndarray, sigma: float) 
     return sp.csr_matrix(edges.maximum(edges.T) + sp.eye_array(n_landmarks, format="csr"))
 
 
-def landmark_maps(kernel: sp.csr_matrix, n_components: int) -> LandmarkMaps:
-    """Return the eigenmaps of the landmarks' graph (L, L), the trivial one left out.
+def connected_eigenmaps(kernel: sp.csr_matrix, n_components: int, remedy: str) -> Eigenmaps:
+    """Return the Laplacian eigenmaps of the landmarks' graph (L, L), the trivial one left out.
+
+    Parameters
+    ----------
+    kernel : of the landmarks
+    n_components : d
+    remedy : what joins a graph that is in pieces, in the words of the caller's parameters
+
+    Raises
+    ------
+    DisconnectedGraphError
+        For a graph in pieces, whose vectors are one basis of its null space among many. An edge that is zero to
+        rounding joins nothing.
+    """
+    joined = kernel > np.finfo(np.float64).eps
+    n_pieces, labels = scipy.sparse.csgraph.connected_components(joined, directed=False)
+    if n_pieces > 1:
+        smallest = int(np.bincount(labels).min())
+        raise DisconnectedGraphError(
+            f"the graph of {kernel.shape[0]} landmarks falls into {n_pieces} pieces, the smallest of {smallest}: "
+            f"{remedy}"
+        )
+    return exact_eigenmaps(kernel, n_components)
+
+
+def landmark_maps(kernel: sp.csr_matrix, n_components: int, remedy: str) -> LandmarkMaps:
+    """Return the eigenmaps of the landmarks' graph (L, L), scaled for Nystrom's formula; as `connected_eigenmaps`.
 
     References
     ----------
     [DPP] equation 8.
     """
-    found, degrees = exact_eigenmaps(kernel, n_components), graph_degrees(kernel)
+    found, degrees = connected_eigenmaps(kernel, n_components, remedy), graph_degrees(kernel)
     return LandmarkMaps(found.eigenvalues, np.sqrt(degrees)[:, np.newaxis] * found.embedding, degrees)
 
 
@@ -87,24 +113,6 @@ def spacing(landmarks: np.ndarray) -> float:
     """Return the median distance of landmarks (L, D) to their seventh nearest, or to the last of fewer: a bandwidth."""
     n_nearest = min(SPACING_NEIGHBOR, len(landmarks) - 1)
     return float(np.sqrt(np.median(nearest_landmarks(landmarks, landmarks, n_nearest + 1)[1][:, -1])))
-
-
-def check_connected(kernel: sp.csr_matrix) -> None:
-    """Refuse a graph of landmarks (L, L) that falls into pieces; an edge that is zero to rounding joins nothing.
-
-    Raises
-    ------
-    DisconnectedGraphError
-        With what would help.
-    """
-    joined = kernel > np.finfo(np.float64).eps
-    n_pieces, labels = scipy.sparse.csgraph.connected_components(joined, directed=False)
-    if n_pieces > 1:
-        smallest = int(np.bincount(labels).min())
-        raise DisconnectedGraphError(
-            f"the graph of {kernel.shape[0]} landmarks falls into {n_pieces} pieces, the smallest of {smallest}: raise "
-            "landmark_graph.n_neighbors, or landmark_graph.sigma where that is small, or take embedding.solver=refine"
-        )
 
 
 def nystrom_gains(eigenvalues: np.ndarray) -> np.ndarray:

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps, graph_degrees
-from scalemani.kernels.spectral.eigenproblem import solve_reduced
+from scalemani.kernels.spectral.eigenproblem import refuse_null_space, solve_reduced
 from scalemani.kernels.spectral.reduced import diagonal_product, reduced_laplacian, weighted_product
 
 MOST_LANDMARKS = 16  # that a point keeps after a further step: the mean of many neighbours has those of all of them
@@ -133,11 +133,12 @@ def variational_eigenmaps(affinities: sp.csr_matrix, landmarks: np.ndarray, n_co
     Raises
     ------
     DisconnectedGraphError
-        Where a component of the graph has no landmark.
+        Where the graph has more than one component, or one without a landmark.
     """
     degrees = graph_degrees(affinities)
     direct = direct_weights(affinities, landmark_numbers(landmarks, len(degrees)), 0, len(landmarks))
     weights = completed_weights(direct, lambda rows: affinities[rows]).weights
     reduced = reduced_laplacian([weighted_product(weights, affinities, weights)], [diagonal_product(weights, degrees)])
     solution = solve_reduced(reduced.laplacian, reduced.mass, n_components)
+    refuse_null_space(solution.n_zero)
     return Eigenmaps(solution.eigenvalues, weights @ solution.vectors)

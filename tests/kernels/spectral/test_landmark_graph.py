@@ -25,7 +25,7 @@ def test_the_kernel_joins_neighbours_both_ways():
 def test_vectors_are_those_of_the_normalised_kernel():
     landmarks = drawn()
     kernel = landmark_kernel(landmarks, all_others(60), 1.0)
-    maps = landmark_maps(kernel, 3)
+    maps = landmark_maps(kernel, 3, "")
     roots = np.sqrt(np.asarray(kernel.sum(axis=1)).ravel())
     normalized = kernel.toarray() / np.outer(roots, roots)
     np.testing.assert_allclose(normalized @ maps.vectors, maps.vectors * (1 - maps.eigenvalues), atol=1e-10)
@@ -35,13 +35,13 @@ def test_vectors_are_those_of_the_normalised_kernel():
 
 def test_a_landmark_gets_its_own_coordinates():
     landmarks = drawn()
-    maps = landmark_maps(landmark_kernel(landmarks, all_others(60), 1.0), 3)
+    maps = landmark_maps(landmark_kernel(landmarks, all_others(60), 1.0), 3, "")
     np.testing.assert_allclose(extend_by_nystrom(landmarks, landmarks, maps, 1.0), maps.vectors, atol=1e-10)
 
 
 def test_points_are_placed_by_the_formula_of_the_paper():
     landmarks, points, sigma = drawn(), drawn(7, 1), 0.8
-    maps = landmark_maps(landmark_kernel(landmarks, all_others(60), sigma), 2)
+    maps = landmark_maps(landmark_kernel(landmarks, all_others(60), sigma), 2, "")
 
     def kernel(a, b):
         return np.exp(-((a - b) ** 2).sum() / (2 * sigma**2))
@@ -59,5 +59,5 @@ def test_points_are_placed_by_the_formula_of_the_paper():
 @pytest.mark.filterwarnings("error")
 def test_points_out_of_reach_are_put_at_the_origin():
     landmarks = drawn()
-    maps = landmark_maps(landmark_kernel(landmarks, all_others(60), 1.0), 2)
+    maps = landmark_maps(landmark_kernel(landmarks, all_others(60), 1.0), 2, "")
     np.testing.assert_array_equal(extend_by_nystrom(np.full((1, 3), 1e5), landmarks, maps, 1.0), np.zeros((1, 2)))
