@@ -14,12 +14,12 @@ from scalemani.embeddings.force_errors import WATCHED_EVERY
 from scalemani.embeddings.problem import Problem
 from scalemani.kernels.arrays.coordinates import moved
 from scalemani.kernels.repulsion.pair_sums import PairSums
+from scalemani.params.defaults import FIRST_DOUBLING
 
 NEVER = 1.0  # a share of the objective that doubling a map does not take away
-# Iterations of a phase before the first look, and from look to look. Points that lie in the wrong place do not come
-# through a wide map: 100 iterations sooner, maps of text keep 1 % fewer neighbours. Looks fall on iterations at which
-# the error of forces is measured, since a map that was doubled needs finer sums.
-FIRST_LOOK, LOOK_EVERY = 150, WATCHED_EVERY
+# Iterations of a phase from look to look: those at which the error of forces is measured, since a map that was doubled
+# needs finer sums.
+LOOK_EVERY = WATCHED_EVERY
 # Of the error of forces, within five iterations: the parts of a map that was doubled draw together again. Of 70,000 and
 # of a million digits it grew to 1.2 and 1.45 times as much.
 ERROR_GROWTH = 1.5
@@ -44,7 +44,7 @@ def farthest(n_points: float, n_dims: int) -> float:
 
 def looked_at(state: State) -> bool:
     """Return whether a map is to be doubled, if that pays, after so many iterations of its phase."""
-    return state.phase_iteration >= FIRST_LOOK and state.phase_iteration % LOOK_EVERY == 0
+    return state.phase_iteration >= FIRST_DOUBLING and state.phase_iteration % LOOK_EVERY == 0
 
 
 def grown(problem: Problem, sums: PairSums, state: State, least_fall: float) -> State:

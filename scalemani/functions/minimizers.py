@@ -27,7 +27,7 @@ from scalemani.sources.beside.weighted import check_weights
 from scalemani.validation import check_count, check_points, check_seed
 
 # Arguments, what prepares the start of a run, and what a run stores on its way.
-NOT_TUNED = {"layout.objective", "layout.direction", "layout.jitter", "layout.snapshots"}
+NOT_TUNED = {f"layout.{name}" for name in ("objective", "direction", "init", "freeze", "jitter", "snapshots")}
 NUMBERS = tuple(name for name in names_of_parameters() if name.startswith("layout.") and name not in NOT_TUNED)
 
 

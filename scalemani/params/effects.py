@@ -1,6 +1,6 @@
 """Which parameters act: a table of what each of the others needs.
 
-A note tells of a parameter that was set and cannot act, and no key holds it: one file of parameters serves several
+A warning tells of a parameter that was set and cannot act, and no key holds it: one file of parameters serves several
 methods and any number of points. Where a parameter asks for what another one rules out, as an exaggeration for no
 iterations, both are refused.
 """
@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalemani.errors import ConfigError
+from scalemani.params.defaults import FIRST_DOUBLING
 from scalemani.params.parameters import Parameters, names_of_parameters
 from scalemani.routes import WINDOW
 
@@ -60,6 +61,16 @@ def one_of(*values: Any, names: tuple[str, ...], on: str, refused: bool = False)
     return Condition(names, on, " or ".join(map(str, values)), lambda here: here.value(on) in values, refused)
 
 
+def plain_iterations(here: Situation) -> int:
+    """Return how many iterations of a descent, or of each strength of a homotopy, are not exaggerated at most."""
+    return here.params.layout.max_iterations - (here.params.layout.exaggerated_iterations or 0)
+
+
+def compares_windows(here: Situation) -> bool:
+    """Return whether a descent goes on after its second window, at whose end the objective has fallen or has not."""
+    return plain_iterations(here) > 2 * (here.params.layout.window or 1)
+
+
 def of_stage(stage: str, *names: str) -> tuple[str, ...]:
     """Return the names that a stage's parameters have on the command line."""
     return tuple(f"{stage}.{name}" for name in names)
@@ -71,6 +82,7 @@ ROUNDS = of_stage("neighbors", "recall", "max_rounds", "sampled_queries", "later
 ROUNDS += of_stage("neighbors", "most_visited", "most_listed", "rounding_share", "close_share")
 ROUNDS += of_stage("neighbors", "few_candidates", "first_probes", "nearby_cells", "nearby_per_probe")
 CELLS = of_stage("neighbors", "n_probes", "missed", "least_probes", "most_probes")
+TWO_WINDOWS = "above layout.exaggerated_iterations by more than two of layout.window"
 SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
 
 CONDITIONS = (
@@ -187,6 +199,12 @@ CONDITIONS = (
         on="layout.direction",
     ),
     one_of("spectral", "pca", "random", names=("layout.doubled_for",), on="layout.init"),
+    Condition(
+        ("layout.doubled_for",),
+        "layout.max_iterations",
+        f"above layout.exaggerated_iterations by more than {FIRST_DOUBLING}",
+        lambda here: plain_iterations(here) > FIRST_DOUBLING,
+    ),
     one_of(*SPECTRAL_DIRECTIONS, names=("layout.kappa",), on="layout.direction"),
     one_of("l-bfgs", "spectral+l-bfgs", names=("layout.pairs",), on="layout.direction"),
     one_of(1, names=("layout.exaggeration",), on="layout.homotopy", refused=True),
@@ -213,13 +231,21 @@ CONDITIONS = (
     Condition(("layout.least_strength",), "layout.homotopy", "above 1", lambda here: here.params.layout.homotopy > 1),
     Condition(("layout.window",), "layout.converged", "above 0", lambda here: here.params.layout.converged != 0),
     Condition(
-        ("layout.converged", "layout.window"),
+        ("layout.converged",),
         "layout.max_iterations",
-        "above layout.exaggerated_iterations",
-        lambda here: here.params.layout.max_iterations > (here.params.layout.exaggerated_iterations or 0),
+        TWO_WINDOWS,
+        # Where the descent is to go to the end, that it has not converged is no warning: 0 always has an effect.
+        lambda here: here.params.layout.converged == 0 or compares_windows(here),
     ),
+    Condition(("layout.window",), "layout.max_iterations", TWO_WINDOWS, compares_windows),
     Condition(("layout.coarsest",), "layout.schedule", "above 0", lambda here: here.params.layout.schedule > 0),
     Condition(("layout.exact_up_to",), "layout.repulsion", "auto", lambda here: here.asked.layout.repulsion == "auto"),
+    Condition(
+        ("layout.exact_up_to",),
+        "layout.objective",
+        "other than epanechnikov-ee, whose kernel is summed exactly",
+        lambda here: here.params.layout.objective != "epanechnikov-ee",
+    ),
     one_of(
         "grid",
         "barnes-hut",

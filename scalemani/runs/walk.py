@@ -149,7 +149,7 @@ def open_for_writing(root: str | Path, outline: Outline, executor: Executor, onl
     plan.check(only)
     with locked_run(root, executor, only) as target:
         for note in outline.notes:
-            executor.progress.note(note)
+            executor.progress.warn(note)
         yield target
 
 

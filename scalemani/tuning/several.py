@@ -46,6 +46,6 @@ def run_outlined(target: WritableRun, outline: Outline, source: PointsSource) ->
     plan = make_plan(target.store, outline, target.executor)
     plan.check()
     for note in outline.notes:
-        target.executor.progress.note(note)
+        target.executor.progress.warn(note)
     run_plans(target, plan, source)
     return Run(target.store.root)

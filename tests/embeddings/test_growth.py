@@ -10,7 +10,7 @@ from scalemani.embeddings import phases
 from scalemani.embeddings.descent import State
 from scalemani.embeddings.growth import (
     ERROR_GROWTH,
-    FIRST_LOOK,
+    FIRST_DOUBLING,
     LOOK_EVERY,
     NEVER,
     farthest,
@@ -57,7 +57,7 @@ def small_map():
 
 
 def test_a_map_is_doubled_once_at_a_look_and_its_objective_falls(problem, sums, small_map):
-    before = State(small_map, phase_iteration=FIRST_LOOK, memory={"velocity": np.ones_like(small_map)})
+    before = State(small_map, phase_iteration=FIRST_DOUBLING, memory={"velocity": np.ones_like(small_map)})
     after = grown(problem, sums, before, FALL)
     np.testing.assert_allclose(after.positions, 2 * small_map, atol=1e-12)
     first = problem.value(small_map, sums)
@@ -104,11 +104,11 @@ def test_a_map_grows_no_wider_than_a_mesh_is_planned_for():
 
 def test_maps_are_looked_at_from_the_third_window_on():
     looks = [n for n in range(400) if looked_at(State(np.zeros((1, 2)), phase_iteration=n))]
-    assert looks == list(range(FIRST_LOOK, 400, LOOK_EVERY))
+    assert looks == list(range(FIRST_DOUBLING, 400, LOOK_EVERY))
 
 
 def descent(problem, start, doubled_for):
-    phase = Phase("momentum", FIRST_LOOK + LOOK_EVERY + 5, length=5.0, doubled_for=doubled_for)
+    phase = Phase("momentum", FIRST_DOUBLING + LOOK_EVERY + 5, length=5.0, doubled_for=doubled_for)
     return descend(problem, [phase], "exact", start)
 
 
@@ -119,9 +119,9 @@ def width(state):
 def test_a_descent_doubles_its_map_at_the_first_look_and_goes_on_to_the_same_bits_from_any_state(problem, small_map):
     states = list(descent(problem, State(small_map), FALL))
     plain = list(descent(problem, State(small_map), NEVER))
-    np.testing.assert_array_equal(states[FIRST_LOOK - 2].positions, plain[FIRST_LOOK - 2].positions)
-    assert width(states[FIRST_LOOK - 1]) == pytest.approx(2 * width(plain[FIRST_LOOK - 1]), rel=1e-9)
-    for number in (FIRST_LOOK - 2, FIRST_LOOK - 1, FIRST_LOOK + 7):
+    np.testing.assert_array_equal(states[FIRST_DOUBLING - 2].positions, plain[FIRST_DOUBLING - 2].positions)
+    assert width(states[FIRST_DOUBLING - 1]) == pytest.approx(2 * width(plain[FIRST_DOUBLING - 1]), rel=1e-9)
+    for number in (FIRST_DOUBLING - 2, FIRST_DOUBLING - 1, FIRST_DOUBLING + 7):
         stored = State.of_arrays(states[number].arrays())
         *_, last = descent(problem, stored, FALL)
         np.testing.assert_array_equal(last.positions, states[-1].positions)
@@ -130,7 +130,7 @@ def test_a_descent_doubles_its_map_at_the_first_look_and_goes_on_to_the_same_bit
 def test_the_sums_of_a_map_that_was_doubled_are_finer_before_its_parts_draw_together(problem, small_map, monkeypatch):
     asked = []
     monkeypatch.setattr(phases, "watched", lambda *given: asked.append(given[-1]) or given[-2])
-    phase = Phase("momentum", FIRST_LOOK + LOOK_EVERY + 1, length=5.0, doubled_for=FALL)
+    phase = Phase("momentum", FIRST_DOUBLING + LOOK_EVERY + 1, length=5.0, doubled_for=FALL)
     widths = [width(state) for state in descend(problem, [phase], "grid", State(small_map))]
     doubled = [widths[n] > 1.9 * widths[n - 1] for n in range(LOOK_EVERY - 1, len(widths) - 1, LOOK_EVERY)]
     assert asked == [ERROR_GROWTH if each else 1.0 for each in doubled]

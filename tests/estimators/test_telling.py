@@ -131,3 +131,29 @@ def test_an_error_names_a_parameter_as_python_does_where_its_name_there_is_anoth
         sm.LaplacianEigenmaps(affinity="gausian").fit(points)
     with pytest.raises(ConfigError, match=r"affinities.perplexity must be > 1, got 0.5$"):
         sm.LaplacianEigenmaps(perplexity=0.5).fit(points)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values", "words"),
+    [
+        (sm.SymmetricSNE, {"exaggerated_iterations": 50}, "layout.exaggeration above 1, which is 1.0 here"),
+        (sm.ElasticEmbedding, {"exaggerated_momentum": 0.5}, "layout.direction momentum, which is spectral"),
+        (sm.LaplacianEigenmaps, {"sigma": 0.5}, "affinities.kind gaussian, which is entropic here"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:layout. not converged")
+def test_a_parameter_that_has_no_effect_is_a_warning(points, estimator, values, words):
+    (name,) = values
+    settings = {"max_iter": 2} if estimator is not sm.LaplacianEigenmaps else {}
+    with pytest.warns(ScalemaniWarning, match=f"{name}=.* has no effect: it takes {words}"):
+        estimator(perplexity=4, **settings, **values).fit(points[:200])
+
+
+def test_a_command_warns_of_a_parameter_that_has_no_effect_even_where_it_is_quiet(scalemani, points, tmp_path):
+    np.save(tmp_path / "points.npy", points[:200])
+    values = ["--set=layout.exaggerated_iterations=50", "--set=layout.max_iterations=2"]
+    status, _, errors = scalemani(
+        "embed", tmp_path / "points.npy", tmp_path / "run", "--method=s-sne", "--quiet", *values
+    )
+    assert status == 0
+    assert "layout.exaggerated_iterations=50 has no effect: it takes layout.exaggeration above 1" in errors

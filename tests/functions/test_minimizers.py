@@ -6,6 +6,8 @@ import scipy.sparse as sp
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning, ShortfallWarning
+from scalemani.functions.minimizers import NUMBERS
+from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
 from scalemani.records.affinity_graph import StoredSymmetricAffinities
 from scalemani.runs.walk import run
@@ -115,6 +117,52 @@ def test_a_number_that_cannot_act_is_told_of():
         sm.minimize(random_affinities(), tuning={"layout.momentum": 0.5})
 
 
+# Values that no default is; repulsion by trees unless it is what changes, since exact sums have no tolerance.
+CHANGED = {
+    "strength": 0.5, "learning_rate": 0.02, "momentum": 0.5, "exaggerated_momentum": 0.6, "exaggeration": 3.0,
+    "exaggerated_iterations": 7, "start_deviation": 0.3, "homotopy": 2, "max_iterations": 3, "converged": 1e-9,
+    "window": 7, "repulsion": "exact", "tolerance": 1e-2, "schedule": 6, "kappa": 2, "pairs": 1, "exact_up_to": 5,
+    "coarsest": 0.05, "doubled_for": 0.5, "least_strength": 1e-3,
+}  # fmt: skip
+ALL_PARAMETERS = {f"layout.{name}": value for name, value in CHANGED.items()}
+# Curvature is negative where a descent of SNE starts, so that L-BFGS learns from no step; what has exact sums alone has
+# them as "auto" too.
+UNSEEN = {"sne": {"layout.pairs"}, "epanechnikov-ee": {"layout.repulsion"}}
+
+
+@pytest.mark.parametrize("direction", ["auto", "momentum"])
+@pytest.mark.parametrize("method", OBJECTIVES)
+def test_each_number_of_a_descent_changes_its_result_or_is_told_of_or_refused(method, direction):
+    W = random_affinities(60)
+    trees = method != "epanechnikov-ee"
+    base = {"layout.max_iterations": 24, "layout.strength": 1.0, "layout.converged": 0.5, "layout.window": 3}
+    base |= {"layout.repulsion": "barnes-hut"} if trees else {}
+    base |= {"layout.learning_rate": 0.01} if direction == "momentum" else {}
+    base |= {"layout.exaggerated_iterations": 2} if method == "t-sne" else {}
+
+    def descended(name=None):
+        changed = {} if name is None else {name: ALL_PARAMETERS[name]}
+        with warnings.catch_warnings(record=True) as given:
+            warnings.simplefilter("always")
+            try:
+                found = sm.minimize(W, method, direction=direction, tuning=base | changed)
+            except ConfigError as error:
+                return None, [str(error)]
+        return found, [str(one.message) for one in given]
+
+    plain, _ = descended()
+    assert set(ALL_PARAMETERS) == set(NUMBERS)
+    changed, idle = set(), set()
+    for name in NUMBERS:
+        found, told = descended(name)
+        if any(f"{name}={ALL_PARAMETERS[name]} has no effect: it takes layout." in words for words in told):
+            idle.add(name)
+        if found is not None and not np.array_equal(found.embedding, plain.embedding):
+            changed.add(name)
+    assert not changed & idle
+    assert set(NUMBERS) - changed - idle <= UNSEEN.get(method, set())
+
+
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
@@ -129,6 +177,7 @@ def test_a_number_that_cannot_act_is_told_of():
         ({"n_components": 0}, ConfigError, "n_components must be"),
         ({"tuning": {"layout.strenth": 1.0}}, ConfigError, "did you mean 'layout.strength'"),
         ({"tuning": {"layout.snapshots": 1}}, ConfigError, "tuning has no 'layout.snapshots'"),
+        ({"tuning": {"layout.init": "pca"}}, ConfigError, "tuning has no 'layout.init'"),
         ({"tuning": {"layout.strength": -1.0}}, ConfigError, "layout.strength"),
         ({"tuning": [1.0]}, ConfigError, "tuning takes numbers by name"),
         ({"tuning": {"layout.exaggeration": 4.0}}, ConfigError, "layout.exaggeration=4.0 has no effect"),

@@ -22,7 +22,7 @@ HELD = {
             "LOOSE": 0.4, "LEAST_SHARE": 0.05,
         },
         "embeddings.growth": {
-            "NEVER": 1.0, "FIRST_LOOK": 150, "LOOK_EVERY": 50, "WATCHED_EVERY": 50, "ERROR_GROWTH": 1.5,
+            "NEVER": 1.0, "FIRST_DOUBLING": 150, "LOOK_EVERY": 50, "WATCHED_EVERY": 50, "ERROR_GROWTH": 1.5,
             "MESH_VALUES": 37_500_000, "WIDE_MESH_VALUES": 60_000_000, "FEW_POINTS": 150_000,
             "WIDE_MESH_NODES": 2**24, "FINE_STEP": 0.25,
         },
