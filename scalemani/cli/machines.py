@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from scalemani.cli.options import Debug, Tls
-from scalemani.cli.output import say
+from scalemani.cli.output import say, tell
 from scalemani.errors import ConfigError
 
 
@@ -36,6 +36,7 @@ def scheduler(
     """Start a Dask scheduler that listens on the loopback interface, or with certificates, without a dashboard."""
     from scalemani.workers.commands import dask_environment, scheduler_command
 
+    warn_of_users(tls)
     become(scheduler_command(host, port, tls), dask_environment(tls))
 
 
@@ -50,7 +51,18 @@ def worker(
     """Start Dask workers, without a dashboard."""
     from scalemani.workers.commands import dask_environment, worker_command
 
+    warn_of_users(tls)
     become(worker_command(address, workers, threads, memory, tls), dask_environment(tls))
+
+
+def warn_of_users(tls: str | None) -> None:
+    """Say who gets in without certificates: the loopback interface is that of all users and containers of a machine."""
+    if tls is None:
+        text = (
+            "without --tls, every user of this machine can connect to the scheduler and run code as you: make "
+            "certificates with 'scalemani tls FOLDER' and give them with --tls FOLDER"
+        )
+        tell("warning", text, before="warning: ")
 
 
 def become(command: list[str], environment: Mapping[str, str]) -> None:

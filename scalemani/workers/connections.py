@@ -18,9 +18,10 @@ from scalemani.errors import ConfigError, SchedulerLostError, StoreError, Worker
 from scalemani.store.run_store import RunStore
 from scalemani.workers.budget import Budget
 from scalemani.workers.dask_calls import run_on_workers
-from scalemani.workers.tls import certificate_paths
+from scalemani.workers.tls import TEMPORARY_DAYS, certificate_paths, new_certificates, self_signed
 
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
+ROLES = ("client", "scheduler", "worker")
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
 LOOP_SECONDS = 10  # for a loop to end what it has begun
@@ -136,6 +137,25 @@ def running_loop() -> Iterator[IOLoop]:
 def security(folder: str | Path) -> Security:
     """Return the certificates in a folder made by `scalemani tls`."""
     return Security(require_encryption=True, **certificate_paths(folder))
+
+
+def temporary_security() -> Security:
+    """Return certificates of one cluster that are in memory alone: who has not been given them cannot connect.
+
+    Another user of this machine can connect to its loopback interface. Dask's `Security.temporary` takes the package
+    cryptography and gives a certificate that is not valid a second earlier, should the clock be set back.
+
+    Raises
+    ------
+    ConfigError
+        Where neither the package cryptography nor the command openssl is there.
+    """
+    try:
+        authority, member, key = (part.decode() for part in new_certificates(TEMPORARY_DAYS))
+    except ConfigError:
+        authority = member = key = self_signed()
+    ends = {f"tls_{role}_cert": member for role in ROLES} | {f"tls_{role}_key": key for role in ROLES}
+    return Security(require_encryption=True, tls_ca_file=authority, **ends)
 
 
 @contextlib.contextmanager

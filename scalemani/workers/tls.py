@@ -6,15 +6,20 @@ the folder is to be kept like a password. Another cluster is given other certifi
 
 import datetime
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import ConfigError, StoreError, refuse_url
+from scalemani.errors import ConfigError, StoreError, installing, refuse_url
 from scalemani.sources.base import optional_module
 from scalemani.store.locks import NO_LINK
 
 CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
 CLOCK_SKEW = datetime.timedelta(hours=1)
+TEMPORARY_DAYS = 365  # longer than any run
+# The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
+SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
+SELF_SIGNED += ["-subj", "/CN=scalemani", "-days", str(TEMPORARY_DAYS)]
 
 
 def make_certificates(folder: Path, days: int = 365) -> list[Path]:
@@ -25,19 +30,7 @@ def make_certificates(folder: Path, days: int = 365) -> list[Path]:
     if days < 1:
         raise ConfigError(f"days must be at least 1, got {days}")
     refuse_url(folder, "the place of certificates")
-    optional_module("cryptography", "tls")
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-
-    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
-    authority = certificate("scalemani authority", authority_key.public_key(), authority_key, None, days)
-    member = certificate("scalemani cluster", key.public_key(), authority_key, authority.subject, days)
-    pem = serialization.Encoding.PEM
-    contents = {
-        "ca.pem": authority.public_bytes(pem),
-        "certificate.pem": member.public_bytes(pem),
-        "key.pem": key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()),
-    }
+    contents = dict(zip(CERTIFICATE_FILES.values(), new_certificates(days), strict=True))
     there = [name for name in contents if (folder / name).exists()]
     if there:
         raise StoreError(f"{folder} holds {', '.join(there)} already, nothing is overwritten: choose another folder")
@@ -47,6 +40,31 @@ def make_certificates(folder: Path, days: int = 365) -> list[Path]:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
     return [folder / name for name in contents]
+
+
+def new_certificates(days: int) -> tuple[bytes, bytes, bytes]:
+    """Return an authority, a certificate that it has signed and the key of that, as PEM."""
+    optional_module("cryptography", "tls")
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    authority_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    authority = certificate("scalemani authority", authority_key.public_key(), authority_key, None, days)
+    member = certificate("scalemani cluster", key.public_key(), authority_key, authority.subject, days)
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return authority.public_bytes(pem), member.public_bytes(pem), private
+
+
+def self_signed() -> str:
+    """Return a key and a certificate signed with it, as PEM, by the command openssl."""
+    try:
+        return subprocess.run(SELF_SIGNED, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(
+            "scheduler='processes' makes certificates, so that no other user of this machine runs code through it: "
+            f"install the command openssl or the package cryptography ({installing('tls')}), or use threads"
+        ) from error
 
 
 def certificate(name: str, public_key: Any, signing_key: Any, issuer: Any, days: int) -> Any:

@@ -1,18 +1,26 @@
 """Who may connect, what listens where, and what is written down: secrets are not."""
 
 import contextlib
+import datetime
 import http.client
+import json
+import operator
 import os
 import socket
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import psutil
 import pytest
+from distributed import LocalCluster
 
+from scalemani.cli import machines
 from scalemani.errors import ConfigError, SchedulerLostError
 from scalemani.workers import connections as clients
+from scalemani.workers import tls
 from scalemani.workers.executor import Executor
 from scalemani.workers.tls import make_certificates
 
@@ -25,6 +33,33 @@ PAGES = (
     "/proxy/8787/127.0.0.1/status",
 )
 PLANTED = ("AKIAPLANTEDBYTESTS00", "planted/secret+of/the+tests")
+
+
+INTRUDER = """
+import asyncio, json, os, sys
+from distributed.core import connect, rpc
+from distributed.protocol.pickle import dumps
+from distributed.security import Security
+
+plain = {}
+own = Security.temporary().get_connection_args("client")
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+
+async def intrude(place, scheme, arguments, operation):
+    call = {"function": dumps(os.getpid), "args": dumps(()), "kwargs": dumps({}), "wait": True}
+    try:
+        async with rpc(f"{scheme}://{place}", timeout=3, connection_args=arguments) as peer:
+            return await asyncio.wait_for(getattr(peer, operation)(**call), 6)
+    except Exception as error:
+        return type(error).__name__
+
+async def intrude_everywhere(places):
+    ways = [(*way, call) for way in (("tcp", plain), ("tls", own)) for call in ("run_function", "run")]
+    return await asyncio.gather(*(intrude(place, *way) for place in places for way in ways))
+
+print(json.dumps(asyncio.run(intrude_everywhere(sys.argv[1:]))))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +148,72 @@ def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certif
     with pytest.raises(SchedulerLostError), Executor(scheduler=plain).started():
         pass
     assert_loopback_without_pages(listening([psutil.Process(process.pid) for process in cluster.processes]))
+
+
+def intruded(places):
+    """Return what another user of this machine was answered who had the processes at some places call os.getpid."""
+    command = [sys.executable, "-c", INTRUDER, *(f"{host}:{port}" for host, port in sorted(places))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [answer["result"] for answer in json.loads(done.stdout) if isinstance(answer, dict) and "result" in answer]
+
+
+def test_no_other_user_of_this_machine_runs_code_through_local_processes():
+    pytest.importorskip("cryptography")
+    before = listening([psutil.Process()])
+    with LocalCluster(n_workers=0, protocol="tcp://", host="127.0.0.1", dashboard_address="127.0.0.1:0"):
+        open_to_all = listening([psutil.Process()]) - before
+        assert intruded(open_to_all) == [os.getpid()]
+    with Executor(scheduler="processes", workers=1).started():
+        places = listening([psutil.Process()]) - before
+        assert len(places) >= 3  # of the scheduler, the worker, metrics
+        assert intruded(places) == []
+        processes = [psutil.Process().pid, *(child.pid for child in psutil.Process().children(recursive=True))]
+        seen = [Path(f"/proc/{one}/{part}").read_bytes() for one in processes for part in ("cmdline", "environ")]
+        assert [text for text in seen if b"PRIVATE KEY" in text] == []
+
+
+def without_package(days):
+    raise ConfigError("this needs cryptography")
+
+
+def test_without_the_package_the_command_makes_certificates_of_one_run(monkeypatch):
+    monkeypatch.setattr(clients, "new_certificates", without_package)
+    executor = Executor(scheduler="processes", workers=1)
+    with executor.started():
+        assert executor._client.scheduler.address.startswith("tls://")
+        assert executor.fold(operator.neg, operator.add, range(4)) == -6
+        first = executor._client.security
+    assert clients.temporary_security().tls_client_key != first.tls_client_key
+
+
+def test_without_package_and_command_processes_are_refused_with_what_to_install(monkeypatch):
+    monkeypatch.setattr(clients, "new_certificates", without_package)
+    monkeypatch.setattr(tls, "SELF_SIGNED", ["no-such-command"])
+    with (
+        pytest.raises(ConfigError, match=r"openssl or the package cryptography \(pip install .*\), or use threads"),
+        Executor(scheduler="processes", workers=1).started(),
+    ):
+        pass
+
+
+def test_certificates_are_valid_where_the_clock_is_set_back():
+    x509 = pytest.importorskip("cryptography.x509")
+    began = datetime.datetime.now(datetime.UTC)
+    for part in tls.new_certificates(1)[:2]:
+        assert x509.load_pem_x509_certificate(part).not_valid_before_utc < began - datetime.timedelta(minutes=50)
+
+
+@pytest.mark.parametrize("command", [["scheduler"], ["worker", "{protocol}://127.0.0.1:8786"]])
+def test_who_gets_in_without_certificates_is_said(scalemani, certificates, monkeypatch, command):
+    begun = []
+    monkeypatch.setattr(machines, "become", lambda *command: begun.append(command))
+    said = {}
+    for protocol, options in (("tcp", []), ("tls", ["--tls", certificates / "ours"])):
+        status, _, said[protocol] = scalemani(*(word.format(protocol=protocol) for word in command), *options)
+        assert status == 0
+    assert len(begun) == 2
+    assert "every user of this machine can connect to the scheduler and run code as you" in said["tcp"]
+    assert said["tls"] == ""
 
 
 def test_a_key_that_others_can_read_is_refused(certificates, tmp_path):

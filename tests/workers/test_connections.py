@@ -21,6 +21,7 @@ from scalemani.errors import ConfigError
 from scalemani.workers.connections import LOOP_THREAD, connected, running_loop
 from scalemani.workers.executor import Executor
 from scalemani.workers.local.processes import local_processes
+from scalemani.workers.tls import CERTIFICATE_FILES
 
 LOCAL = {"threads_per_worker": 1, "dashboard_address": None, "processes": False}
 
@@ -84,9 +85,20 @@ def test_a_loop_whose_thread_takes_longer_than_dask_would_wait_is_waited_for(mon
     assert [thread.name for thread in threading.enumerate() if thread.name == LOOP_THREAD] == []
 
 
-def test_clients_are_run_by_loops_of_ours_alone():
+def in_a_folder(security, folder):
+    """Write the certificates of a cluster down as `scalemani tls` does."""
+    for role, name in CERTIFICATE_FILES.items():
+        (folder / name).write_text(getattr(security, role))
+        (folder / name).chmod(0o600)
+    return folder
+
+
+def test_clients_are_run_by_loops_of_ours_alone(tmp_path):
     before = set(threading.enumerate())
-    with local_processes(1) as (client, _), connected(client.scheduler.address, None) as other:
+    with (
+        local_processes(1) as (client, _),
+        connected(client.scheduler.address, in_a_folder(client.security, tmp_path)) as other,
+    ):
         assert other.submit(abs, -3).result() == client.submit(abs, -3).result() == 3
         names = [thread.name for thread in set(threading.enumerate()) - before]
         assert names.count(LOOP_THREAD) == 2

@@ -16,7 +16,15 @@ from distributed import Client, LocalCluster
 from distributed.core import Status
 
 from scalemani.errors import ConfigError, WorkersLostError
-from scalemani.workers.connections import REACH_SECONDS, ROUTES, SETTINGS, WORKERS_ENVIRONMENT, quiet, running_loop
+from scalemani.workers.connections import (
+    REACH_SECONDS,
+    ROUTES,
+    SETTINGS,
+    WORKERS_ENVIRONMENT,
+    quiet,
+    running_loop,
+    temporary_security,
+)
 from scalemani.workers.local.keeper import PROGRAM, Request
 from scalemani.workers.local.scratch import scratch_folder
 
@@ -38,6 +46,7 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
             "scheduler='processes' cannot start processes from a daemonic one, such as a worker of a multiprocessing "
             "pool: use threads"
         )
+    security = temporary_security()
     with (
         scratch_folder() as folder,
         quiet(),
@@ -52,6 +61,7 @@ def local_processes(count: int) -> Iterator[tuple[Client, Callable[[], None]]]:
             scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # of metrics; without, it is port 8787
             memory_limit=0,
             silence_logs=logging.CRITICAL,
+            security=security,
             loop=loop,
         )
         try:
@@ -80,6 +90,7 @@ def kept(cluster: LocalCluster, count: int, folder: str) -> Iterator[Callable[[]
     """Have a process keep workers; yield what starts it again where it has ended, and its workers with it."""
     worker = {"host": "127.0.0.1", "nthreads": 1, "memory_limit": 0, "local_directory": folder}
     worker |= {"scheduler_ip": cluster.scheduler_address, "silence_logs": logging.CRITICAL}
+    worker |= {"security": cluster.security}
     modules = sorted(name for name in sys.modules if name.startswith(TASKS))
     request = pickle.dumps(sys.path) + pickle.dumps(Request(modules, dask.config.config, count, worker))
     environment = workers_environment()
