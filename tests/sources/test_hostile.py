@@ -5,6 +5,8 @@ import sys
 
 import dask.array as da
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zarr
 from scipy import sparse
@@ -93,7 +95,7 @@ def test_integers_that_lose_digits_are_refused_with_their_row(dtype, given):
     rows = np.arange(1200).reshape(400, 3).astype(dtype)
     np.testing.assert_array_equal(open_points(given(rows)).read(0, 400), rows)
     rows[317, 1] = 2**60 + 1
-    with pytest.raises(DataError, match="first at row 317: subtract the least value"):
+    with pytest.raises(DataError, match="first at row 317, column 1: subtract the least value"):
         open_points(given(rows)).read(0, 400)
 
 
@@ -103,6 +105,85 @@ def test_integers_of_a_file_that_lose_digits_are_refused_with_their_row(tmp_path
     np.save(tmp_path / "points.npy", rows)
     with pytest.raises(DataError, match=r"1 of rows \[200, 400\), the first at row 250"):
         open_points(tmp_path / "points.npy").read(200, 400)
+
+
+class Frame:
+    """Columns of several types that NumPy makes one table of, as frames of pandas are."""
+
+    def __init__(self, table):
+        self.columns, self.iloc = list(table), Columns(list(table.values()))
+
+    def __array__(self, dtype=None, copy=None):
+        return np.column_stack(self.iloc.arrays)
+
+
+class Columns:
+    """Columns by their numbers."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+
+    def __getitem__(self, place):
+        return self.arrays[place[1]]
+
+
+def written(table, path):
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+MIXED = {
+    "parquet": lambda table, folder: written(table, folder / "mixed.parquet"),
+    "arrow": lambda table, folder: pa.table(table),
+    "frame": lambda table, folder: Frame(table),
+    "rows": lambda table, folder: rows_of(table),
+    "vectors": lambda table, folder: column_of_vectors(table),
+    "lists": lambda table, folder: pa.table({"vector": pa.array([[0, 7, value] for value in table["stamp"].tolist()])}),
+}
+
+
+def rows_of(table):
+    return list(zip(*(values.tolist() for values in table.values()), strict=True))
+
+
+def column_of_vectors(table):
+    rows = np.empty(len(table["stamp"]), object)
+    rows[:] = rows_of(table)
+    return rows
+
+
+@pytest.mark.parametrize("form", MIXED)
+@pytest.mark.parametrize(
+    ("kind", "other"), [(np.int64, np.linspace(0, 1, 500)), (np.uint64, np.arange(-250, 250)), (np.int64, None)]
+)
+def test_integers_beside_columns_of_another_type_are_refused_with_their_column_and_row(tmp_path, form, kind, other):
+    stamps = np.arange(500).astype(kind)
+    others = {} if other is None else {"other": other}
+    taken = open_points(MIXED[form]({"small": np.arange(500, dtype=np.int8), **others, "stamp": stamps}, tmp_path))
+    np.testing.assert_array_equal(taken.read(0, 500)[:, -1], stamps)
+    stamps[490] = 2**53 + 1
+    column = "stamp" if form in ("parquet", "arrow", "frame") else str(1 + len(others))
+    column = "2" if form == "lists" else column
+    with pytest.raises(DataError, match=rf"first at row 490, column {column}: subtract the least value"):
+        open_points(MIXED[form]({"small": np.arange(500, dtype=np.int8), **others, "stamp": stamps}, tmp_path)).read(
+            0, 500
+        )
+
+
+def test_large_floats_beside_integers_are_taken():
+    rows = [[2.0**60, 1], [1e300, 2], [2**53, 3]]
+    np.testing.assert_array_equal(open_points(rows).read(0, 3), np.array(rows, np.float64))
+
+
+def test_integers_that_lose_digits_are_refused_in_the_parts_of_a_dask_frame():
+    frames = pytest.importorskip("dask.dataframe")
+    table = {"a": [1, 2, 3, 4], "b": [0.5, 1.5, 2.5, 3.5]}
+    np.testing.assert_array_equal(
+        open_points(frames.from_dict(table, 2)).read(0, 4), np.column_stack(list(table.values()))
+    )
+    table["a"][3] = 2**60 + 1
+    with pytest.raises(DataError, match="column a"):
+        open_points(frames.from_dict(table, 2))
 
 
 def test_masks_of_dask_arrays_and_of_lists_are_seen():
