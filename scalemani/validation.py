@@ -207,7 +207,8 @@ def check_exact_columns(given: Any, table: np.ndarray, name: str = "points") -> 
 
 def is_wide_integer(value: Any) -> bool:
     """Return whether a value is an exact number beyond those integers that a float64 can tell apart."""
-    return isinstance(value, int | np.integer | Decimal) and abs(int(value)) > LARGEST_EXACT
+    whole = isinstance(value, int | np.integer) or (isinstance(value, Decimal) and value.is_finite())
+    return whole and abs(int(value)) > LARGEST_EXACT
 
 
 def is_array_of_numbers(given: Any) -> bool:
