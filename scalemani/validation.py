@@ -1,6 +1,8 @@
 """Points at the door: which arrays are taken, as which dtype, and one clear message for those that are not."""
 
 import numbers
+from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -142,10 +144,17 @@ def row_of_nonzero(rows: sp.csr_matrix, entry: int) -> int:
     return int(np.flatnonzero(rows.indptr <= entry)[-1])
 
 
-def check_exact(block: Any, first_row: int = 0, name: str = "points") -> None:
+def check_exact(block: Any, first_row: int = 0, name: str = "points", columns: Sequence[Any] | None = None) -> None:
     """Refuse integers in rows [first_row, first_row + len(block)) that would lose digits in float64.
 
     Points that differ in these digits alone would become equal.
+
+    Parameters
+    ----------
+    block : (n, D) array or sparse rows of real numbers; other than integers of 64 bits pass at once
+    first_row : global row of `block[0]`, so that messages name rows of the whole input
+    name : what the messages call it
+    columns : names of the columns; None: they are called by their numbers
     """
     if block.dtype.kind not in "iu" or block.dtype.itemsize < 8 or block.size == 0:
         return
@@ -153,16 +162,68 @@ def check_exact(block: Any, first_row: int = 0, name: str = "points") -> None:
         large = np.flatnonzero((block.data > LARGEST_EXACT) | (block.data < -LARGEST_EXACT))
         if len(large):
             row = row_of_nonzero(block, int(large[0]))
-            check_exact(block[row].toarray(), first_row + row, name)
+            check_exact(block[row].toarray(), first_row + row, name, columns)
         return
     if int(block.max()) <= LARGEST_EXACT and int(block.min()) >= -LARGEST_EXACT:
         return
-    rows = np.flatnonzero(((block > LARGEST_EXACT) | (block < -LARGEST_EXACT)).any(axis=1))
-    raise DataError(
-        f"{name} has integers beyond 2**53, which lose digits in float64, in {len(rows)} of rows [{first_row}, "
-        f"{first_row + len(block)}), the first at row {first_row + rows[0]}: subtract the least value of each column, "
-        "or convert them to float64 yourself"
+    large = (block > LARGEST_EXACT) | (block < -LARGEST_EXACT)
+    rows = np.flatnonzero(large.any(axis=1))
+    column = int(np.argmax(large[rows[0]]))
+    label = column if columns is None else columns[column]
+    raise DataError(f"{name} {lost_digits(rows, (first_row, first_row + len(block)), label)}")
+
+
+def lost_digits(rows: np.ndarray, bounds: tuple[int, int], column: Any) -> str:
+    """Return the end of a message on integers that lose digits in some rows (m,) of rows [start, stop)."""
+    start, stop = bounds
+    return (
+        f"has integers beyond 2**53, which lose digits in float64, in {len(rows)} of rows [{start}, {stop}), the first "
+        f"at row {start + rows[0]}, column {column}: subtract the least value of each column, or convert them to "
+        "float64 yourself"
     )
+
+
+def check_exact_columns(given: Any, table: np.ndarray, name: str = "points") -> None:
+    """Refuse integers that have lost digits where columns or rows of several types became one table of float64.
+
+    Parameters
+    ----------
+    given : (n, D) a data frame, a list of rows, or an array of Python objects
+    table : (n, D) what NumPy made of it
+    name : what the messages call it
+    """
+    if table.dtype != np.float64 or table.ndim != 2 or not table.size or is_array_of_numbers(given):
+        return
+    if table.min() > -LARGEST_EXACT and table.max() < LARGEST_EXACT:
+        return
+    large = np.abs(table) >= LARGEST_EXACT
+    for column in np.flatnonzero(large.any(axis=0)).tolist():
+        rows = np.flatnonzero(large[:, column])
+        wide = [is_wide_integer(value) for value in column_values(given, column, rows)]
+        if any(wide):
+            label = getattr(given, "columns", range(table.shape[1]))[column]
+            raise DataError(f"{name} {lost_digits(rows[wide], (0, len(table)), label)}")
+
+
+def is_wide_integer(value: Any) -> bool:
+    """Return whether a value is an exact number beyond those integers that a float64 can tell apart."""
+    whole = isinstance(value, int | np.integer) or (isinstance(value, Decimal) and value.is_finite())
+    return whole and abs(int(value)) > LARGEST_EXACT
+
+
+def is_array_of_numbers(given: Any) -> bool:
+    """Return whether a table has one type of numbers, which its own dtype tells."""
+    dtype = getattr(given, "dtype", None)
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+
+
+def column_values(given: Any, column: int, rows: np.ndarray) -> list[Any]:
+    """Return the values of a column of a table in some rows (m,), in the types that they were given in."""
+    if hasattr(given, "iloc"):  # a frame of pandas
+        return np.asarray(given.iloc[:, column])[rows].tolist()
+    if hasattr(given, "to_series"):  # one of polars
+        return np.asarray(given.to_series(column))[rows].tolist()
+    return [given[row][column] for row in rows.tolist()]
 
 
 def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: str = "points") -> int:
@@ -260,7 +321,8 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
             raise refusal(f"{name} must have a numeric dtype, got objects that are no numbers ({error})") from error
     dtype = check_dtype(table.dtype, name)
     check_shape(table.shape, name, min_rows)
-    check_exact(table, 0, name)
+    check_exact(table, 0, name, getattr(points, "columns", None))
+    check_exact_columns(points, table, name)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         table = table.astype(dtype, copy=False)
     check_finite_block(table, 0, name)

@@ -72,8 +72,8 @@ def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
             order = class_order(names, categories)
             places = np.empty(len(names), np.int32)
             places[order] = np.arange(len(names))
-            texts = values.dtype.kind == "U"
-            classes = tuple(str(names[number]) if texts else f"{names[number]:g}" for number in order)
+            whole = values.dtype.kind in "iuU"
+            classes = tuple(str(names[number]) if whole else f"{names[number]:.17g}" for number in order)
             colours = own_colours(classes, colours_of_categories(opened))
             return with_missing(places[codes], absent, colours, classes)
     finite = given[np.isfinite(given)].astype(np.float64)

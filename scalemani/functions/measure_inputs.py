@@ -9,6 +9,7 @@ from scalemani.functions.landmarks import checked_metric
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.rows.compressed import Points
 from scalemani.sources import points_in_memory, rows_in_memory
+from scalemani.sources.label_values import values_of
 from scalemani.validation import check_count, check_seed, check_shape
 
 
@@ -45,10 +46,12 @@ def check_alike(one: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
     """Return classes (N,), or raise DataError."""
-    classes = np.asarray(labels)
+    classes = labels if isinstance(labels, np.ndarray) else values_of(labels, name)
     if classes.ndim != 1 or len(classes) == 0 or (n_points is not None and len(classes) != n_points):
         wanted = "(N,)" if n_points is None else f"({n_points},)"
         raise DataError(f"{name} must be one class for each point, {wanted}, got shape {classes.shape}")
+    if classes is not labels and classes.dtype.kind == "U" and (n_missing := int(np.count_nonzero(classes == ""))):
+        raise DataError(f"{name} must be classes, got {n_missing} points without one: leave them out, or give them one")
     if classes.dtype.kind == "f" and not np.array_equal(classes, np.rint(classes)):
         raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
     try:

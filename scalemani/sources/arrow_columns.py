@@ -1,6 +1,7 @@
 """Which columns of an Arrow table are the points, and their rows: a number a column, or one column of lists."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.sources.base import optional_module
-from scalemani.validation import N_REPORTED_ROWS
+from scalemani.validation import N_REPORTED_ROWS, check_exact
 
 INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
 
@@ -51,7 +52,11 @@ class PointColumns:
         ]
         if missing:
             raise DataError(f"{where} has missing values in {', '.join(missing[:5])}: fill them or remove their rows")
-        return np.column_stack([column.to_numpy(zero_copy_only=False) for column in columns])
+        values = [column.to_numpy(zero_copy_only=False) for column in columns]
+        for name, column in zip(self.names, values, strict=True):  # before they become one type
+            if column.dtype.kind in "iu":
+                check_exact(column[:, np.newaxis], first_row, where, (name,))
+        return np.column_stack(values)
 
 
 def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> PointColumns:
@@ -70,7 +75,7 @@ def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> Poi
         For columns that are not there, are no numbers, or have a name twice, and for several columns of lists.
     """
     asked = None if asked is None else matched_columns(schema.names, asked, where)
-    repeated = sorted({name for name in schema.names if schema.names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(schema.names).items() if count > 1)
     if repeated:
         raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
     names = asked or tuple(name for name in schema.names if not name.startswith(INDEX))
@@ -105,11 +110,16 @@ def matched_columns(names: list[str], asked: tuple[str, ...], where: str) -> tup
     """
     found: list[str] = []
     missing = []
+    there, chosen = set(names), set()
     for one in asked:
-        pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
-        fitting = [one] if one in names else [name for name in names if "*" in one and pattern.fullmatch(name)]
+        if one in there or "*" not in one:
+            fitting = [one] if one in there else []
+        else:
+            pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
+            fitting = [name for name in names if pattern.fullmatch(name)]
         missing += [] if fitting else [one]
-        found += [name for name in fitting if name not in found or name == one]
+        found += [name for name in fitting if name not in chosen or name == one]
+        chosen.update(fitting)
     if missing:
         raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
     return tuple(found)
@@ -163,4 +173,6 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
             f"column {name} of {where} has {values.null_count} missing values, the first in row {row}: fill them or "
             "remove their rows"
         )
-    return values.to_numpy(zero_copy_only=False).reshape(len(lengths), int(width or 0))
+    rows = values.to_numpy(zero_copy_only=False).reshape(len(lengths), int(width or 0))
+    check_exact(rows, first_row, f"column {name} of {where}")
+    return rows

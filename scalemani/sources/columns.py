@@ -1,7 +1,7 @@
 """Named columns of labels and values, as tables hold them: Parquet, .csv with a header, `obs` of an AnnData."""
 
-import contextlib
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import with_categories
+from scalemani.sources.label_values import values_of, values_of_texts
 from scalemani.sources.obs import OBS, obs_columns
 from scalemani.sources.tables import columns_of, open_parquet, parquet_files
 
@@ -57,12 +58,19 @@ def check_names(path: Path, asked: Sequence[str] | None, there: Sequence[str]) -
         raise ConfigError(f"{path} has no column {', '.join(missing)}; it has {', '.join(there)}")
 
 
+def check_distinct(path: Path, names: Sequence[str]) -> None:
+    """Refuse a table with a name twice, of which one column would take the place of the other."""
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise DataError(f"{path} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+
+
 def parquet_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.ndarray]:
     """Return columns of a Parquet file or of the files of a folder."""
     arrow = optional_module("pyarrow", "parquet")
     files = [path] if path.is_file() else parquet_files(path)
     names = [name for name in open_parquet(files[0]).schema_arrow.names if not name.startswith("__index_level_")]
     check_names(path, asked, names)
+    check_distinct(path, names)
     table = arrow.concat_tables([open_parquet(file).read(columns=list(asked or names)) for file in files])
     found = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
@@ -72,7 +80,7 @@ def parquet_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.nda
                 categories = column.unify_dictionaries().chunk(0).dictionary.to_pylist() if column.num_chunks else []
             column = column.cast(column.type.value_type)
         if not arrow.types.is_nested(column.type):
-            found[name] = with_categories(column.to_numpy(), categories)
+            found[name] = with_categories(values_of(column, f"{path}, column {name}"), categories)
         elif asked is not None:  # else it is left out: the coordinates of an embedding, say
             raise DataError(f"{path}, column {name} must hold numbers or texts, got {column.type}")
     return found
@@ -95,17 +103,9 @@ def csv_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.ndarray
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"{path} is no UTF-8 text of comma-separated values: {error}") from error
     check_names(path, asked, header)
+    check_distinct(path, header)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise DataError(f"{path}, line {number}: {len(header)} values expected, as the header has, got {len(row)}")
     wanted = [(name, position) for position, name in enumerate(header) if asked is None or name in asked]
-    return {name: numbers_or_texts([row[position].strip() for row in rows]) for name, position in wanted}
-
-
-def numbers_or_texts(texts: list[str]) -> np.ndarray:
-    """Return integers where all texts are; numbers where all are, empty ones as NaN; else the texts."""
-    with contextlib.suppress(ValueError, OverflowError):
-        return np.array([int(text) for text in texts], np.int64)
-    with contextlib.suppress(ValueError):
-        return np.array([float(text) if text else np.nan for text in texts])
-    return np.array(texts, dtype=str)
+    return {name: values_of_texts([row[position].strip() for row in rows]) for name, position in wanted}

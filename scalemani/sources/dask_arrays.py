@@ -10,10 +10,24 @@ from dask.delayed import Delayed
 
 from scalemani.errors import DataError
 from scalemani.sources.base import Source
+from scalemani.validation import check_exact_columns
 
 if TYPE_CHECKING:
     from dask.array import Array as DaskArray
     from distributed import Client
+
+
+def open_dask_frame(frame: Any) -> "DaskPoints":
+    """Open a frame of Dask, whose parts are computed for their lengths: its columns become one type in each part."""
+    if len(set(getattr(frame, "dtypes", ()))) > 1:
+        frame = frame.map_partitions(exact_part, meta=frame._meta)
+    return DaskPoints(frame.to_dask_array(lengths=True))
+
+
+def exact_part(part: Any) -> Any:
+    """Return a part of a frame; refuse integers that lose digits beside its other columns."""
+    check_exact_columns(part, np.asarray(part), "a partition of the Dask frame")
+    return part
 
 
 def is_dask_array(points: Any) -> "TypeGuard[DaskArray]":

@@ -9,6 +9,7 @@ from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStore
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, optional_module
 from scalemani.sources.bucket_files import BucketFile
+from scalemani.sources.missing_chunks import missing_chunks
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 
 
@@ -23,6 +24,7 @@ class H5adPoints(Source):
         if self.dataset.shape is None:
             raise DataError(f"{path}::{member} is an empty dataset: it has neither rows nor columns")
         super().__init__(self.dataset.shape, self.dataset.dtype, f"{path}::{member}")
+        self.remark = missing_chunks(self.dataset, self.description)
         if self.dataset.chunks:
             self.preferred_rows = int(self.dataset.chunks[0])
             self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize

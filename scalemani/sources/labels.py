@@ -9,6 +9,7 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources import columns
 from scalemani.sources.categories import categories_of, colours_of_categories, with_categories
+from scalemani.sources.label_values import values_of, values_of_texts
 from scalemani.sources.numpy_files import chosen_member, whole_array
 
 ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {columns.ALLOWED}"
@@ -17,7 +18,9 @@ ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {colum
 def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -> np.ndarray:
     """Return labels as a 1-D array of integers, floats or strings; missing ones are NaN or empty strings.
 
-    Texts that are categories with an order or colours of their own keep these: see `OrderedLabels`.
+    Texts that are categories with an order or colours of their own keep these: see `OrderedLabels`. Labels that differ
+    stay different: `001`, `01` and `1` of a text are three, and lists of several types become texts; `nan` in a text is
+    missing.
 
     Parameters
     ----------
@@ -96,17 +99,15 @@ def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> 
     noun : what messages call one of them
     """
     categories, colours = categories_of(labels), colours_of_categories(labels)
-    found = np.asarray(labels)
+    found = values_of(labels, where)
     if found.ndim == 2 and 1 in found.shape:
         found = found.ravel()
     if found.ndim != 1:
         raise DataError(f"{where} must have one {noun} a point, got an array of shape {found.shape}")
-    if found.dtype == object:
-        found = np.array(["" if value is None or value != value else str(value) for value in found], dtype=str)
     if found.dtype.kind not in "biufUS":
         raise DataError(f"{where} must be numbers or strings, got dtype {found.dtype}")
     if found.dtype.kind == "S":
-        found = np.char.decode(found, "utf-8", "replace")
+        found = np.char.decode(found, "utf-8", "backslashreplace")  # no letter stands for several others
     if n_points is not None and len(found) != n_points:
         raise DataError(
             f"{where} has {len(found)} {noun}s for {n_points} points: give one a point, in the points' order"
@@ -134,7 +135,7 @@ def read_labels(location: str, noun: str) -> np.ndarray:
 
 
 def text_labels(path: Path, noun: str) -> np.ndarray:
-    """Read one label a line: integers if all of them are, else numbers, else text."""
+    """Read one label a line; see `values_of_texts`."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
@@ -143,9 +144,4 @@ def text_labels(path: Path, noun: str) -> np.ndarray:
     for number, line in enumerate(stripped, start=1):
         if not line or "," in line or "\t" in line:
             raise DataError(f"{path}, line {number}: one {noun} a line expected, got {line[:60]!r}")
-    for kind in (int, float):
-        try:
-            return np.array([kind(line) for line in stripped])
-        except (ValueError, OverflowError):
-            continue
-    return np.array(stripped)
+    return values_of_texts(stripped)

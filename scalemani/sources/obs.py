@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import zarr
 
-from scalemani.errors import DataError, ScalemaniError, UnsafeStoreError
+from scalemani.errors import DataError, ScalemaniError, UnsafeStoreError, warn
 from scalemani.limits import check_limit
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import with_categories
 from scalemani.sources.hdf5 import h5ad_node, refuse_other_files
+from scalemani.sources.label_values import holds_wide_integers
+from scalemani.sources.missing_chunks import missing_chunks
 from scalemani.sources.stores import zarr_node
 from scalemani.sources.zarr_codecs import check_codecs
 
@@ -83,7 +85,8 @@ def obs_column(node: Any, where: str) -> np.ndarray:
         values, mask = (stored_values(part_of(node, name, where), where) for name in ("values", "mask"))
         if not mask.any():
             return values
-        masked = values.astype(object if values.dtype.kind in "OU" else np.float64)
+        kept = values.dtype.kind in "OU" or holds_wide_integers(values)
+        masked = values.astype(object if kept else np.float64)
         masked[mask] = None
         return masked
     raise DataError(f"{where} is no column of numbers, texts or categories: name another")
@@ -116,10 +119,12 @@ def stored_values(node: Any, where: str) -> np.ndarray:
     if not is_array(node) or len(node.shape) != 1:
         raise DataError(f"{where} is no column of numbers, texts or categories: name another")
     check_limit("points", node.shape[0], where)
-    if isinstance(node, zarr.Array):
+    if isinstance(node, zarr.Array):  # whose writers leave out chunks of zeros, as codes and masks often are
         check_codecs(dict(node.metadata.to_dict()), where, texts=True)
         found = np.asarray(node[...])
         return found.astype(object) if found.dtype.kind == "T" else found
+    if remark := missing_chunks(node, where):
+        warn(remark)
     h5py = optional_module("h5py", "anndata")
     return np.asarray(node.asstr()[...] if h5py.check_string_dtype(node.dtype) else node[...])
 

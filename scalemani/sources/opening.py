@@ -16,7 +16,7 @@ from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
 from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
 from scalemani.sources.base import PointsSource, Source, check_file, nonzeros_of, read_rows, without_credentials
 from scalemani.sources.bucket_files import BucketFile
-from scalemani.sources.dask_arrays import DaskPoints, is_dask_array
+from scalemani.sources.dask_arrays import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
 from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
@@ -70,8 +70,8 @@ def open_points(points: Any) -> PointsSource:
         return DaskPoints(points)
     if sparse.issparse(points):
         return sparse_matrix(points, f"{type(points).__name__} in memory")
-    if hasattr(points, "to_dask_array"):  # a frame, which has to be computed for the lengths of its parts
-        return DaskPoints(points.to_dask_array(lengths=True))
+    if hasattr(points, "to_dask_array"):
+        return open_dask_frame(points)
     if is_arrow(points):
         return ArrowTable(points)
     return SlicedPoints(points) if is_sliced(points) else ArrayPoints(points)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.sources.base import Source, as_store_errors
+from scalemani.sources.missing_chunks import missing_chunks
 
 
 class SlicedPoints(Source):
@@ -12,7 +13,7 @@ class SlicedPoints(Source):
 
     def __init__(self, points: Any) -> None:
         super().__init__(tuple(points.shape), points.dtype, f"{type(points).__name__} in memory")
-        self.points = points
+        self.points, self.remark = points, missing_chunks(points, self.description)
         chunks = getattr(points, "chunks", None)
         if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
             self.preferred_rows = chunks[0]

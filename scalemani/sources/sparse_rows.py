@@ -1,13 +1,15 @@
 """Points kept as compressed sparse rows, read as these or dense."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from scalemani.errors import DataError
+from scalemani.errors import DataError, warn
 from scalemani.sources.base import Source, as_store_errors
+from scalemani.sources.missing_chunks import missing_chunks
 from scalemani.sources.numpy_files import as_damage
 from scalemani.validation import check_exact
 
@@ -23,6 +25,7 @@ class SparseRows(Source):
 
     def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, ...], description: str) -> None:
         super().__init__(shape, data.dtype, f"{description} (sparse)")
+        self.remark = missing_parts((data, indices, indptr), description)
         self.data = data
         self.indices = indices
         self.indptr = np.asarray(indptr[...], dtype=np.int64)
@@ -109,6 +112,12 @@ def compressed_rows(matrix: Any, description: str) -> Any:
     return matrix.tocsr()
 
 
+def missing_parts(parts: Sequence[Any], description: str) -> str:
+    """Return words on chunks of data, indices and indptr that are not there; see `missing_chunks`."""
+    named = zip(parts, SPARSE_PARTS, strict=True)
+    return "; ".join(filter(None, (missing_chunks(part, f"{description}/{name}") for part, name in named)))
+
+
 def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> SparseParts:
     """Return compressed sparse rows as AnnData stores them: data, indices, indptr and the attribute `shape`.
 
@@ -129,6 +138,8 @@ def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> Sp
             f"{description} is a {encoding} {shape}: rows can be read from a {BY_ROWS} only, save it again as one, for "
             "example with .tocsr()"
         )
+    if remark := missing_parts((data, indices, indptr), description):
+        warn(remark)
     with as_store_errors(description, 0, shape[0]):
         columns = sparse.csc_matrix((data[...], indices[...], indptr[...]), shape=shape)
         rows = compressed_rows(columns, description)

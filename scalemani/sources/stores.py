@@ -1,21 +1,19 @@
 """Points in zarr arrays, local or behind a URL."""
 
-import math
-import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.core.sync import sync
 from zarr.storage import FsspecStore, LocalStore
 
 from scalemani.errors import ConfigError, ScalemaniError, StoreError, installing, refuse_credentials
 from scalemani.limits import check_limit
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
+from scalemani.sources.missing_chunks import chunks_of, missing_chunks
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 from scalemani.sources.zarr_codecs import check_codecs, check_declared_codecs
 from scalemani.store.retrying import may_pass, retried
@@ -23,7 +21,6 @@ from scalemani.store.retrying import may_pass, retried
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
-CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array, of formats 2 and 3
 
 
 class RegularFiles(LocalStore):
@@ -44,17 +41,6 @@ class RegularFiles(LocalStore):
         return await super().get(key, prototype, byte_range)
 
 
-class Chunks(NamedTuple):
-    """How an array is cut: rows of the largest piece that is read whole, of an object (None: they differ), and objects.
-
-    An object is a shard, or a chunk where there are no shards.
-    """
-
-    most_rows: int
-    stored_rows: int | None
-    n_stored: int
-
-
 class ZarrPoints(Source):
     """A zarr array, local or behind a URL."""
 
@@ -66,47 +52,12 @@ class ZarrPoints(Source):
         chunks = chunks_of(array)
         self.preferred_rows = chunks.stored_rows
         self.held_bytes = chunks.most_rows * self.shape[1] * self.dtype.itemsize
-        self.remark = missing_chunks(array, chunks.n_stored, description)
+        self.remark = missing_chunks(array, description)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
             return retried(lambda: np.asarray(self.array[start:stop]), may_pass if self.remote else never)
-
-
-def chunks_of(array: zarr.Array) -> Chunks:
-    """Return how an array is cut, into chunks of one shape or of several."""
-    try:
-        read, stored = array.chunks, array.shards or array.chunks
-    except NotImplementedError:
-        uneven: Any = array  # what zarr says of these from 3.2 on
-        n_stored = math.prod(map(len, uneven.write_chunk_sizes))
-        return Chunks(max(uneven.read_chunk_sizes[0], default=0), None, n_stored)
-    n_stored = math.prod(-(-length // piece) for length, piece in zip(array.shape, stored, strict=True))
-    return Chunks(int(read[0]), int(stored[0]), n_stored)
-
-
-def missing_chunks(array: zarr.Array, wanted: int, description: str) -> str:
-    """Return words on chunks that are not there, which zarr reads as the fill value; nothing where all are, or no list.
-
-    Chunks that hold nothing but the fill value may be left out by zarr's rules: what is missing may be as it was meant.
-    """
-
-    async def count() -> int:
-        place = array.store_path
-        start = len(place.path) + 1 if place.path else 0
-        return sum([CHUNK_KEY.fullmatch(key[start:]) is not None async for key in place.store.list_prefix(place.path)])
-
-    try:
-        there = sync(count())
-    except Exception:  # servers that list nothing say so in many ways, and none of them keeps rows from being read
-        return ""
-    if there >= wanted:
-        return ""
-    return (
-        f"{wanted - there} of {wanted} chunks of {description} are missing and read as {array.fill_value}: look "
-        "whether it was copied whole, if these rows should hold anything else"
-    )
 
 
 def never(error: Exception) -> bool:

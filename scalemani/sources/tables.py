@@ -25,15 +25,17 @@ class ParquetPoints(BatchedPoints[Path | BucketFile]):
         self.path, self.asked = path, columns
         self.remote = isinstance(path, BucketFile)
         files: list[Any] = [path] if isinstance(path, BucketFile) or path.is_file() else parquet_files(path)
-        found = point_columns(open_parquet(files[0]).schema_arrow, columns, str(files[0]))
-        parts, starts = [], [0]
+        parts, starts, found = [], [0], None
         for file in files:
             opened = open_parquet(file)
-            check_same(point_columns(opened.schema_arrow, columns, str(file)), found, file, files[0])
+            own = point_columns(opened.schema_arrow, columns, str(file))
+            found = found or own
+            check_same(own, found, file, files[0])
+            self.held_bytes = max(self.held_bytes, COPIES_OF_PAGES * bytes_of_pages(opened.metadata))
             for group in range(opened.metadata.num_row_groups):
                 parts.append((file, group))
                 starts.append(starts[-1] + opened.metadata.row_group(group).num_rows)
-        self.held_bytes = COPIES_OF_PAGES * max(map(bytes_of_pages, files))
+        assert found is not None  # of at least one file
         super().__init__(found, width_of(found, files), parts, starts, str(path))
 
     def __reduce__(self) -> tuple[type["ParquetPoints"], tuple[Path | BucketFile, tuple[str, ...] | None]]:
@@ -81,9 +83,8 @@ def width_of(columns: PointColumns, files: list[Any]) -> int:
     return 0
 
 
-def bytes_of_pages(path: Path | BucketFile) -> int:
-    """Return about how many bytes the pages of all columns take of which one each is decoded at a time."""
-    metadata = open_parquet(path).metadata
+def bytes_of_pages(metadata: Any) -> int:
+    """Return about how many bytes the pages of all columns of a file take of which one each is decoded at a time."""
     if not metadata.num_row_groups:
         return 0
     group = metadata.row_group(0)

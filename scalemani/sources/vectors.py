@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import DataError
-from scalemani.validation import refuse_masked
+from scalemani.validation import check_exact_columns, refuse_masked
 
 
 def take_vectors(points: Any) -> Any:
@@ -35,11 +35,13 @@ def take_vectors(points: Any) -> Any:
             f"in row {row}. Give vectors of one length"
         )
     try:
-        return np.array(rows)
+        table = np.array(rows)
     except ValueError as error:
         raise DataError(
             f"{description} is a column of vectors that form no table ({error}): give vectors of one length"
         ) from error
+    check_exact_columns(rows, table, description)
+    return table
 
 
 def is_column_of_objects(points: Any) -> bool:

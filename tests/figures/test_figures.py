@@ -193,6 +193,12 @@ def test_colours_of_labels_by_kind():
     assert len(colours_of_labels([f"class {i}" for i in range(300)], 300).colours) == 300
 
 
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, np.float64])
+def test_classes_that_are_numbers_have_names_of_all_their_digits(kind):
+    numbers = np.array([1234567, 1234568, 2**53], kind)
+    assert [int(name) for name in colours_of_labels(numbers, 3).classes] == numbers.tolist()
+
+
 def test_points_without_a_label_are_pale_and_last_and_no_class():
     for labels in ([2.0, np.nan, 10.0], ["b2", None, "b10"], np.array(["b2", "", "b10"])):
         found = colours_of_labels(labels, 3)

@@ -4,16 +4,19 @@ import subprocess
 import sys
 
 import dask.array as da
+import h5py
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import zarr
 from scipy import sparse
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, ScalemaniWarning
 from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run
-from scalemani.sources import map_points, open_points
+from scalemani.sources import map_points, open_labels, open_points
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.store.places import open_objects
 from scalemani.workers.executor import Executor
@@ -93,7 +96,7 @@ def test_integers_that_lose_digits_are_refused_with_their_row(dtype, given):
     rows = np.arange(1200).reshape(400, 3).astype(dtype)
     np.testing.assert_array_equal(open_points(given(rows)).read(0, 400), rows)
     rows[317, 1] = 2**60 + 1
-    with pytest.raises(DataError, match="first at row 317: subtract the least value"):
+    with pytest.raises(DataError, match="first at row 317, column 1: subtract the least value"):
         open_points(given(rows)).read(0, 400)
 
 
@@ -103,6 +106,85 @@ def test_integers_of_a_file_that_lose_digits_are_refused_with_their_row(tmp_path
     np.save(tmp_path / "points.npy", rows)
     with pytest.raises(DataError, match=r"1 of rows \[200, 400\), the first at row 250"):
         open_points(tmp_path / "points.npy").read(200, 400)
+
+
+class Frame:
+    """Columns of several types that NumPy makes one table of, as frames of pandas are."""
+
+    def __init__(self, table):
+        self.columns, self.iloc = list(table), Columns(list(table.values()))
+
+    def __array__(self, dtype=None, copy=None):
+        return np.column_stack(self.iloc.arrays)
+
+
+class Columns:
+    """Columns by their numbers."""
+
+    def __init__(self, arrays):
+        self.arrays = arrays
+
+    def __getitem__(self, place):
+        return self.arrays[place[1]]
+
+
+def written(table, path):
+    pq.write_table(pa.table(table), path)
+    return path
+
+
+MIXED = {
+    "parquet": lambda table, folder: written(table, folder / "mixed.parquet"),
+    "arrow": lambda table, folder: pa.table(table),
+    "frame": lambda table, folder: Frame(table),
+    "rows": lambda table, folder: rows_of(table),
+    "vectors": lambda table, folder: column_of_vectors(table),
+    "lists": lambda table, folder: pa.table({"vector": pa.array([[0, 7, value] for value in table["stamp"].tolist()])}),
+}
+
+
+def rows_of(table):
+    return list(zip(*(values.tolist() for values in table.values()), strict=True))
+
+
+def column_of_vectors(table):
+    rows = np.empty(len(table["stamp"]), object)
+    rows[:] = rows_of(table)
+    return rows
+
+
+@pytest.mark.parametrize("form", MIXED)
+@pytest.mark.parametrize(
+    ("kind", "other"), [(np.int64, np.linspace(0, 1, 500)), (np.uint64, np.arange(-250, 250)), (np.int64, None)]
+)
+def test_integers_beside_columns_of_another_type_are_refused_with_their_column_and_row(tmp_path, form, kind, other):
+    stamps = np.arange(500).astype(kind)
+    others = {} if other is None else {"other": other}
+    taken = open_points(MIXED[form]({"small": np.arange(500, dtype=np.int8), **others, "stamp": stamps}, tmp_path))
+    np.testing.assert_array_equal(taken.read(0, 500)[:, -1], stamps)
+    stamps[490] = 2**53 + 1
+    column = "stamp" if form in ("parquet", "arrow", "frame") else str(1 + len(others))
+    column = "2" if form == "lists" else column
+    with pytest.raises(DataError, match=rf"first at row 490, column {column}: subtract the least value"):
+        open_points(MIXED[form]({"small": np.arange(500, dtype=np.int8), **others, "stamp": stamps}, tmp_path)).read(
+            0, 500
+        )
+
+
+def test_large_floats_beside_integers_are_taken():
+    rows = [[2.0**60, 1], [1e300, 2], [2**53, 3]]
+    np.testing.assert_array_equal(open_points(rows).read(0, 3), np.array(rows, np.float64))
+
+
+def test_integers_that_lose_digits_are_refused_in_the_parts_of_a_dask_frame():
+    frames = pytest.importorskip("dask.dataframe")
+    table = {"a": [1, 2, 3, 4], "b": [0.5, 1.5, 2.5, 3.5]}
+    np.testing.assert_array_equal(
+        open_points(frames.from_dict(table, 2)).read(0, 4), np.column_stack(list(table.values()))
+    )
+    table["a"][3] = 2**60 + 1
+    with pytest.raises(DataError, match="column a"):
+        open_points(frames.from_dict(table, 2))
 
 
 def test_masks_of_dask_arrays_and_of_lists_are_seen():
@@ -148,6 +230,86 @@ def test_chunks_that_are_missing_in_new_points_are_told_of(tmp_path):
     array[:10] = ROWS[:10]
     with pytest.warns(sm.errors.ScalemaniWarning, match="1 of 2 chunks"):
         model.transform(tmp_path / "new.zarr")
+
+
+def damaged_cells(path, left, **options):
+    """Write an AnnData of which `left`, the path of a dataset, lacks its last chunk, as a writer that was killed."""
+    counts = sparse.random_array((400, 30), density=0.2, format="csr", rng=np.random.default_rng(0))
+    values = {
+        "X": ROWS,
+        "obsm/X_pca": ROWS[:, :2],
+        "layers/counts/data": counts.data,
+        "layers/counts/indices": counts.indices,
+        "layers/counts/indptr": counts.indptr,
+        "obs/size": np.arange(400.0),
+        "obs/kind/codes": np.arange(400) % 2,
+        "obs/kind/categories": np.array([b"a", b"b"]),
+    }
+    with h5py.File(path, "w") as file:
+        for name, given in values.items():
+            chunks = (min(50, len(given)), *given.shape[1:])
+            dataset = file.create_dataset(
+                name, given.shape, given.dtype, chunks=chunks, **(options if name == left else {})
+            )
+            dataset[: -chunks[0] if name == left else None] = given[: -chunks[0] if name == left else None]
+        file["layers/counts"].attrs.update({"shape": counts.shape, "encoding-type": "csr_matrix"})
+    return path
+
+
+@pytest.mark.parametrize(
+    ("left", "read"),
+    [
+        ("X", lambda path: open_points(f"{path}::X")),
+        ("X", lambda path: open_points(h5py.File(path)["X"])),
+        ("obsm/X_pca", open_points),
+        ("layers/counts/data", lambda path: open_points(f"{path}::layers/counts")),
+        ("layers/counts/indices", lambda path: open_points(f"{path}::layers/counts")),
+        ("layers/counts/indptr", lambda path: open_points(f"{path}::layers/counts")),
+        ("obs/size", lambda path: open_labels(f"{path}::obs/size")),
+        ("obs/kind/codes", lambda path: open_labels(f"{path}::obs/kind")),
+        ("obs/kind/categories", lambda path: open_labels(f"{path}::obs/kind")),
+    ],
+)
+def test_chunks_of_hdf5_that_were_never_written_are_refused_with_their_number(tmp_path, left, read):
+    read(damaged_cells(tmp_path / "whole.h5ad", ""))
+    path = damaged_cells(tmp_path / "cells.h5ad", left)
+    with h5py.File(path) as file:
+        there = file[left].id.get_num_chunks()
+    with pytest.raises(DataError, match=rf"1 of {there + 1} chunks of .* never written.* write it again"):
+        read(path)
+
+
+def test_a_file_of_hdf5_that_promises_rows_and_holds_none_is_refused_when_it_is_opened(tmp_path):
+    for number, chunks in enumerate([(4096, 3), None]):
+        with h5py.File(tmp_path / f"{number}.h5", "w") as file:
+            file.create_dataset("X", (10**9, 3), "f4", chunks=chunks)
+        assert (tmp_path / f"{number}.h5").stat().st_size < 10_000
+        with pytest.raises(DataError, match="never written"):
+            open_points(f"{tmp_path}/{number}.h5::X")
+
+
+def test_chunks_of_hdf5_with_a_declared_fill_value_are_read_as_it_and_told_of(tmp_path):
+    path = damaged_cells(tmp_path / "cells.h5ad", "X", fillvalue=7)
+    source = open_points(f"{path}::X")
+    np.testing.assert_array_equal(source.read(350, 400), np.full((50, 3), 7.0))
+    assert source.remark.startswith("1 of 8 chunks")
+    assert "read as 7.0" in source.remark
+    with pytest.warns(ScalemaniWarning, match="1 of 8 chunks"):
+        open_labels(f"{damaged_cells(tmp_path / 'sizes.h5ad', 'obs/size', fillvalue=0)}::obs/size")
+
+
+@pytest.mark.parametrize("part", ["data", "indices"])
+def test_chunks_of_sparse_rows_of_zarr_that_are_missing_are_told_of(tmp_path, part):
+    counts = sparse.random_array((400, 30), density=0.2, format="csr", rng=np.random.default_rng(0))
+    group = zarr.open_group(tmp_path / "counts.zarr", mode="w")
+    group.attrs.update({"shape": counts.shape, "encoding-type": "csr_matrix"})
+    for name in ("data", "indices", "indptr"):
+        given = getattr(counts, name)
+        array = group.create_array(name, shape=given.shape, dtype=given.dtype, chunks=(600,))
+        array[:] = given
+    assert open_points(tmp_path / "counts.zarr").remark == ""
+    (tmp_path / "counts.zarr" / part / "c" / "1").unlink()
+    assert f"1 of 4 chunks of {tmp_path}/counts.zarr/{part} are missing" in open_points(tmp_path / "counts.zarr").remark
 
 
 @pytest.mark.parametrize("target", ["/nowhere", "/X"], ids=["that leads nowhere", "in a circle"])

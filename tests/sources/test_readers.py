@@ -18,6 +18,7 @@ from scipy import sparse
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, UnsafeStoreError
 from scalemani.sources import PointsSource, open_labels, open_lists, open_points
+from scalemani.sources.arrow_columns import point_columns
 from scalemani.validation import check_finite_block
 
 POINTS = np.random.default_rng(0).normal(size=(5000, 7)).astype(np.float32)
@@ -431,6 +432,31 @@ def test_parquet_files_that_do_not_fit_together(tmp_path, second):
     write_parquet(tmp_path / "b.parquet", second)
     with pytest.raises(DataError, match=r"same columns: .*b\.parquet has .*a\.parquet has 7 that read as float32"):
         open_points(tmp_path)
+
+
+class CountedSchema:
+    """A schema of Arrow that counts how often the list of its names is built."""
+
+    def __init__(self, n_columns):
+        self.schema, self.lists = pa.schema([(f"c{number}", pa.float32()) for number in range(n_columns)]), 0
+
+    @property
+    def names(self):
+        self.lists += 1
+        return self.schema.names
+
+    def field(self, name):
+        return self.schema.field(name)
+
+
+@pytest.mark.parametrize("asked", [None, ("c*", "c3")])
+def test_the_work_to_open_a_wide_table_grows_with_its_columns_and_not_with_their_square(asked):
+    lists = []
+    for n_columns in (10, 1000):
+        schema = CountedSchema(n_columns)
+        assert len(point_columns(schema, asked, "wide").names) == n_columns + (asked is not None)
+        lists.append(schema.lists)
+    assert lists[0] == lists[1] <= 3
 
 
 def test_dask_arrays_of_unknown_length():

@@ -37,6 +37,8 @@ def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -
     own, others = (checked_ids(given, count) for given, count in zip(ids, (n_own, n_others), strict=True))
     if (own.dtype.kind == "U") != (others.dtype.kind == "U"):
         raise DataError("identifiers must be of one kind, got text for one set of rows and integers for the other")
+    if np.result_type(own, others).kind == "f":  # int64 and uint64, which lose digits in one type
+        own, others = own.astype(object), others.astype(object)
     _, mine, theirs = np.intersect1d(own, others, assume_unique=True, return_indices=True)
     if len(mine) == 0:
         raise DataError(

@@ -20,6 +20,11 @@ def test_rows_of_one_identifier_are_shared_in_whatever_order(tmp_path):
     np.testing.assert_array_equal([own, others], [[0, 2], [1, 0]])
 
 
+def test_identifiers_of_two_integer_types_are_the_same_points_only_where_they_are_equal():
+    own, others = shared_rows(2, 2, (np.array([2**53, 7]), np.array([2**53 + 1, 7], np.uint64)))
+    np.testing.assert_array_equal([own, others], [[1], [1]])
+
+
 @pytest.mark.parametrize(
     ("ids", "words"),
     [
