@@ -3,8 +3,9 @@
     python pipelines/benchmarks/directions.py WORK_FOLDER [--data coil mnist homotopy] [--seconds 60] [--threads 2]
 
 coil: ten objects of COIL-20, 72 views each, perplexity 20, d = 2 ([PH] 3.4.1): elastic embedding at strength 100 and
-s-SNE. As in the paper all descents start near one minimum, so that they end in the same place; the seconds are to
-within a share of the way from the start to the least value found, forces exact.
+s-SNE. As in the paper all descents start near one minimum; the seconds are to within a share of the way from the start
+to the least value found, forces exact. They compare directions where all reach the same minimum, as for s-SNE; each
+descent of the elastic embedding ends in another one, so that its seconds compare nothing.
 homotopy: the 50 strengths of [PH] 3.4.1.
 mnist: 20,000 digits, perplexity 50, kappa = 7 ([PH] 3.4.2), elastic embedding and t-SNE from a small random start, each
 direction for as many seconds, forces by the particle mesh (exact for SD-, whose curvature is).

@@ -64,6 +64,7 @@ def row_of(points: str, graph: Judged, asked: float, run: Path, options: Sequenc
     return {
         "asked": asked,
         "certificate": stage["certificates"]["recall"],
+        "its standard error": stage["certificates"]["recall_error"],
         "truth": truth,
         "rounds": stage["certificates"]["rounds"],
         "method": stage["certificates"]["method"],
