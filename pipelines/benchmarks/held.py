@@ -37,7 +37,6 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=784)
     parser.add_argument("--dtype", default="uint8")
     parser.add_argument("--neighbors", type=int, default=15)
-    parser.add_argument("--alone", action="store_true", help="one machine, without the workers of a cluster")
     arguments = parser.parse_args()
     params = Parameters().with_values({"neighbors": {"n_neighbors": arguments.neighbors}})
     rows = []
@@ -46,7 +45,7 @@ def main() -> None:
         for n_points in SIZES:
             dimensions = Dimensions(n_points, arguments.features, arguments.dtype, BLOCK_ROWS)
             decided = params.resolved(arguments.method, n_points)
-            found = held(Sizes(dimensions, decided, on_cluster=not arguments.alone), stage.name)
+            found = held(Sizes(dimensions, decided), stage.name)
             row[f"{n_points:.0e}: a process, B/point"] = found["a process"] / n_points
             row[f"{n_points:.0e}: or mapped, B/point"] = found["or mapped"] / n_points
             row[f"{n_points:.0e}: a task, MB"] = found["a task"] / 1e6

@@ -8,10 +8,8 @@ tasks as a power of at least one, the driver's part as a constant and a share in
 blocks makes over all points or over the whole graph is taken from one worker against two. The tasks are then given to
 workers in the order of the driver, each when a worker is free. Two workers are predicted from one, and compared with
 what was measured; so are the points of a finished RUN. Bandwidth of the store is taken to grow with the workers. Both
-sizes lie above those at which the search for neighbours changes its numbers (`neighbors.FEW_POINTS`). Vectors are
-refined on workers in the measured runs, as they are at the sizes that are predicted (`spread.SPREAD_ROWS`, which is
-lowered here). A step of this goes over all panels in few tasks; a run of more points has a few more of these steps, for
-its coarse graphs are more, which is not predicted.
+sizes lie above those at which the search for neighbours changes its numbers (`neighbors.FEW_POINTS`). Embeddings are
+those of landmarks (`embedding.solver=lll`): a refinement holds the graph and all vectors on the driver.
 
 The memory of a stage is what its plan projects for one process with one task: sketches of all points, say. A process
 that has less cannot take part, however many there are.
@@ -21,7 +19,6 @@ import argparse
 import dataclasses
 import heapq
 import math
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,12 +28,9 @@ from ledger import Task, read_ledger, spans
 from measuring import show
 
 from scalemani.chunked.needs import memory_need
-from scalemani.chunked.on_workers.spread import OVER
 from scalemani.chunked.sizes import Sizes
-from scalemani.kernels.arrays.columns import PANEL
 from scalemani.runs.opened import Run, open_run
 from scalemani.stages.table import STAGES
-from scalemani.workers.folds import MOST_PARTS
 
 SECONDS_PER_DISPATCH = 0.002  # of driver and scheduler, for one task: processor time with empty tasks
 WORKER_BYTES = 8e9
@@ -44,11 +38,7 @@ WORKER_BYTES = 8e9
 STREAMING = {"symmetric_affinities": 24 * 15, "work_points": 784}
 LEAST_SECONDS = 1.0  # measured; what takes less says nothing about how it grows
 ROWS_PER_BLOCK = 20_480
-SPREAD_ROWS = 131_072  # below the sizes that are measured, and above the coarse graphs that stay on the driver
-SPREAD = (
-    f"from scalemani.chunked.on_workers import spread; spread.SPREAD_ROWS = {SPREAD_ROWS}; "
-    "from scalemani.cli import main; main()"
-)
+BY_LANDMARKS = ["--set=embedding.solver=lll"]
 SIZES, WORKERS = (10**8, 10**9), (1, 4, 16, 64, 256)
 
 
@@ -88,8 +78,6 @@ class Stage:
     pass_seconds: float
     run: Run
     shapes: list[list[float]]  # of each step, the seconds of its blocks relative to the mean of the stage
-    over_busy: float  # of steps over panels of vectors
-    over_steps: int
 
     def of_driver(self, n_points: int) -> float:
         """Return the seconds that the driver is on its own, whatever the number of workers."""
@@ -98,16 +86,15 @@ class Stage:
     def gigabytes(self, n_points: int) -> float:
         """Return the projected memory of a process with one task of the stage."""
         dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=ROWS_PER_BLOCK)
-        need = memory_need(STAGES[self.name].memory(Sizes(dimensions, self.run.params, on_cluster=True)))
+        need = memory_need(STAGES[self.name].memory(Sizes(dimensions, self.run.params)))
         return float(need.fixed + need.per_task) / 1e9
 
     def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:
         """Return the seconds of the stage, and what most of them go to."""
         growth, alone = n_points / self.n_points, self.of_driver(n_points)
         blocks = blocks or -(-n_points // ROWS_PER_BLOCK)
-        over, over_dispatch = self.over_panels(n_points, workers)
         if not self.shapes:
-            return alone + over, "driver" if alone > over else "dispatch" if over_dispatch > over / 2 else "tasks"
+            return alone, "driver"
         busy = self.busy * growth**self.busy_power
         runs = workers
         if self.name in STREAMING:
@@ -116,19 +103,10 @@ class Stage:
         mean = (busy + passes) / blocks / len(self.shapes)
         tasks = sum(makespan(mean, shape, blocks, workers) for shape in self.shapes)
         reasons = {"driver": alone, "passes over everything": tasks * passes / (busy + passes), "dispatch": 0.0}
-        reasons["tasks"] = tasks - reasons["passes over everything"] + over
+        reasons["tasks"] = tasks - reasons["passes over everything"]
         dispatch = SECONDS_PER_DISPATCH * blocks * len(self.shapes) - busy / workers
-        reasons["dispatch"] = max(0.0, dispatch) + over_dispatch
-        return alone + tasks + over, max(reasons, key=lambda reason: reasons[reason])
-
-    def over_panels(self, n_points: int, workers: int) -> tuple[float, float]:
-        """Return the seconds of the steps over panels, and those that the driver needs to give out their tasks."""
-        if not self.over_steps:
-            return 0.0, 0.0
-        count = min(MOST_PARTS, -(-n_points // PANEL))
-        busy = self.over_busy * (n_points / self.n_points) ** self.busy_power
-        seconds = makespan(busy / self.over_steps / count, [1.0], count, workers)
-        return self.over_steps * seconds, self.over_steps * count * SECONDS_PER_DISPATCH
+        reasons["dispatch"] = max(0.0, dispatch)
+        return alone + tasks, max(reasons, key=lambda reason: reasons[reason])
 
 
 def makespan(mean: float, shape: list[float], blocks: int, workers: int) -> float:
@@ -148,8 +126,7 @@ def measured_run(folder: Path, n_points: int, workers: int) -> Measured:
         fresh(run), fresh(ledger), fresh(parts)
         with running_cluster(workers, {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
             size = ["--block-rows", "4096", "--workers", "1"]
-            words = command(points, run, "--scheduler", cluster.address, *size)
-            succeeded([sys.executable, "-c", SPREAD, *words[words.index("embed") :]])
+            succeeded(command(points, run, "--scheduler", cluster.address, *size, *BY_LANDMARKS))
     tasks: dict[str, dict[str, list[Task]]] = {}
     for step, members in spans(read_ledger(ledger) + read_ledger(parts)).items():
         tasks.setdefault(members[0].stage, {})[step] = members
@@ -174,10 +151,7 @@ def scaling(small: Measured, large: Measured, double: Measured, run: Run) -> lis
     """Return how every stage scales."""
     growth, stages = large.n_points / small.n_points, []
     for stage in large.seconds:
-        whole = large.tasks.get(stage, {})
-        steps = {step: members for step, members in whole.items() if OVER not in step}
-        over = [sum(task.seconds for task in members) for step, members in whole.items() if OVER in step]
-        busy = large.busy(stage) - sum(over)
+        steps, busy = large.tasks.get(stage, {}), large.busy(stage)
         mean = busy / max(1, sum(map(len, steps.values())))
         shapes = [
             [task.seconds / mean for task in sorted(members, key=lambda t: t.block)] for members in steps.values()
@@ -195,8 +169,6 @@ def scaling(small: Measured, large: Measured, double: Measured, run: Run) -> lis
                 max(0.0, double.busy(stage) - large.busy(stage)) if stage in STREAMING else 0.0,
                 run,
                 shapes,
-                sum(over),
-                len(over),
             )
         )
     return stages

@@ -40,9 +40,8 @@ class Sizes:
     """The shape of the points, the parameters, and what is known beside.
 
     These are the nonzeros of W once they were counted, nodes and nonzeros of each coarse graph once these are made,
-    whether points weigh, how many were appended to a run, whether
-    all rounds of the search for neighbours are kept, how many rows were given where equal ones are one point, 0 where
-    each is one, and whether tasks run on a cluster.
+    whether points weigh, how many were appended to a run, whether all rounds of the search for neighbours are kept, and
+    how many rows were given where equal ones are one point, 0 where each is one.
     """
 
     dimensions: Dimensions
@@ -52,7 +51,6 @@ class Sizes:
     n_appended: int = 0
     rounds_kept: bool = False
     n_given_rows: int = 0
-    on_cluster: bool = False
     counted_graphs: tuple[tuple[int, int], ...] | None = None
 
     @property
@@ -130,18 +128,6 @@ class Sizes:
         """The share of W that stays on every level, as expected."""
         known = self.counted_nonzeros is not None
         return (self.one_way_share if known else min(self.one_way_share, MOST_OF_STRUCTURED)) ** 2
-
-    @property
-    def coarse_levels(self) -> list[tuple[int, int]]:
-        """The nodes and nonzeros of each coarse graph, as counted or expected, the finest first."""
-        if self.counted_graphs is not None:
-            return list(self.counted_graphs)
-        nodes, merged, levels = self.first_coarse_nodes, MERGED_SHARE * (1 - NODES_PER_NODE) * self.nonzeros, []
-        while nodes > DENSE_NODES:
-            unmerged = self.unmerged_share * min(self.nonzeros, nodes**2)
-            levels.append((nodes, int(merged + unmerged)))
-            nodes, merged = int(NODES_PER_NODE * nodes), NODES_PER_NODE * merged
-        return [*levels, (nodes, nodes**2)]
 
     @property
     def coarse_nodes(self) -> int:

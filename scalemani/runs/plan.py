@@ -157,7 +157,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
     weighted, processes, n_appended = surveyed.weights is not None, tuple(executor.processes), outline.n_appended
     n_rows = 0 if surveyed.duplicates is None else surveyed.duplicates.n_rows
-    sizes = Sizes(dimensions, outline.params, None, weighted, n_appended, executor.keep, n_rows, executor.on_cluster)
+    sizes = Sizes(dimensions, outline.params, None, weighted, n_appended, executor.keep, n_rows)
     sizes = dataclasses.replace(sizes, **counted(groups))
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)

@@ -4,33 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, GROWING, PASSING, STORED, Held, Written
-from scalemani.chunked.on_workers.hierarchy import SpreadLevels
-from scalemani.chunked.on_workers.needs import driver_levels_held, levels_on_workers, panels_held
-from scalemani.chunked.on_workers.refining import clear_panels
-from scalemani.chunked.on_workers.spread import Spread
+from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held
 from scalemani.chunked.work import StageTask, StageWork
-from scalemani.kernels.arrays.tall import DistantRows
 from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
-COPIES_OF_PANELS = 16  # the same on workers, where nothing is replaced before what takes its place is there
 COLUMNS_OF_TRANSFER = 6  # of 8 bytes, always in memory: scales, members, an order, and row numbers
 
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the coarse graphs, and the vectors on the first of them."""
     width = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points)
-    nodes, n_spread = sizes.first_coarse_nodes, levels_on_workers(sizes)
-    if n_spread:
-        return [
-            *driver_levels_held(sizes),
-            *panels_held(sizes.coarse_levels[:n_spread], 2 * width, "float32"),
-            Held("vectors on the first coarse graph, as they are stored", GROWING, nodes, width, "float32"),
-        ]
+    nodes = sizes.first_coarse_nodes
     return [
         *coarse_graphs_held(sizes),
         Held("degrees and transfers while they are made", EACH_PROCESS, nodes, COLUMNS_OF_TRANSFER),
@@ -41,33 +29,21 @@ def memory(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the vectors on the first coarse graph."""
     width = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points)
-    nodes = sizes.first_coarse_nodes
-    written = [Written("vectors on the first coarse graph", STORED, nodes, width, "float32")]
-    if levels_on_workers(sizes):
-        written.append(Written("vectors as panels", PASSING, nodes, width, "float32", COPIES_OF_PANELS))
-        written.append(Written("members of nodes as panels", PASSING, sizes.coarse_nodes + nodes, 2, "int64"))
-    return written
+    return [Written("vectors on the first coarse graph", STORED, sizes.first_coarse_nodes, width, "float32")]
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up; vectors on graphs that were kept are kept too."""
     task, workspace = work.task, work.workspace()
-    stored, spread = StoredCoarseGraphs(task.inputs["coarse_graphs"]), Spread(work)
+    stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
     if stored.points_when_made(task.dimensions.n_points) < task.dimensions.n_points:
         kept = kept_vectors(task, stored)
         task.output.write_whole({StoredCoarseEmbedding.VECTORS: kept})
         return {"vectors": kept.shape[1]}
     width = n_start_columns(task.params.n_components, task.dimensions.n_points)
     work.executor.progress.start(task.stage, stored.read_count(stored.LEVELS, "levels"), "graph")
-    if work.executor.on_cluster:
-        coarse = SpreadLevels(spread, stored, workspace).multilevel()
-    else:
-        coarse = Multilevel(stored.read_levels(workspace.empty), workspace)
-    found = coarse.eigenvectors(width, task.params.seed)
-    if isinstance(found, DistantRows):
-        found = spread.fetch(found, workspace.empty(found.shape, found.dtype))
+    found = Multilevel(stored.read_levels(workspace.empty), workspace).eigenvectors(width, task.params.seed)
     task.output.write_whole({StoredCoarseEmbedding.VECTORS: found})
-    clear_panels(task.output)
     return {"vectors": found.shape[1]}
 
 

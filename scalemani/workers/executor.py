@@ -225,14 +225,6 @@ class Executor:
         with threads(self.workers) as side_by_side:
             return side_by_side.over(functools.partial(call_and_release, function), units)
 
-    def spread(self, function: Callable[[Any], Any], units: Sequence[Any], batch: Batch = ANY_BATCH) -> list[Any]:
-        """As `over`, where tasks run: for steps whose results are small."""
-        if self._client is None:
-            return self.over(function, units)
-        results: dict[int, Any] = {}
-        ClusterMap(self._client, function, units, batch, do_nothing, self._restore, results.__setitem__).run()
-        return [results[number] for number in range(len(units))]
-
     def _advance(self) -> None:
         with self._lock:
             self.progress.advance()

@@ -68,7 +68,6 @@ def test_what_was_counted_is_taken_for_what_was_expected():
 
 def test_graphs_that_were_counted_are_taken_for_those_expected():
     counted = sizes_of(5000, 784, 15, 90_000, ((2000, 40_000), (600, 9000)))
-    assert counted.coarse_levels == [(2000, 40_000), (600, 9000)]
     assert (counted.coarse_nonzeros, counted.coarse_nodes, counted.first_coarse_nodes) == (49_000, 2600, 2000)
 
 

@@ -30,7 +30,7 @@ def test_a_plan_goes_by_the_nonzeros_that_are_stored(finished, roll, tmp_path):
     levels = StoredCoarseGraphs(groups[StoredCoarseGraphs.STAGE]).read_levels()
     graphs = [(len(level.degrees), len(level.rows[1])) for level in levels]
     planned = plan_run(open_points(roll), tmp_path / "run", METHOD, PARAMS, Executor(), 1024)
-    assert planned.sizes.coarse_levels == graphs
+    assert planned.sizes.counted_graphs == tuple(graphs)
     assert planned.sizes.counted_nonzeros == sum(
         StoredSymmetricAffinities(groups[StoredSymmetricAffinities.STAGE]).read_row_bounds(block)[-1]
         for block in range(planned.dimensions.n_blocks)

@@ -1,9 +1,8 @@
-"""Products, sums and combinations of the columns of tall blocks (N, m), m small, over fixed panels of rows.
+"""Products, sums and combinations of the columns of blocks (N, m), m small, over fixed panels of rows.
 
 A panel is 65,536 rows, worked through in tiles of 4,096: sums are taken in float64 tile by tile and added in row
 order, and BLAS always sees the same shapes, so results depend neither on the caller's blocks nor on its threads. Every
 function takes `over`, with the signature of the builtin `map`, to run panels side by side: an executor's map will do.
-Where `over` runs panels in other processes, blocks are distant: what is done with a panel can be pickled.
 """
 
 import functools
@@ -12,7 +11,6 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.kernels.arrays.tall import Tall, written_panel
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled_sums
 
@@ -33,12 +31,12 @@ def _summed(parts: Iterable[np.ndarray]) -> np.ndarray:
     return np.asarray(total)
 
 
-def _panel_squares(vectors: Tall, panel: slice) -> np.ndarray:
+def _panel_squares(vectors: np.ndarray, panel: slice) -> np.ndarray:
     rows = vectors[panel]
     return np.asarray(np.einsum("ij,ij->j", rows, rows, dtype=np.float64))
 
 
-def column_squares(vectors: Tall, over: Mapper = map) -> np.ndarray:
+def column_squares(vectors: np.ndarray, over: Mapper = map) -> np.ndarray:
     """Return the squared length of each column.
 
     Parameters
@@ -53,7 +51,9 @@ def column_squares(vectors: Tall, over: Mapper = map) -> np.ndarray:
     return _summed(over(functools.partial(_panel_squares, vectors), panels(len(vectors))))
 
 
-def _panel_products(lefts: Sequence[Tall], rights: Sequence[Tall], dtype: DTypeLike | None, panel: slice) -> np.ndarray:
+def _panel_products(
+    lefts: Sequence[np.ndarray], rights: Sequence[np.ndarray], dtype: DTypeLike | None, panel: slice
+) -> np.ndarray:
     # A block on both sides is read once: of one array with itself, numpy computes half.
     rows = {id(block): block[panel] for block in (*lefts, *rights)}
     total: np.ndarray | float = 0.0
@@ -64,8 +64,8 @@ def _panel_products(lefts: Sequence[Tall], rights: Sequence[Tall], dtype: DTypeL
 
 
 def inner_products(
-    lefts: Sequence[Tall],
-    rights: Sequence[Tall],
+    lefts: Sequence[np.ndarray],
+    rights: Sequence[np.ndarray],
     over: Mapper = map,
     dtype: DTypeLike | None = None,
 ) -> np.ndarray:
@@ -87,21 +87,22 @@ def inner_products(
     return _summed(over(part, panels(len(lefts[0]))))
 
 
-def _combine_panel(blocks: Sequence[Tall], factors: np.ndarray, out: Tall, panel: slice) -> None:
+def _combine_panel(blocks: Sequence[np.ndarray], factors: np.ndarray, out: np.ndarray, panel: slice) -> None:
     rows = [block[panel] for block in blocks]
-    with written_panel(out, panel) as target:
-        for tile in slices(panel.stop - panel.start, TILE):
-            target[tile, : factors.shape[1]] = np.hstack([block[tile] for block in rows]) @ factors
+    for tile in slices(panel.stop - panel.start, TILE):
+        out[panel][tile, : factors.shape[1]] = np.hstack([block[tile] for block in rows]) @ factors
 
 
-def combine_columns(blocks: Sequence[Tall], coefficients: np.ndarray, out: Tall, over: Mapper = map) -> None:
+def combine_columns(
+    blocks: Sequence[np.ndarray], coefficients: np.ndarray, out: np.ndarray, over: Mapper = map
+) -> None:
     """Write [blocks] @ coefficients into the first columns of `out`.
 
     Parameters
     ----------
     blocks : blocks (N, .) side by side, p columns in all
     coefficients : (p, q) real, rounded to the dtype of `out`
-    out : (N, >= q) float32 or float64; in memory it may be one of the blocks
+    out : (N, >= q) float32 or float64; it may be one of the blocks
     over : runs the panels; default the builtin `map`
     """
     factors = coefficients.astype(out.dtype)
@@ -125,19 +126,23 @@ def _residuals(
 
 
 def _panel_residuals(
-    out: Tall | None, vectors: Tall, images: Tall, factors: np.ndarray, chosen: np.ndarray, panel: slice
+    out: np.ndarray | None,
+    vectors: np.ndarray,
+    images: np.ndarray,
+    factors: np.ndarray,
+    chosen: np.ndarray,
+    panel: slice,
 ) -> np.ndarray:
     rows, products = vectors[panel], images[panel]
     if out is None:
         return np.asarray(_residuals(rows, products, factors, chosen, np.empty((0, 0), vectors.dtype), False))
-    with written_panel(out, panel) as target:
-        return np.asarray(_residuals(rows, products, factors, chosen, target, True))
+    return np.asarray(_residuals(rows, products, factors, chosen, out[panel], True))
 
 
 def residuals_into(
-    out: Tall | None,
-    vectors: Tall,
-    images: Tall,
+    out: np.ndarray | None,
+    vectors: np.ndarray,
+    images: np.ndarray,
     values: np.ndarray,
     over: Mapper = map,
     columns: np.ndarray | None = None,

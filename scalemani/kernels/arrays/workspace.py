@@ -1,7 +1,7 @@
 """Where a kernel works: what runs its panels side by side, and where its large arrays lie.
 
-Large arrays have a row for every point or node. A caller that is short of memory has them made in mapped files, one
-that has workers has them made of distant rows. Both choices change what a computation costs, and no bit of its result.
+Large arrays have a row for every point or node. A caller that is short of memory has them made in mapped files. That
+changes what a computation costs, and no bit of its result.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.kernels.arrays.tall import Tall
 from scalemani.kernels.arrays.tiles import Mapper
 
 Empty = Callable[[tuple[int, ...], DTypeLike], np.ndarray]
@@ -31,24 +30,11 @@ class Workspace(NamedTuple):
         """Whether large arrays are ordinary ones."""
         return self.empty is np.empty
 
-    def large(self, shape: tuple[int, ...], dtype: DTypeLike) -> Tall:
-        """Return a large array that is to be written by panels."""
-        return self.empty(shape, dtype)
-
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
         """Return a large array of zeros."""
         made = self.empty(shape, dtype)
         made[...] = 0
         return made
-
-    def replacing(self, values: Tall) -> Tall:
-        """Return where what takes the place of large values is written: in memory, in their own array."""
-        return values
-
-    def compact(self, values: Tall) -> Tall:
-        """Return a copy of large values whose rows lie next to each other."""
-        assert isinstance(values, np.ndarray)
-        return self.concatenate([values])
 
     def as_large(self, values: np.ndarray) -> np.ndarray:
         """Return values as a large array: themselves where these are ordinary ones, else a copy."""

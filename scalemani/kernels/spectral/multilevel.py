@@ -10,12 +10,11 @@ Brezina 1996]; multilevel eigensolvers for graphs [Barnard and Simon 1994].
 import functools
 import itertools
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.kernels.arrays.columns import panels, unit_roots
-from scalemani.kernels.arrays.tall import Tall
 from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed
@@ -101,53 +100,6 @@ def prolong_rows_beside(
         factor, share = scale[first + row], smoothing[first + row]
         for column in range(out.shape[1]):
             out[row, column] = factor * coarse[node, column] + share * right[first + row, column]
-
-
-class TransferOperator(Protocol):
-    """P between a graph and the next coarser one, with blocks of both in the places that theirs are made in."""
-
-    workspace: Workspace
-
-    def restricted(self, vectors: Any) -> Tall:
-        """Return P^T times vectors (N, m): (C, m) float32."""
-
-    def prolong(self, coarse: Any, out: Any) -> None:
-        """Write P times coarse (C, m) into `out` (N, m)."""
-
-    def prolong_beside(self, coarse: Any, smoothing: Any, right: Any, out: Any) -> None:
-        """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m).
-
-        Parameters
-        ----------
-        coarse : (C, m) float32.
-        smoothing : (N,), the share of the right side that is added to each row.
-        right : (N, m), the right side.
-        out : (N, m), written.
-        """
-
-
-class GraphOperator(Protocol):
-    """A graph of n nodes as an operator on blocks of vectors (n, m), that lie where its workspace makes them."""
-
-    workspace: Workspace
-
-    @property
-    def n_nodes(self) -> int:
-        """Return n."""
-
-    @property
-    def smoothing(self) -> Tall:
-        """Return the share (n,) of a residual that a Jacobi step adds."""
-
-    @property
-    def trivial(self) -> Tall:
-        """Return the unit eigenvector (n,) of S whose eigenvalue is one."""
-
-    def product(self, vectors: Any) -> Tall:
-        """Return S times vectors."""
-
-    def smoothed(self, right: Any, found: Any) -> Tall:
-        """Return a Jacobi step from `found`."""
 
 
 class Transfer:
@@ -252,14 +204,14 @@ class LevelGraph:
         return row_slice(self._level.rows, panel.start, panel.stop)
 
 
-def loops_of(rows: Rows, start: int = 0) -> np.ndarray:
-    """Return the diagonal (n,) float64 of rows [start, start + n): weight inside aggregates."""
+def loops_of(rows: Rows) -> np.ndarray:
+    """Return the diagonal (n,) float64 of a graph: weight inside aggregates."""
     indptr, indices, values = rows
     loops = np.zeros(len(indptr) - 1)
     for tile in slices(len(loops), TILE_ROWS):  # row numbers of a whole graph take twice what the graph does
         entries = slice(indptr[tile.start], indptr[tile.stop])
         of_rows = np.repeat(np.arange(tile.start, tile.stop), np.diff(indptr[tile.start : tile.stop + 1]))
-        on_diagonal = indices[entries] == of_rows + start
+        on_diagonal = indices[entries] == of_rows
         loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
     return loops
 
@@ -274,45 +226,36 @@ class Multilevel:
 
     Parameters
     ----------
-    levels : graphs in memory, finest first.
+    levels : graphs, finest first.
     workspace : where these are worked on.
-    finer : graphs above them, finest first, each with the transfer to the next; they are worked on where they lie.
     """
 
-    def __init__(
-        self,
-        levels: Sequence[Level],
-        workspace: Workspace = IN_MEMORY,
-        finer: Sequence[tuple[GraphOperator, TransferOperator]] = (),
-    ) -> None:
-        self._graphs: list[GraphOperator] = [graph for graph, _ in finer]
-        self._graphs += [LevelGraph(level, workspace) for level in levels]
-        self._transfers: list[TransferOperator] = [transfer for _, transfer in finer]
-        self._transfers += [
+    def __init__(self, levels: Sequence[Level], workspace: Workspace = IN_MEMORY) -> None:
+        self._graphs = [LevelGraph(level, workspace) for level in levels]
+        self._transfers = [
             Transfer(fine.labels, fine.degrees, coarse.degrees, workspace)
             for fine, coarse in itertools.pairwise(levels)
         ]
         self._coarsest = self._graphs[-1]
         self._dense = self._eigendecomposition() if len(levels[-1].degrees) <= DENSE_NODES else None
 
-    def product(self, level: int, vectors: Tall) -> Tall:
+    def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (n, m) on a level."""
         return self._graphs[level].product(vectors)
 
-    def corrected(self, right: Tall, level: int = 0) -> Tall:
+    def corrected(self, right: np.ndarray, level: int = 0) -> np.ndarray:
         """Return an approximate solution (n, m) of (I - S) x = right on a level: one V-cycle."""
         graph = self._graphs[level]
         if graph is self._coarsest:
-            assert isinstance(right, np.ndarray)
             if self._dense is None:
                 return np.asarray(np.asarray(graph.smoothing)[:, np.newaxis] * right, right.dtype)
             return np.asarray(self._dense.inverse @ right)
-        transfer, found = self._transfers[level], graph.workspace.large(right.shape, right.dtype)
+        transfer, found = self._transfers[level], graph.workspace.empty(right.shape, right.dtype)
         coarse = self.corrected(transfer.restricted(right), level + 1)
         transfer.prolong_beside(coarse, graph.smoothing, right, found)
         return graph.smoothed(right, found)
 
-    def correct_below(self, transfer: TransferOperator, level: int, smoothing: Tall, right: Tall) -> Tall:
+    def correct_below(self, transfer: Transfer, level: int, smoothing: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return a solution of right (N, m) that is smoothed and corrected from `level` side by side.
 
         It spares the finer graph both products of a V-cycle.
@@ -324,16 +267,16 @@ class Multilevel:
         smoothing : (N,), of the Jacobi step of the finer graph.
         right : (N, m), the right side, given away: in memory the solution is in its place.
         """
-        coarse, out = self.corrected(transfer.restricted(right), level), transfer.workspace.replacing(right)
+        coarse, out = self.corrected(transfer.restricted(right), level), right
         transfer.prolong_beside(coarse, smoothing, right, out)
         return out
 
-    def eigenvectors(self, n_vectors: int, seed: int = 0) -> Tall:
+    def eigenvectors(self, n_vectors: int, seed: int = 0) -> np.ndarray:
         """Return approximate leading eigenvectors u of the finest graph, the trivial one left out: (n, n_vectors).
 
         From the coarsest graph up, each level refines what the one below found for a number of steps.
         """
-        vectors: Tall
+        vectors: np.ndarray
         if self._dense is not None:
             vectors, steps = np.ascontiguousarray(self._dense.vectors[:, :n_vectors]), 0
         else:
@@ -341,19 +284,18 @@ class Multilevel:
         for level in reversed(range(len(self._graphs))):
             graph = self._graphs[level]
             if graph is not self._coarsest:
-                coarse, vectors = vectors, graph.workspace.large((graph.n_nodes, vectors.shape[1]), np.float32)
+                coarse, vectors = vectors, graph.workspace.empty((graph.n_nodes, vectors.shape[1]), np.float32)
                 self._transfers[level].prolong(coarse, vectors)
                 steps = _steps(len(vectors))
             if steps:
                 vectors = self._refined(vectors, level, steps)
         return vectors
 
-    def _refined(self, vectors: Tall, level: int, steps: int) -> Tall:
+    def _refined(self, vectors: np.ndarray, level: int, steps: int) -> np.ndarray:
         graph = self._graphs[level]
 
-        def correct(residuals: Tall) -> Tall:
+        def correct(residuals: np.ndarray) -> np.ndarray:
             if graph is self._coarsest:
-                assert isinstance(residuals, np.ndarray)
                 residuals *= DAMPING
                 return residuals
             return self.correct_below(self._transfers[level], level + 1, graph.smoothing, residuals)
@@ -364,7 +306,7 @@ class Multilevel:
             if state.residuals.max() <= LEAST_RESIDUAL:
                 break
             state = step(state, problem, LEAST_RESIDUAL)
-        return graph.workspace.compact(state.vectors)
+        return graph.workspace.concatenate([state.vectors])
 
     def _eigendecomposition(self) -> "Eigendecomposition":
         matrix = np.asarray(self._coarsest.product(np.eye(self._coarsest.n_nodes)))

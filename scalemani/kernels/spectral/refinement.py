@@ -9,9 +9,6 @@ v = D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
 One step makes one product S (block), that is one pass over the graph, through the caller's `apply`; between steps the
 state is plain arrays, so that any run can stop and go on. X and P are orthonormal and their Rayleigh quotients are
 known from the step before [Duersch et al. 2018]: only inner products with C are new, which halves the algebra.
-
-Tall blocks are arrays, or distant rows that a workspace makes: then panels are worked on where these lie, and the
-matrices of a Rayleigh-Ritz step are all that comes here.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -31,7 +28,6 @@ from scalemani.kernels.arrays.columns import (
     residuals_into,
 )
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.arrays.tall import Tall, as_column, columns_of
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 
@@ -50,9 +46,9 @@ class RefinementProblem:
     (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `workspace`, where steps run.
     """
 
-    apply: Callable[[Any], Tall]
-    correct: Callable[[Any], Tall]
-    trivial: Tall
+    apply: Callable[[Any], np.ndarray]
+    correct: Callable[[Any], np.ndarray]
+    trivial: np.ndarray
     workspace: Workspace = IN_MEMORY
 
 
@@ -66,8 +62,8 @@ class RefinementState:
     `passes` made; `fresh`, whether `images` come from one product, made of X itself.
     """
 
-    basis: Tall
-    images: Tall
+    basis: np.ndarray
+    images: np.ndarray
     quotients: np.ndarray
     values: np.ndarray
     residuals: np.ndarray
@@ -75,32 +71,20 @@ class RefinementState:
     fresh: bool = True
 
     @property
-    def vectors(self) -> Tall:
+    def vectors(self) -> np.ndarray:
         """The Ritz vectors X (N, m)."""
-        return columns_of(self.basis, slice(len(self.values)))
+        return self.basis[:, : len(self.values)]
 
     @property
-    def in_use(self) -> tuple[Tall, Tall]:
+    def in_use(self) -> tuple[np.ndarray, np.ndarray]:
         """The columns of `basis` and `images` that are in use."""
-        width = slice(len(self.quotients))
-        return columns_of(self.basis, width), columns_of(self.images, width)
-
-    @property
-    def numbers(self) -> dict[str, np.ndarray]:
-        """All but the large arrays, as arrays."""
-        return {name: np.asarray(value) for name, value in vars(self).items() if name not in ("basis", "images")}
+        width = len(self.quotients)
+        return self.basis[:, :width], self.images[:, :width]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """Return a state in memory as arrays of numbers, the columns in use of the large ones."""
+        """Return a state as arrays, of the large ones the columns in use."""
         basis, images = self.in_use
-        return {**self.numbers, "basis": np.asarray(basis), "images": np.asarray(images)}
-
-    @classmethod
-    def of_numbers(cls, basis: Tall, images: Tall, numbers: Mapping[str, np.ndarray]) -> "RefinementState":
-        """Return the state of such large arrays that gave `numbers`."""
-        single = {"passes": int(numbers["passes"]), "fresh": bool(numbers["fresh"])}
-        several: dict[str, Any] = {name: numbers[name] for name in ("quotients", "values", "residuals")}
-        return cls(basis, images, **several, **single)
+        return {name: np.asarray(value) for name, value in vars(self).items()} | {"basis": basis, "images": images}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, np.ndarray], workspace: Workspace = IN_MEMORY) -> "RefinementState":
@@ -109,7 +93,8 @@ class RefinementState:
         for columns in (arrays["basis"], arrays["images"]):
             large.append(workspace.zeros((len(columns), 2 * len(arrays["values"])), columns.dtype))
             large[-1][:, : columns.shape[1]] = columns
-        return cls.of_numbers(large[0], large[1], arrays)
+        several: dict[str, Any] = {name: arrays[name] for name in ("quotients", "values", "residuals")}
+        return cls(large[0], large[1], **several, passes=int(arrays["passes"]), fresh=bool(arrays["fresh"]))
 
 
 def n_start_columns(n_components: int, n_points: int) -> int:
@@ -134,18 +119,13 @@ def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.f
     dtype : float32 by default, or float64.
     """
     out: np.ndarray = np.empty((n_points, count), dtype)
-    draw_rows(out, 0, seed)
+    for first in range(0, n_points, TILE):
+        rows = out[first : first + TILE]
+        rows[:] = generator(seed, "refinement", first // TILE).standard_normal(rows.shape)
     return out
 
 
-def draw_rows(out: np.ndarray, start: int, seed: int) -> None:
-    """Write rows of `random_columns` into `out` (n, count), the first of them row `start`, which begins a tile."""
-    for first in range(0, len(out), TILE):
-        rows = out[first : first + TILE]
-        rows[:] = generator(seed, "refinement", (start + first) // TILE).standard_normal(rows.shape)
-
-
-def initial_state(vectors: Tall, problem: RefinementProblem, width: int) -> RefinementState:
+def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -> RefinementState:
     """Return the state from start vectors, after one pass: the best `width` vectors of their span.
 
     Dependent columns are dropped.
@@ -162,13 +142,13 @@ def initial_state(vectors: Tall, problem: RefinementProblem, width: int) -> Refi
     RankError
         Where no column is left.
     """
-    over, trivial = problem.workspace.over, as_column(problem.trivial, vectors.dtype)
+    over, trivial = problem.workspace.over, np.asarray(problem.trivial, vectors.dtype)[:, np.newaxis]
     lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
-    free = problem.workspace.replacing(vectors)
+    free = vectors
     combine_columns((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), free, over)
     # What is left of a constant column is rounding.
     kept = column_squares(free, over) > TRIVIAL_SHARE * lengths
-    free = free if kept.all() else columns_of(free, kept, compact=True)
+    free = free if kept.all() else np.ascontiguousarray(free[:, kept])
     found = _ritz_vectors(free, problem.apply(free), width, problem.workspace)
     if found is None:
         raise RankError("the vectors to refine are constant, zero or not finite: start from others")
@@ -177,7 +157,7 @@ def initial_state(vectors: Tall, problem: RefinementProblem, width: int) -> Refi
 
 def renewed(state: RefinementState, problem: RefinementProblem) -> RefinementState:
     """Return the state one pass later with products just made, without directions; its arrays are those of `state`."""
-    vectors = problem.workspace.compact(state.vectors)
+    vectors = problem.workspace.concatenate([state.vectors])
     found = _ritz_vectors(vectors, problem.apply(vectors), len(state.values), problem.workspace, state)
     if found is None:
         raise RankError("the vectors that are refined are no longer finite: ask for a larger residual")
@@ -185,8 +165,8 @@ def renewed(state: RefinementState, problem: RefinementProblem) -> RefinementSta
 
 
 def _ritz_vectors(
-    vectors: Tall,
-    products: Tall,
+    vectors: np.ndarray,
+    products: np.ndarray,
     width: int,
     workspace: Workspace,
     reused: RefinementState | None = None,
@@ -199,9 +179,9 @@ def _ritz_vectors(
     values, coefficients = _ritz(both[:, :n_vectors], both[:, n_vectors:], width)
     shape = (len(vectors), 2 * len(values))
     if reused is not None and reused.basis.shape == shape:
-        basis, images = workspace.replacing(reused.basis), workspace.replacing(reused.images)
+        basis, images = reused.basis, reused.images
     else:
-        basis, images = (workspace.large(shape, vectors.dtype) for _ in range(2))
+        basis, images = (workspace.empty(shape, vectors.dtype) for _ in range(2))
     combine_columns((vectors,), coefficients, basis, over)
     combine_columns((products,), coefficients, images, over)
     residuals = residuals_into(None, basis, images, values, over)
@@ -216,15 +196,15 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
     workspace, over = problem.workspace, problem.workspace.over
     active = np.flatnonzero(state.residuals > target)
     basis, images = state.in_use
-    added = workspace.large((len(basis), len(active)), basis.dtype)
+    added = workspace.empty((len(basis), len(active)), basis.dtype)
     residuals_into(added, basis, images, state.values, over, active)
     added = problem.correct(added)
-    added = _orthonormal(added, basis, as_column(problem.trivial, basis.dtype), workspace)
+    added = _orthonormal(added, basis, np.asarray(problem.trivial, basis.dtype)[:, np.newaxis], workspace)
     products = problem.apply(added)
     overlap, projected = _joint_products(state, added, products, over)
     values, coefficients = _ritz(overlap, projected, len(state.values))
     coefficients = np.hstack([coefficients, _directions(coefficients, overlap, active)])
-    following, images_of_it = workspace.replacing(state.basis), workspace.replacing(state.images)
+    following, images_of_it = state.basis, state.images
     combine_columns((basis, added), coefficients, following, over)
     combine_columns((images, products), coefficients, images_of_it, over)
     residuals = residuals_into(None, following, images_of_it, values, over)
@@ -232,7 +212,7 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
     return RefinementState(following, images_of_it, quotients, values, residuals, state.passes + 1, False)
 
 
-def _orthonormal(vectors: Tall, basis: Tall, trivial: Tall, workspace: Workspace) -> Tall:
+def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, workspace: Workspace) -> np.ndarray:
     """Return unit vectors that span vectors (N, a) beside an orthonormal basis; dependent ones are left out.
 
     They are orthogonal to a thousandth: the Rayleigh-Ritz step heeds their true inner products.
@@ -245,12 +225,14 @@ def _orthonormal(vectors: Tall, basis: Tall, trivial: Tall, workspace: Workspace
     left[:, np.diag(left) <= DEPENDENT * np.diag(own)] = 0
     left = np.where(np.diag(left)[:, np.newaxis] > 0, left, 0)
     unit = _orthonormal_coefficients(left, DEPENDENT)
-    out = workspace.large((len(vectors), unit.shape[1]), vectors.dtype)
+    out = workspace.empty((len(vectors), unit.shape[1]), vectors.dtype)
     combine_columns((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
     return out
 
 
-def _joint_products(state: RefinementState, added: Tall, products: Tall, over: Mapper) -> tuple[np.ndarray, np.ndarray]:
+def _joint_products(
+    state: RefinementState, added: np.ndarray, products: np.ndarray, over: Mapper
+) -> tuple[np.ndarray, np.ndarray]:
     """Return B^T B and B^T S B, (n, n) float64, of the state's basis and the added vectors side by side."""
     width, n_added = len(state.quotients), added.shape[1]
     basis, images = state.in_use
@@ -334,7 +316,7 @@ def refine_vectors(
 
 
 def refined_embedding(
-    state: RefinementState, degrees: Tall, n_components: int, workspace: Workspace = IN_MEMORY
+    state: RefinementState, degrees: np.ndarray, n_components: int, workspace: Workspace = IN_MEMORY
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return eigenvalues lambda (d,) ascending, and the embedding v = D^-1/2 u, (N, d) in the dtype of the state.
 
@@ -348,7 +330,7 @@ def refined_embedding(
     n_components : d, columns that are wanted.
     workspace : makes the embedding.
     """
-    wanted = columns_of(state.basis, slice(n_components))
+    wanted = state.basis[:, :n_components]
     embedding = workspace.empty(wanted.shape, wanted.dtype)
     largest = np.zeros(wanted.shape[1], wanted.dtype)
     for panel in panels(len(embedding)):

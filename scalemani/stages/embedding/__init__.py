@@ -1,10 +1,9 @@
 """The embedding in input order: refined by passes over the graph, or Z times the landmarks' coordinates.
 
 The vectors, N rows of a few columns, are held in memory or mapped, and so is the graph from the first pass over its
-blocks on; on a cluster, those of many points are panels on the workers, with the same bits. Refinement starts from the
-eigenvectors of a coarse graph, with `lll+refine` also from the landmarks' embedding. The coarse graphs precondition
-each step. The vectors are stored now and then: a refinement that was killed goes on from there and ends the same to the
-last bit.
+blocks on. Refinement starts from the eigenvectors of a coarse graph, with `lll+refine` also from the landmarks'
+embedding. The coarse graphs precondition each step. The vectors are stored now and then: a refinement that was killed
+resumes from there and ends the same to the last bit.
 """
 
 import functools
@@ -16,14 +15,11 @@ import scipy.sparse as sp
 from scalemani.chunked.appended import rows_of_appended
 from scalemani.chunked.checkpoints import Checkpoints
 from scalemani.chunked.landmark_maps import embed_by_landmark_graph
-from scalemani.chunked.on_workers.needs import refined_on_workers
-from scalemani.chunked.on_workers.refining import clear_panels, refine_on_workers
 from scalemani.chunked.output import over_landmarks, write_embedding
 from scalemani.chunked.task import EarlierResults
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
-from scalemani.kernels.arrays.tall import Tall, whole
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.product import Rows, normalized_product
 from scalemani.kernels.graph.spreading import spread_to_neighbors
@@ -67,11 +63,8 @@ def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
     if work.task.params.embedding.by_landmark_graph:
         return embed_by_landmark_graph(work)
-    workspace, solver, continued = work.workspace(), work.task.params.embedding.solver, work.task.earlier is not None
-    if refined_on_workers(work.task.dimensions.n_points, solver, work.executor.on_cluster, continued):
-        solved = by_workers(work, workspace)
-    else:
-        solved = SOLVERS[solver](work, StreamedGraph(work, workspace))
+    workspace = work.workspace()
+    solved = SOLVERS[work.task.params.embedding.solver](work, StreamedGraph(work, workspace))
     residual = float(solved.residuals.max())
     if work.task.params.embedding.by_passes and residual > work.task.params.residual:
         work.warn(
@@ -85,7 +78,6 @@ def run(work: StageWork) -> dict[str, Any]:
     write_embedding(work, StoredEmbedding.EMBEDDING, solved.vectors, workspace.empty)
     work.task.output.write_whole({StoredEmbedding.EIGENVALUES: solved.eigenvalues})
     Checkpoints(work.task.output).clear()
-    clear_panels(work.task.output)
     return {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
 
 
@@ -207,7 +199,7 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
         coarse = Multilevel(stored.read_levels(workspace.empty), workspace)
         return coarse, workspace.as_large(jacobi_shares(graph.loops()))
 
-    def correct(residuals: np.ndarray) -> Tall:
+    def correct(residuals: np.ndarray) -> np.ndarray:
         coarse, smoothing = correction()
         return coarse.correct_below(transfer, 0, smoothing, residuals)
 
@@ -226,14 +218,7 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
     return solved_by(state, graph.degrees, task, workspace)
 
 
-def by_workers(work: StageWork, workspace: Workspace) -> Solved:
-    """Return what `by_refinement` does, of vectors on workers: those that are wanted come here at the end."""
-    task = work.task
-    refined = refine_on_workers(work, vector_dtype(task.params), StoredWeights.STAGE in task.inputs)
-    return solved_by(refined.state, refined.degrees, task, workspace)
-
-
-def solved_by(state: RefinementState, degrees: Tall, task: StageTask, workspace: Workspace) -> Solved:
+def solved_by(state: RefinementState, degrees: np.ndarray, task: StageTask, workspace: Workspace) -> Solved:
     """Return the embedding of a refinement, and what is known of the eigenvalues beyond it.
 
     Parameters
@@ -248,7 +233,7 @@ def solved_by(state: RefinementState, degrees: Tall, task: StageTask, workspace:
     if len(state.values) > wanted:
         beyond = Following(state.values[wanted:], state.residuals[wanted:])
     else:  # few points have no vectors beside those wanted
-        beyond = following_value(whole_matrix(task), state.values, whole(state.vectors))
+        beyond = following_value(whole_matrix(task), state.values, state.vectors)
     return Solved(vectors, values, state.residuals[:wanted], beyond, state.passes)
 
 

@@ -1,17 +1,15 @@
-"""What the stage `embedding` takes of memory and disk: lists by solver, and by where the vectors are refined."""
+"""What the stage `embedding` takes of memory and disk: lists by solver."""
 
 import numpy as np
 
 from scalemani.chunked.landmark_maps import landmark_map_held
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
-from scalemani.chunked.on_workers.needs import driver_levels_held, levels_on_workers, panels_held, refines_on_workers
 from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
 from scalemani.params import Parameters
 
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
-COPIES_OF_PANELS = 9  # of vectors on workers: a start, vectors, directions, products, and those that replace them
 COPIES_OF_BLOCK = 3  # as read, decoded, and where they lie from then on
 COLUMNS_OF_POINT, COLUMNS_ON_THE_WAY = 6, 4
 COPIES_OF_MATRIX = 4  # W by blocks and whole, scaled from the left, and from both sides
@@ -35,10 +33,9 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK),
         Held("embedding and rows, in work and in input order", in_files, n_points, width + 1, "float64", 2, "writing"),
         *pixels_held(sizes),
+        Held("degrees, their roots, the trivial vector, damping", in_files, n_points, COLUMNS_OF_POINT),
+        Held("one of these on its way, and an order", EACH_PROCESS, n_points, COLUMNS_ON_THE_WAY),
     ]
-    if not refines_on_workers(sizes):
-        held.append(Held("degrees, their roots, the trivial vector, damping", in_files, n_points, COLUMNS_OF_POINT))
-        held.append(Held("one of these on its way, and an order", EACH_PROCESS, n_points, COLUMNS_ON_THE_WAY))
     if params.embedding.solver == "exact":
         held.append(
             Held("values of W and its scaled copies", EACH_PROCESS, sizes.nonzeros, 1, "float64", COPIES_OF_MATRIX)
@@ -57,10 +54,6 @@ def passes_held(sizes: Sizes) -> list[Held]:
     if not params.embedding.by_passes:
         return []
     columns, dtype = n_columns(width, n_points), vector_dtype(params)
-    if refines_on_workers(sizes):
-        graphs = [(n_points, sizes.nonzeros), *sizes.coarse_levels[: levels_on_workers(sizes)]]
-        wanted = Held("vectors wanted", GROWING, n_points, width, dtype)
-        return [wanted, *panels_held(graphs, 2 * columns, dtype), *driver_levels_held(sizes)]
     starting = n_start_columns(width, n_points) + width
     held = [
         Held("values of W", GROWING, sizes.nonzeros, 1, "float32"),
@@ -88,12 +81,5 @@ def disk(sizes: Sizes) -> list[Written]:
     if sizes.params.embedding.by_passes:
         columns, dtype = n_columns(width, n_points), vector_dtype(sizes.params)
         copies = COPIES_IN_CHECKPOINT * columns
-        if refines_on_workers(sizes):
-            copies = max(COPIES_OF_PANELS * columns, 2 * n_start_columns(width, n_points) + 4 * columns)
-            written.append(Written("degrees and damping as panels", PASSING, n_points, 2))
-            nodes = sizes.coarse_nodes + n_points
-            written.append(Written("members of nodes as panels", PASSING, nodes, 2, "int64"))
-            written.append(Written("vectors of V-cycles as panels", PASSING, sizes.coarse_nodes, 4 * columns, dtype))
-        name, sets = ("vectors as panels", 1) if refines_on_workers(sizes) else ("vectors of two checkpoints", 2)
-        written.append(Written(name, PASSING, n_points, copies, dtype, sets))
+        written.append(Written("vectors of two checkpoints", PASSING, n_points, copies, dtype, 2))
     return written
