@@ -1,24 +1,33 @@
 """Points of four times what a process may take: under the memory limit of Dask's workers, and of address space.
 
 python pipelines/benchmarks/limits.py workers WORK_FOLDER [--points 1800000] [--workers 2] [--limit BYTES]
-python pipelines/benchmarks/limits.py addresses WORK_FOLDER [--points 1800000] [--limit BYTES]
+python pipelines/benchmarks/limits.py addresses WORK_FOLDER [--points 1800000] [--limit BYTES] [--repeats 20]
 
-Points are (N, 784) float32 on a curved surface, written by blocks; `--features` gives them more or fewer columns. The
-limit is a quarter of their bytes unless it is given. `workers` starts a scheduler and workers, each of which has the
-limit: none may be killed by its nanny, be paused or spill. `addresses` runs on threads of a process with the limit
-(`ulimit -v`), and compares with a run without one. Both end with status 1 where something is amiss.
+Points are (N, 784) float32 on a curved surface, written by blocks; `--features` sets another number of columns. The
+limit is a quarter of their bytes by default. `workers` starts a scheduler and workers, each of which has the limit:
+none may be killed by its nanny, be paused or spill. `addresses` runs on threads of a process with the limit
+(`ulimit -v`) and without one, `--repeats` times each, in turn, and prints the content digest of every stage of every
+run. All digests of a stage have to be equal. Both commands end with status 1 where something is amiss.
+
+Few points show the same bits in minutes, under the least limit that the plan accepts: tables are then held in files,
+and fewer tasks run at once.
+
+    limits.py addresses WORK_FOLDER --points 80000 --features 300 --limit 1520000000 --repeats 20
 """
 
 import argparse
+import collections
+import json
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import psutil
-from commanding import command, digests, equal_digests, fresh, running_cluster, succeeded, worker_processes
+from commanding import command, digests, equal_digests, fresh, running_cluster, worker_processes
 from measuring import show
 
 from scalemani.runs.opened import open_run
@@ -49,8 +58,9 @@ def surface(folder: Path, n_points: int, n_features: int) -> Path:
     return partial.rename(path)
 
 
-def workers(points: Path, folder: Path, limit: int, count: int) -> dict[str, object]:
+def workers(points: Path, folder: Path, asked: argparse.Namespace, limit: int) -> dict[str, object]:
     """Run on workers of a limit; count those that there were, and what they said of their memory."""
+    count = asked.workers
     log, run, seen, peak = fresh(folder / "log"), fresh(folder / "limited"), set(), 0
     started = time.perf_counter()
     with running_cluster(count, memory=f"{limit}B", log=log) as cluster:
@@ -77,25 +87,28 @@ def resident(process: psutil.Process) -> int:
         return 0
 
 
-def addresses(points: Path, folder: Path, limit: int, count: int) -> dict[str, object]:
-    """Run in a process of so much address space, and in one without a limit, on so many threads."""
-    run, reference = fresh(folder / "limited"), fresh(folder / "unlimited")
-    words, started = command(points, run, *BLOCKS, "--workers", str(count)), time.perf_counter()
-    done = subprocess.run(
-        words,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
-    row: dict[str, object] = {"status": done.returncode, "seconds": time.perf_counter() - started}
-    if done.returncode:
-        return row | {"last line": done.stderr.strip().splitlines()[-1:], "amiss": True}
-    limited = digests(open_run(run))
-    fresh(run)  # a disk has to hold one of the two
-    row["seconds without"] = succeeded(command(points, reference, *BLOCKS, "--workers", str(count)))
-    unlimited = digests(open_run(reference))
-    return row | {"equal stages": equal_digests(unlimited, limited), "amiss": unlimited != limited}
+def addresses(points: Path, folder: Path, asked: argparse.Namespace, limit: int) -> dict[str, object]:
+    """Run with so much address space and without a limit, in turn; all runs have to store the same bits."""
+    words, found = command(points, folder / "run", *BLOCKS, "--workers", str(asked.workers)), []
+    row: dict[str, object] = {"seconds": 0.0, "seconds without": 0.0, "runs": 0}
+    for repeat in range(asked.repeats):
+        for name, most in (("seconds", limit), ("seconds without", None)):
+            fresh(folder / "run")  # a disk has to hold one run, not two
+            started = time.perf_counter()
+            done = subprocess.run(words, preexec_fn=limited_to(most), stderr=subprocess.PIPE, text=True, check=False)
+            row[name] = max(float(str(row[name])), time.perf_counter() - started)
+            if done.returncode:
+                return row | {"status": done.returncode, "last line": done.stderr.splitlines()[-1:], "amiss": True}
+            found.append(digests(open_run(folder / "run")))
+            print(f"repeat {repeat + 1}, {'limited' if most else 'unlimited'}: {json.dumps(found[-1])}", flush=True)
+    compared = collections.Counter(equal_digests(found[0], other) for other in found)
+    return row | {"runs": len(found), "equal stages": dict(compared), "amiss": len(compared) != 1}
+
+
+def limited_to(n_bytes: int | None) -> Callable[[], None]:
+    """Return what a process does before its program starts: it takes at most so many bytes of address space."""
+    most = resource.RLIM_INFINITY if n_bytes is None else n_bytes
+    return lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 COMMANDS = {"workers": workers, "addresses": addresses}
@@ -109,10 +122,11 @@ def main() -> int:
     parser.add_argument("--features", type=int, default=FEATURES)
     parser.add_argument("--workers", type=int, default=2, help="processes, or threads")
     parser.add_argument("--limit", type=int, help="bytes; by default a quarter of those of the points")
+    parser.add_argument("--repeats", type=int, default=1, help="of the two runs of `addresses`")
     asked = parser.parse_args()
     points = surface(asked.folder, asked.points, asked.features)
     limit = asked.limit or points.stat().st_size // SHARE
-    found = COMMANDS[asked.what](points, asked.folder, limit, asked.workers)
+    found = COMMANDS[asked.what](points, asked.folder, asked, limit)
     show([{"points GB": points.stat().st_size / 1e9, "limit GB": limit / 1e9, **found}])
     return 1 if found["amiss"] else 0
 

@@ -63,3 +63,12 @@ def test_errors_that_a_page_explains_are_those_that_are_raised():
         for part in filter(None, (part.strip(" ;:,") for part in said.split("..."))):
             words = "[ …]+".join(map(re.escape, part.split()))
             assert re.search(words, texts), f"no message has {part!r}"
+
+
+def test_a_page_that_includes_part_of_another_finds_where_it_begins_and_ends():
+    included = re.compile(r'^```\{include\} (\S+)\n:start-after: "(.*)"\n:end-before: "(.*)"$', re.MULTILINE)
+    found = [(page, *part) for page in PAGES for part in included.findall(page.read_text())]
+    assert len(found) > 3
+    for page, target, first, last in found:
+        text = (page.parent / target).read_text()
+        assert 0 <= text.find(first) < text.find(last), f"{page.name}: {target} has no {first!r} before {last!r}"
