@@ -17,7 +17,7 @@ from llvmlite import binding
 from threadpoolctl import threadpool_info
 
 from scalemani.cli.output import say
-from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, writable_folder
+from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, writable_folder
 from scalemani.kernels.machine.plain import PLAIN, PLAIN_VARIABLE
 
 PACKAGES = (
@@ -113,7 +113,9 @@ def slow_here(found: dict[str, Any]) -> Iterator[str]:
         yield f"a control group or limit allows {format_bytes(memory['usable'])} of {format_bytes(memory['all'])}"
     if memory["free"] < memory["usable"] // 4:
         yield f"only {format_bytes(memory['free'])} of memory are free: give a budget with --memory"
-    if writable_folder() is None:
+    if untrusted := distrust():
+        yield untrusted
+    elif writable_folder() is None:
         yield (
             f"compiled kernels cannot be kept: every command compiles them anew, half a minute; let {CACHE_VARIABLE} "
             "name a folder that is yours"

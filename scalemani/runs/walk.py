@@ -12,6 +12,7 @@ import numpy as np
 from scalemani.chunked.task import EarlierResults
 from scalemani.chunked.work import PointsInput, StageTask, StageWork
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
+from scalemani.kernels.machine.code_cache import distrust
 from scalemani.kernels.machine.compile_seconds import COMPILING
 from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
@@ -160,7 +161,7 @@ def locked_run(root: str | Path, executor: Executor, only: str | None = None) ->
     with store.locked(executor.wait, executor.progress.note) as lock:
         store.objects.sweep()
         executor.check_reach(store.root)
-        if remark := remark_on(store.root):
+        for remark in filter(None, (remark_on(store.root), distrust())):
             executor.progress.warn(remark)
         yield WritableRun(store, lock, executor, only)
 

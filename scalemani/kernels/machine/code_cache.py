@@ -11,9 +11,9 @@ import hashlib
 import os
 import pickle
 import re
+import secrets
 import stat
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,6 +33,10 @@ from scalemani.kernels.machine.sources import source_digest
 
 CACHE_VARIABLE = "SCALEMANI_CACHE"
 PRIVATE = 0o700
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+FOLDER = NO_LINK | getattr(os, "O_DIRECTORY", 0)
+ON_THE_WAY = FOLDER | getattr(os, "O_PATH", 0)  # of a folder that may be passed through and not listed, such as /home
+ENTRY = NO_LINK | getattr(os, "O_NONBLOCK", 0)
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 DIGITS = 32  # of SHA-256 in a name: 128 bits
 ENVIRONMENT_NAME = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
@@ -41,6 +45,10 @@ UNUSED_SECONDS = 30 * 86400  # an entry that nobody has loaded for so long is mo
 MOST_BYTES = 2**29  # thirty times what all kernels take, in all their signatures
 # Variables of numba that change no machine code. All others make caches of their own.
 WITHOUT_EFFECT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"}
+
+
+class UntrustedFolderError(OSError):
+    """A folder or entry that somebody else than this user and root may have filled."""
 
 
 class CodeCache(NullCache):
@@ -68,30 +76,31 @@ class CodeCache(NullCache):
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Return what was compiled for a signature, or None."""
         target_context.refresh()  # an entry refers to functions that numba's modules register there
-        path = self._path(sig, target_context)
+        place = self._place(sig, target_context)
+        if place is None:
+            return None
         try:
-            found = None if path is None else _unpacked(path.read_bytes())
+            with _opened(place[0]) as folder:
+                found = _unpacked(_content(folder, place[1]))
             if found is None or found[0] != sig:
                 return None
-            result = CompileResult._rebuild(target_context, *found[1])
+            return CompileResult._rebuild(target_context, *found[1])
         except Exception:  # whatever is wrong with an entry, compiling is right
             return None
-        with contextlib.suppress(OSError):
-            os.utime(path)  # in use
-        return result
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for a signature."""
-        path = self._path(sig, data.target_context)
+        place = self._place(sig, data.target_context)
         depends_on_process = data.library.has_dynamic_globals or any(not part.can_cache for part in data.lifted)
-        if path is None or depends_on_process:
+        if place is None or depends_on_process:
             return
         with contextlib.suppress(OSError):
-            _write(path, _packed(dumps((sig, data._reduce()))))
-            _remove_unused(path.parents[1])
+            with _opened(place[0], make=True) as folder:
+                _write(folder, place[1], _packed(dumps((sig, data._reduce()))))
+            _remove_unused(place[0].parent)
 
-    def _path(self, sig: Any, target_context: Any) -> Path | None:
-        """Return the file of a signature's entry, or None where nothing is kept."""
+    def _place(self, sig: Any, target_context: Any) -> tuple[Path, str] | None:
+        """Return the folder and the name of a signature's entry, or None where nothing is kept."""
         if self._identity is None:
             return None
         folder = _folder_for(target_context.codegen().magic_tuple())
@@ -99,7 +108,7 @@ class CodeCache(NullCache):
             return None
         arguments, _ = sigutils.normalize_signature(sig)
         facts = (*self._identity, *(_described(kind) for kind in arguments))
-        return folder / f"{self._name}-{_digest_of(facts)}"
+        return folder, f"{self._name}-{_digest_of(facts)}"
 
 
 def _described(kind: Any) -> str:
@@ -124,40 +133,67 @@ def _unpacked(content: bytes) -> tuple[Any, tuple[Any, ...]] | None:
     return pickle.loads(payload) if hashlib.sha256(payload).digest() == checksum else None
 
 
-def _write(path: Path, content: bytes) -> None:
+def _content(folder: int, name: str) -> bytes:
+    """Return what an entry of a folder holds, which only this user or root has written; note that it is in use."""
+    descriptor = os.open(name, os.O_RDONLY | ENTRY, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise UntrustedFolderError(f"{name} is no file")
+        _check(status, name)
+        with contextlib.suppress(OSError):
+            os.utime(descriptor)
+        return file.read()
+
+
+def _write(folder: int, name: str, content: bytes) -> None:
     """Write a file that other processes see whole or not at all; the last of several that write it stays."""
-    descriptor, partial = tempfile.mkstemp(prefix=".", dir=path.parent)
+    partial = f".{secrets.token_hex(8)}"
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK, 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-        os.replace(partial, path)
+        os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
     except OSError:
-        os.unlink(partial)
+        os.unlink(partial, dir_fd=folder)
         raise
 
 
 @functools.cache
 def _folder_for(processor: tuple[str, ...]) -> Path | None:
-    """Return the folder of the entries for a processor and the versions at work; None where there can be none.
-
-    Entries are programs: a folder that others own or may write to is not used. One of root's that may only be read is.
-    """
+    """Return the folder of the entries for a processor and the versions at work; None for users without a home."""
     home = cache_home()
     if home is None:
         return None
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k not in WITHOUT_EFFECT)
     versions = (sys.version, numba.__version__, llvmlite.__version__, binding.llvm_version_info, np.__version__)
     facts = (*versions, vars(numba.config)["USING_SVML"], *processor, *settings)
-    folder = home / "kernels" / _digest_of(facts)
-    with contextlib.suppress(OSError):
-        _make_private(folder)
-    return folder if _is_trusted(folder) else None
+    return home / "kernels" / _digest_of(facts)
 
 
 def writable_folder() -> Path | None:
     """Return the folder that machine code of this processor is kept in, None where it can only be compiled anew."""
     folder = _folder_for(cpu_target.target_context.codegen().magic_tuple())
-    return folder if folder is not None and os.access(folder, os.W_OK) else None
+    with contextlib.suppress(OSError):
+        if folder is not None:
+            with _opened(folder, make=True) as descriptor:
+                return folder if os.access(".", os.W_OK, dir_fd=descriptor) else None
+    return None
+
+
+def distrust() -> str:
+    """Return why machine code is not kept: because of whom its folder could be filled by. Otherwise return nothing."""
+    home = cache_home()
+    try:
+        with contextlib.nullcontext() if home is None else _opened(home / "kernels"):
+            return ""
+    except UntrustedFolderError as error:
+        return (
+            f"compiled kernels are not kept from process to process: {error}, who could have this user run code; let "
+            f"{CACHE_VARIABLE} name a folder that only this user or root can fill, move or replace"
+        )
+    except OSError:
+        return ""
 
 
 def cache_home() -> Path | None:
@@ -180,22 +216,52 @@ def cache_home() -> Path | None:
     return Path(caches, "scalemani") if os.path.isabs(caches) else None
 
 
-def _make_private(folder: Path) -> None:
-    """Make a folder and what is missing above it, for this user alone."""
-    for place in (*reversed(folder.parents), folder):
-        if not place.is_dir():
-            with contextlib.suppress(FileExistsError):
-                place.mkdir(PRIVATE)
+@contextlib.contextmanager
+def _opened(folder: Path, make: bool = False) -> Iterator[int]:
+    """Open a folder that nobody but this user and root decides on; yield its descriptor, which no renaming changes.
 
+    Entries are programs, and whoever may rename a folder above them could put another in its place: all folders on the
+    way are opened one below the other, without following links, and looked at once they are open. A sticky one (/tmp)
+    may be written to by others, who cannot rename there what is not theirs.
 
-def _is_trusted(folder: Path) -> bool:
-    """Return whether only this user, or root, decides what a folder holds."""
+    Parameters
+    ----------
+    folder : links above it are resolved
+    make : makes what is missing, for this user alone
+    """
+    place = Path(os.path.realpath(folder.parent), folder.name)
+    descriptor = os.open(place.anchor, ON_THE_WAY)
     try:
-        status = os.lstat(folder)
-    except OSError:
-        return False
-    mine = not hasattr(os, "geteuid") or status.st_uid in (0, os.geteuid())
-    return stat.S_ISDIR(status.st_mode) and mine and not status.st_mode & WRITABLE_BY_OTHERS
+        _check(os.fstat(descriptor), place.anchor, stat.S_ISVTX)
+        for path in (*reversed(place.parents), place)[1:]:
+            above, descriptor = descriptor, _opened_below(descriptor, path.name, make)
+            os.close(above)
+            _check(os.fstat(descriptor), str(path), 0 if path == place else stat.S_ISVTX)
+        above, descriptor = descriptor, os.open(".", os.O_RDONLY | FOLDER, dir_fd=descriptor)  # one that can be listed
+        os.close(above)
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _opened_below(above: int, name: str, make: bool) -> int:
+    """Open a folder in an open one, and make it before where it is missing and may be made."""
+    try:
+        return os.open(name, ON_THE_WAY, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, PRIVATE, dir_fd=above)
+    return os.open(name, ON_THE_WAY, dir_fd=above)
+
+
+def _check(status: os.stat_result, name: str, excuse: int = 0) -> None:
+    """Refuse what others own, or may write to unless a bit of its mode excuses it."""
+    if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
+        raise UntrustedFolderError(f"{name} belongs to user {status.st_uid}")
+    if status.st_mode & WRITABLE_BY_OTHERS and not status.st_mode & excuse:
+        raise UntrustedFolderError(f"{name} can be written by others")
 
 
 @functools.cache
@@ -205,26 +271,19 @@ def _remove_unused(kernels: Path) -> None:
     Processes that use what is removed compile it anew.
     """
     now, held = time.time(), 0
-    for status, path in sorted(_entries(kernels), key=lambda entry: -entry[0].st_mtime):
-        held += status.st_size
-        if now - status.st_mtime > UNUSED_SECONDS or held > MOST_BYTES:
+    with contextlib.ExitStack() as stack:
+        above, entries = stack.enter_context(_opened(kernels)), []
+        environments = [name for name in os.listdir(above) if ENVIRONMENT_NAME.fullmatch(name)]
+        for environment in environments:
             with contextlib.suppress(OSError):
-                path.unlink()
-    for folder in _environments(kernels):
-        with contextlib.suppress(OSError):
-            if now - folder.stat().st_mtime > UNUSED_SECONDS:
-                folder.rmdir()  # fails where it holds something
-
-
-def _environments(kernels: Path) -> list[Path]:
-    found = [path for path in kernels.iterdir() if ENVIRONMENT_NAME.fullmatch(path.name)]
-    return [path for path in found if _is_trusted(path)]
-
-
-def _entries(kernels: Path) -> Iterator[tuple[os.stat_result, Path]]:
-    for folder in _environments(kernels):
-        for path in folder.iterdir():
+                folder = stack.enter_context(_opened(kernels / environment))
+                entries += [(entry.stat(follow_symlinks=False), entry.name, folder) for entry in os.scandir(folder)]
+        for status, name, folder in sorted(entries, key=lambda entry: -entry[0].st_mtime):
+            held += status.st_size
+            if now - status.st_mtime > UNUSED_SECONDS or held > MOST_BYTES:
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=folder)
+        for environment in environments:
             with contextlib.suppress(OSError):
-                status = path.lstat()
-                if stat.S_ISREG(status.st_mode):
-                    yield status, path
+                if now - os.stat(environment, dir_fd=above, follow_symlinks=False).st_mtime > UNUSED_SECONDS:
+                    os.rmdir(environment, dir_fd=above)  # fails where it holds something

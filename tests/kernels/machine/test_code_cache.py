@@ -1,7 +1,9 @@
 """Machine code of kernels from process to process: never of other sources, and never in anybody's way."""
 
+import hashlib
 import json
 import os
+import pickle
 import shutil
 import stat
 import subprocess
@@ -12,8 +14,11 @@ from pathlib import Path
 import pytest
 
 import scalemani
-from scalemani.kernels.machine.code_cache import UNUSED_SECONDS, cache_home
+from scalemani.cli.doctor import slow_here
+from scalemani.kernels.machine.code_cache import UNUSED_SECONDS, cache_home, distrust
 from scalemani.kernels.machine.plain import PLAIN
+from scalemani.runs.walk import locked_run
+from scalemani.workers.executor import Executor
 
 pytestmark = pytest.mark.skipif(PLAIN, reason="plain kernels are not compiled")
 
@@ -228,6 +233,101 @@ def test_a_folder_of_another_user_is_not_used(filled):
     for path in (filled, *filled.rglob("*")):
         os.chown(path, NOBODY, NOBODY)
     assert run(LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [0, 1]
+
+
+class Command:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def plant(path, marker):
+    """Put an entry in a place that is whole, and makes a folder when it is loaded."""
+    payload = pickle.dumps(Command(marker))
+    path.write_bytes(hashlib.sha256(payload).digest() + payload)
+    path.chmod(0o600)
+
+
+SWAP = """
+import os, sys
+left = ["once"]
+def swap(event, arguments):
+    if event == "open" and left and str(arguments[0]).endswith({name!r}):
+        left.clear()
+        os.rename({folder!r}, {folder!r} + ".away")
+        os.rename({planted!r}, {folder!r})
+sys.addaudithook(swap)
+"""
+
+
+def test_a_folder_that_others_put_in_the_place_of_one_that_was_looked_at_is_not_read(filled, tmp_path):
+    (entry,) = entries(filled)
+    planted = Path(shutil.copytree(entry.parent, tmp_path / "planted"))
+    plant(planted / entry.name, tmp_path / "ran")
+    swap = SWAP.format(name=entry.name, folder=str(entry.parent), planted=str(planted))
+    assert run(swap + LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [1, 0]
+    assert not planted.exists()  # it was put there
+    assert not (tmp_path / "ran").exists()
+
+
+def belonging_to_another(path):
+    if os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    os.chown(path, NOBODY, NOBODY)
+
+
+def linked(path):
+    path.symlink_to(path.rename(path.with_name("elsewhere")))
+
+
+@pytest.mark.parametrize("change", [belonging_to_another, lambda path: path.chmod(0o622), linked])
+def test_entries_that_others_may_have_written_are_not_loaded(filled, tmp_path, change):
+    (entry,) = entries(filled)
+    plant(entry, tmp_path / "ran")
+    change(entry)
+    assert run(LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [0, 1]
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("change", [belonging_to_another, lambda path: path.chmod(0o777)])
+def test_a_cache_below_a_folder_that_others_decide_on_is_neither_read_nor_written(filled, tmp_path, change):
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    below = filled.rename(shared / "cache")
+    change(shared)
+    before = {path: path.stat().st_mtime_ns for path in entries(below)}
+    assert run(LOGARITHM, SCALEMANI_CACHE=below)[1:] == [0, 1]
+    assert {path: path.stat().st_mtime_ns for path in entries(below)} == before
+
+
+def test_a_home_that_all_users_share_keeps_code_unless_another_has_made_the_folder_of_caches(tmp_path):
+    home = tmp_path / "home"
+    home.mkdir()
+    home.chmod(0o1777)
+    assert run(LOGARITHM, HOME=home)[1:] == [0, 1]
+    assert run(LOGARITHM, HOME=home)[1:] == [1, 0]
+    belonging_to_another(home / ".cache")
+    (home / ".cache").chmod(0o777)
+    assert run(LOGARITHM, HOME=home)[1:] == [0, 1]
+
+
+def test_why_code_is_not_kept_is_said_by_each_run_and_by_doctor(tmp_path, listening, monkeypatch):
+    monkeypatch.setenv("SCALEMANI_CACHE", str(tmp_path / "shared" / "cache"))
+    (tmp_path / "shared").mkdir()
+    with locked_run(tmp_path / "run", Executor(progress=listening)):
+        assert (distrust(), listening.warned) == ("", [])
+    (tmp_path / "shared").chmod(0o777)
+    with locked_run(tmp_path / "run", Executor(progress=listening)):
+        (said,) = listening.warned
+    assert f"{tmp_path / 'shared'} can be written by others" in said
+    assert "SCALEMANI_CACHE" in said
+    machine = {"usable": 1, "all": 1, "load": 0, "free": 10**12, "filesystem": "ext4", "path": "here"}
+    found = dict.fromkeys(("processors", "memory", "disk", "temporary files"), machine)
+    assert said in list(slow_here(found))
 
 
 @pytest.mark.parametrize("user", [NOBODY, WITHOUT_ACCOUNT])
