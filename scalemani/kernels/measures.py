@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
+from scalemani.kernels.rows.unit_scale import at_unit_scale
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
@@ -63,14 +64,19 @@ def procrustes_error(embedding: np.ndarray, reference: np.ndarray) -> float:
     `embedding` X and `reference` R, (N, d) each; R is centred first, so the error lies in [0, 1].
     Source: Cox and Cox 1994, chapter 5, as used in [LLL] 4.8.1.
     """
-    x = np.asarray(embedding, np.float64) - np.mean(embedding, axis=0, dtype=np.float64)
-    r = np.asarray(reference, np.float64) - np.mean(reference, axis=0, dtype=np.float64)
+    x, r = (centered_at_unit_scale(positions) for positions in (embedding, reference))
     size, total = float(np.sum(x * x)), float(np.sum(r * r))
     if total == 0:
         return 0.0 if size == 0 else 1.0
     nuclear = float(np.sum(np.linalg.svd(x.T @ r, compute_uv=False)))
     explained = nuclear**2 / size if size > 0 else 0.0
     return float(np.sqrt(max(0.0, 1.0 - explained / total)))
+
+
+def centered_at_unit_scale(positions: np.ndarray) -> np.ndarray:
+    """Return positions (N, d) about their mean in float64, over a power of two where they are out of all scale."""
+    near_one = np.asarray(at_unit_scale(positions)[0], np.float64)
+    return np.asarray(at_unit_scale(near_one - near_one.mean(axis=0))[0])
 
 
 def similarity_of(cross: np.ndarray, size: float) -> tuple[float, np.ndarray]:
@@ -89,8 +95,8 @@ def subspace_angle(vectors: np.ndarray, reference: np.ndarray, weights: np.ndarr
     sines and keep their relative accuracy. Source: Knyazev and Argentati 2002.
     """
     scale = np.ones(len(vectors)) if weights is None else np.sqrt(weights)
-    one = np.linalg.qr(np.asarray(vectors, np.float64) * scale[:, None])[0]
-    other = np.linalg.qr(np.asarray(reference, np.float64) * scale[:, None])[0]
+    one = np.linalg.qr(np.asarray(at_unit_scale(vectors)[0], np.float64) * scale[:, None])[0]
+    other = np.linalg.qr(np.asarray(at_unit_scale(reference)[0], np.float64) * scale[:, None])[0]
     sine = np.linalg.norm(other - one @ (one.T @ other), 2)
     return float(np.arcsin(min(1.0, sine)))
 
@@ -155,7 +161,8 @@ def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) ->
 
     A point is left out by its row number: duplicates of it are neighbours.
     """
-    _, found = cKDTree(embedding).query(embedding[rows], n_neighbors + 1)
+    positions, _ = at_unit_scale(embedding)
+    _, found = cKDTree(positions).query(positions[rows], n_neighbors + 1)
     is_self = found == np.asarray(rows)[:, None]
     is_self[~is_self.any(axis=1), -1] = True
     return found[~is_self].reshape(len(rows), n_neighbors)
@@ -190,7 +197,7 @@ def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
 
 def counts_before(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return how many points (N, D) are closer to each of `rows` (M,) than each of its neighbours `found`: (M, k)."""
-    counts = np.empty(found.shape, np.int64)
+    counts, points = np.empty(found.shape, np.int64), at_unit_scale(points)[0]
     for start in range(0, len(rows), QUERIES_AT_ONCE):
         part = slice(start, start + QUERIES_AT_ONCE)
         queries = points[rows[part]]

@@ -141,3 +141,23 @@ def test_quantiles_of_samples_lie_within_their_errors_of_that_of_all(share):
     assert 0.7 < off.std() < 1.4  # the errors are neither too small nor too large
     assert abs(off.mean()) < 0.3
     assert np.isnan(quantile_of(everything[:0], share, 0).value)
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(st.integers(-900, 900), st.integers(-900, 900), st.booleans())
+def test_no_measure_depends_on_a_power_of_two(power, other_power, offset):
+    """Within the values that float64 has; squares of the largest and of the least of these have none."""
+    rng = np.random.default_rng(5)
+    points, labels, rows = rng.normal(size=(80, 4)), np.repeat([0, 1], 40), np.arange(0, 80, 3)
+    embedding = points[:, :2] + 0.3 * rng.normal(size=(80, 2)) + 10 * offset
+    far, far_points = np.ldexp(embedding, power), np.ldexp(points, other_power)
+    assert procrustes_error(far, np.ldexp(points[:, :2], other_power)) == pytest.approx(
+        procrustes_error(embedding, points[:, :2]), rel=1e-9
+    )
+    assert procrustes_error(far, np.ldexp(embedding, other_power)) < 1e-7
+    assert subspace_angle(far, far_points[:, :2]) == pytest.approx(subspace_angle(embedding, points[:, :2]), rel=1e-9)
+    nearest = nearest_others(embedding, rows, 5)
+    np.testing.assert_array_equal(nearest_others(far, rows, 5), nearest)
+    np.testing.assert_array_equal(label_hits(far, labels, 5, rows), label_hits(embedding, labels, 5, rows))
+    for measure in (neighbor_shares, trust):
+        np.testing.assert_array_equal(measure(far_points, nearest, rows), measure(points, nearest, rows))

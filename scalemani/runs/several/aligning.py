@@ -1,5 +1,6 @@
 """How two embeddings of the same points lie to each other: the similarity that brings one nearest to the other."""
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ import numpy as np
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import similarity_of
+from scalemani.kernels.rows.unit_scale import scale_exponent
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.shared_rows import SharedRows, shared_rows
 from scalemani.validation import check_points
@@ -70,7 +72,7 @@ class Coordinates:
 def align(embedding: Any, reference: Any, ids: tuple[Any, Any] | None = None) -> Alignment:
     """Return the Procrustes transform of an embedding onto another: rotation or reflection, scale and translation.
 
-    The points that both have are read by blocks, three times.
+    The points that both have are read by blocks, four times.
 
     Parameters
     ----------
@@ -119,20 +121,32 @@ def alignment_of(one: Coordinates, other: Coordinates, shared: SharedRows) -> Al
         for part in slices(count, ROWS_AT_ONCE):
             yield one.read(shared.own[part]), other.read(shared.others[part])
 
+    # Squares of squares of sums stay within float64 in these units, which are powers of two.
+    sides = ((one, shared.own), (other, shared.others))
+    x_unit, r_unit = (
+        scale_exponent(side.read(rows[part]) for part in slices(count, ROWS_AT_ONCE)) for side, rows in sides
+    )
+
+    def scaled_pairs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for x, r in pairs():
+            yield np.ldexp(x, -x_unit), np.ldexp(r, -r_unit)
+
     means = np.zeros((2, d))
-    for x, r in pairs():
+    for x, r in scaled_pairs():
         means += x.sum(axis=0) / count, r.sum(axis=0) / count
     cross, size, spread = np.zeros((d, d)), 0.0, 0.0
-    for x, r in pairs():
+    for x, r in scaled_pairs():
         x, r = x - means[0], r - means[1]
         cross += x.T @ r
         size, spread = size + float(np.sum(x * x)), spread + float(np.sum(r * r))
     scale, rotation = similarity_of(cross, size)
-    left = sum(float(np.sum((scale * ((x - means[0]) @ rotation) - (r - means[1])) ** 2)) for x, r in pairs())
+    left = sum(float(np.sum((scale * ((x - means[0]) @ rotation) - (r - means[1])) ** 2)) for x, r in scaled_pairs())
     translation = means[1] - scale * (means[0] @ rotation)
     relative = float(np.sqrt(left / spread)) if spread > 0 else 0.0
     reflected = bool(np.linalg.det(rotation) < 0)
-    return Alignment(scale, rotation, translation, reflected, count, float(np.sqrt(left / count)), relative)
+    residual = math.ldexp(math.sqrt(left / count), r_unit)
+    scale, translation = math.ldexp(scale, r_unit - x_unit), np.ldexp(translation, r_unit)
+    return Alignment(scale, rotation, translation, reflected, count, residual, relative)
 
 
 def open_coordinates(given: Any, name: str) -> Coordinates:

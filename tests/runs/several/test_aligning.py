@@ -78,3 +78,25 @@ def test_what_cannot_be_aligned_is_refused(scalemani, tmp_path):
     status, _, told = scalemani("align", tmp_path / "no", tmp_path / "other")
     assert status == 2
     assert str(tmp_path / "no") in told
+
+
+@settings(max_examples=40, derandomize=True, deadline=None)
+@given(power=st.integers(-900, 900), other_power=st.integers(-900, 900), seed=st.integers(0, 99))
+def test_a_power_of_two_comes_back_as_the_scale_and_changes_no_other_number(power, other_power, seed):
+    rng = np.random.default_rng(seed)
+    one = rng.normal(size=(30, 2)) + 4
+    other = one @ np.linalg.qr(rng.normal(size=(2, 2)))[0] + 0.1 * rng.normal(size=(30, 2))
+    at_one = sm.align(one, other)
+    if abs(other_power - power) > 1000:
+        power = -power  # a scale that float64 has
+    if abs(other_power - power) > 1000:
+        power = 0
+    found = sm.align(np.ldexp(one, power), np.ldexp(other, other_power))
+    assert found.relative_residual == pytest.approx(at_one.relative_residual, rel=1e-9)
+    assert np.ldexp(found.residual, -other_power) == pytest.approx(at_one.residual, rel=1e-9)
+    assert np.ldexp(found.scale, power - other_power) == pytest.approx(at_one.scale, rel=1e-9)
+    np.testing.assert_allclose(found.rotation, at_one.rotation, atol=1e-9)
+    np.testing.assert_allclose(np.ldexp(found.translation, -other_power), at_one.translation, atol=1e-8)
+    np.testing.assert_allclose(
+        np.ldexp(found.apply(np.ldexp(one, power)), -other_power), at_one.apply(one), rtol=1e-9, atol=1e-9
+    )
