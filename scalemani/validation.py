@@ -170,16 +170,16 @@ def check_exact(block: Any, first_row: int = 0, name: str = "points", columns: S
     rows = np.flatnonzero(large.any(axis=1))
     column = int(np.argmax(large[rows[0]]))
     label = column if columns is None else columns[column]
-    raise DataError(f"{name} {lost_digits(rows, (first_row, first_row + len(block)), label)}")
+    raise lost_digits(name, rows, (first_row, first_row + len(block)), label)
 
 
-def lost_digits(rows: np.ndarray, bounds: tuple[int, int], column: Any) -> str:
-    """Return the end of a message on integers that lose digits in some rows (m,) of rows [start, stop)."""
+def lost_digits(name: str, rows: np.ndarray, bounds: tuple[int, int], column: Any) -> DataError:
+    """Return the error of integers that lose digits, in some rows (m,) of rows [start, stop) of a column."""
     start, stop = bounds
-    return (
-        f"has integers beyond 2**53, which lose digits in float64, in {len(rows)} of rows [{start}, {stop}), the first "
-        f"at row {start + rows[0]}, column {column}: subtract the least value of each column, or convert them to "
-        "float64 yourself"
+    return DataError(
+        f"{name} has integers beyond 2**53, which lose digits in float64, in {len(rows)} of rows [{start}, {stop}), "
+        f"the first at row {start + rows[0]}, column {column}: subtract the least value of each column, or convert "
+        "them to float64 yourself"
     )
 
 
@@ -202,7 +202,7 @@ def check_exact_columns(given: Any, table: np.ndarray, name: str = "points") -> 
         wide = [is_wide_integer(value) for value in column_values(given, column, rows)]
         if any(wide):
             label = getattr(given, "columns", range(table.shape[1]))[column]
-            raise DataError(f"{name} {lost_digits(rows[wide], (0, len(table)), label)}")
+            raise lost_digits(name, rows[wide], (0, len(table)), label)
 
 
 def is_wide_integer(value: Any) -> bool:

@@ -267,7 +267,8 @@ def export(
     labels, with the input row of each; in .png too for the clusters of an image or video; in .npz (SciPy's CSR),
     .parquet or .zarr for a graph; in .npz (SciPy's CSR) or .zarr for affinities; in .npz, .parquet or .zarr for
     landmarks and a curve; in .npz or .zarr for snapshots. Where components were left out, the input rows that the
-    results have go beside it: OUT.input_rows.npy; a .csv has them. A file that is there is replaced, a .zarr is not.
+    results have go beside it: OUT.input_rows.npy; a .csv has them. A file that is there is replaced; a .zarr
+    is not, and one that holds the same already is left as it is.
 
     An .h5ad is an AnnData, and so may be a .zarr: obsm X_tsne and its like, obsp distances and connectivities, as
     scanpy reads them. They are added to an AnnData that is there, of which everything else stays.

@@ -17,14 +17,21 @@ from scalemani.export.anndata_elements import (
     write_elements,
     write_frame,
 )
-from scalemani.export.rows import PARTIAL, refuse_there
-from scalemani.export.several import whole_file, whole_group
+from scalemani.export.atomic import (
+    ZARR_MARKERS,
+    as_errors_of,
+    leftovers,
+    replaced_file,
+    sync,
+    sync_tree,
+    temporary_folder,
+)
+from scalemani.export.several import whole_group
 from scalemani.sources.base import optional_module
 from scalemani.sources.hdf5 import h5ad_node, refuse_other_files
 from scalemani.sources.pairwise import is_anndata
-from scalemani.store.objects import as_store_error
 
-REPLACED = "replaced"  # the folder of elements that others take the place of, until all are in place
+WRITTEN, REPLACED = "written", "replaced"  # folders of new elements, and of those whose place they take
 
 
 def write_anndata(annotations: Annotations, target: str) -> None:
@@ -59,13 +66,13 @@ def write_file(annotations: Annotations, target: str) -> None:
     there = Path(target).exists()
     if there:
         check_file(annotations, Path(target))
-    with whole_file(target) as file:
+    with replaced_file(target) as file:
         if there:
             with Path(target).open("rb") as earlier:
                 shutil.copyfileobj(earlier, file)
             file.flush()
             shutil.copymode(target, file.name)
-        with h5py.File(file.name, "r+" if there else "w") as opened:
+        with h5py.File(file.name, "r+" if there else "w", locking=False) as opened:  # it is locked already
             if not there:
                 write_frame(opened, annotations.n_obs)
             for path in annotations.paths:
@@ -73,7 +80,6 @@ def write_file(annotations: Annotations, target: str) -> None:
                     del opened[path]
             write_elements(opened, annotations)
             add_columns(opened, annotations)
-        os.fsync(file.fileno())
 
 
 def check_file(annotations: Annotations, path: Path) -> None:
@@ -112,26 +118,33 @@ def check_kept(root: Any, annotations: Annotations, where: str) -> None:
 
 def add_to_store(annotations: Annotations, target: Path) -> None:
     """Write the elements beside a zarr store, and move each to its place."""
-    partial = target.with_name(target.name + PARTIAL)
-    refuse_there(partial)
     group = zarr.open_group(target, mode="r+", use_consolidated=False)
     check_rows(group, annotations, str(target))
     check_kept(group, annotations, str(target))
-    try:
-        written = zarr.open_group(partial, mode="w-", zarr_format=group.metadata.zarr_format)
-        write_elements(written, annotations)
-        for path in annotations.paths:
-            parent = path.rpartition("/")[0]
-            if parent not in group:
-                group.create_group(parent, attributes=GROUP)
-            if path in group:
-                (partial / REPLACED / path).parent.mkdir(parents=True, exist_ok=True)
-                (target / path).rename(partial / REPLACED / path)
-            (partial / path).rename(target / path)
-        add_columns(group, annotations)
-        if zarr.open_group(target, mode="r").metadata.consolidated_metadata is not None:
-            zarr.consolidate_metadata(str(target), zarr_format=group.metadata.zarr_format)
-    except OSError as error:
-        raise as_store_error(error, target) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with as_errors_of(target):
+        for left in leftovers(target):
+            put_back(left / REPLACED, target)
+        with temporary_folder(target) as own:
+            written = zarr.open_group(own / WRITTEN, mode="w-", zarr_format=group.metadata.zarr_format)
+            write_elements(written, annotations)
+            sync_tree(own)
+            for path in annotations.paths:
+                parent = path.rpartition("/")[0]
+                if parent not in group:
+                    group.create_group(parent, attributes=GROUP)
+                if path in group:
+                    (own / REPLACED / path).parent.mkdir(parents=True, exist_ok=True)
+                    (target / path).rename(own / REPLACED / path)
+                (own / WRITTEN / path).rename(target / path)
+                sync((target / path).parent)
+            add_columns(group, annotations)
+            if zarr.open_group(target, mode="r").metadata.consolidated_metadata is not None:
+                zarr.consolidate_metadata(str(target), zarr_format=group.metadata.zarr_format)
+
+
+def put_back(replaced: Path, target: Path) -> None:
+    """Move elements that a killed command has taken out of a zarr store back, where nothing has taken their place."""
+    for described in sorted(replaced.rglob("*")):
+        place = target / described.relative_to(replaced)
+        if described.name in ZARR_MARKERS and not place.exists() and not place.parent.exists():
+            described.parent.rename(place.parent)

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError
-from scalemani.export.several import block_rows, whole_file
+from scalemani.export.atomic import replaced_file
+from scalemani.export.several import block_rows
 from scalemani.export.text import write_csv
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import categories_of
@@ -47,7 +48,7 @@ def write_map(
         return arrow.table(table)
 
     first = block(0)
-    with whole_file(target) as file, parquet.ParquetWriter(file, first.schema) as writer:
+    with replaced_file(target) as file, parquet.ParquetWriter(file, first.schema) as writer:
         writer.write_table(first)
         for start in range(step, len(positions), step):
             writer.write_table(block(start))

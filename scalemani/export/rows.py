@@ -3,165 +3,129 @@
 import contextlib
 import math
 import os
-import shutil
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import zarr
 from dask.system import cpu_count
 
 from scalemani.errors import ConfigError, StoreError, installing, refuse_credentials
+from scalemani.export.atomic import already_there, new_folder, replaced_file
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.sources.opening import open_points
-from scalemani.store.objects import as_store_error
 from scalemani.store.retrying import may_pass, retried
 
 BLOCK_BYTES = 2**24
-PARTIAL = ".partial"
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
 Progress = Callable[[int], None]
 
 
-def new_file(partial: Path) -> Any:
-    """Open a new file for writing in the place of one that a killed command has left, or of a link planted there."""
-    partial.unlink(missing_ok=True)
-    return partial.open("xb")
+class Rows(NamedTuple):
+    """What is written: the shape and dtype of the whole array, and how many rows make a block."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    block_rows: int
+
+
+@dataclass(frozen=True)
+class RowWriter:
+    """What takes blocks of rows: from several threads and in any order where it is `parallel`, else in order."""
+
+    write: Callable[[int, np.ndarray], None]
+    parallel: bool = True
 
 
 @contextlib.contextmanager
-def replaced_file(path: Path) -> Iterator[Any]:
-    """Yield a new file, and put it in the place of `path` when the block ends: readers see one of them whole."""
-    partial = path.with_name(path.name + PARTIAL)
-    try:
-        with new_file(partial) as file:
-            yield file
-        os.replace(partial, path)
-    except OSError as error:
-        raise as_store_error(error, path) from error
-    finally:
-        partial.unlink(missing_ok=True)
+def npy_writer(target: str, rows: Rows) -> Iterator[RowWriter]:
+    """Yield the writer of an .npy file, written at offsets: unlike a memory map, nothing written stays resident."""
+    row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
+    with replaced_file(target) as file:
+        descr = np.lib.format.dtype_to_descr(rows.dtype)
+        header = {"descr": descr, "fortran_order": False, "shape": rows.shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.flush()
+        first = file.tell()
+
+        def write(start: int, block: np.ndarray) -> None:
+            content = np.ascontiguousarray(block).data.cast("B")
+            offset = first + start * row_bytes
+            while content:
+                written = os.pwrite(file.fileno(), content, offset)
+                content = content[written:]
+                offset += written
+
+        yield RowWriter(write)
 
 
-class RowWriter(ABC):
-    """Writes blocks of rows in any order; what is at the target changes only with `finish`."""
+@contextlib.contextmanager
+def parquet_writer(target: str, rows: Rows) -> Iterator[RowWriter]:
+    """Yield the writer of a Parquet file with columns component_1, component_2, ...; a block is a row group."""
+    arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
+    kind = arrow.from_numpy_dtype(rows.dtype)
+    schema = arrow.schema([(f"component_{column + 1}", kind) for column in range(math.prod(rows.shape[1:]))])
+    with replaced_file(target) as file, parquet.ParquetWriter(file, schema) as table:
 
-    parallel = True
+        def write(start: int, block: np.ndarray) -> None:
+            columns = np.ascontiguousarray(block.reshape(len(block), -1).T)
+            table.write_table(arrow.table(list(columns), schema=schema))
 
-    def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
-        self.target = target
-        self.shape = shape
-        self.dtype = dtype
-        self.block_rows = block_rows
-        self.partial = Path(target + PARTIAL)
-
-    @abstractmethod
-    def write(self, start: int, rows: np.ndarray) -> None:
-        """Write rows from `start` on."""
-
-    @abstractmethod
-    def finish(self) -> None:
-        """Put what was written in place."""
-
-    @abstractmethod
-    def abandon(self) -> None:
-        """Remove what was written."""
+        yield RowWriter(write, parallel=False)
 
 
-class FileWriter(RowWriter):
-    """One file, written beside the target and put in its place when it is whole."""
-
-    file: Any
-
-    def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
-        super().__init__(target, shape, dtype, block_rows)
-        self.file = new_file(self.partial)
-
-    def finish(self) -> None:
-        """Put the file in place of what was there."""
-        self.file.close()
-        os.replace(self.partial, self.target)
-
-    def abandon(self) -> None:
-        """Remove the file."""
-        self.file.close()
-        self.partial.unlink(missing_ok=True)
+@contextlib.contextmanager
+def zarr_writer(target: str, rows: Rows) -> Iterator[RowWriter]:
+    """Yield the writer of a zarr v3 array of which one block is one chunk."""
+    with new_zarr_array(target, rows) as array:
+        yield zarr_rows(array, target)
 
 
-class NpyWriter(FileWriter):
-    """An .npy file, written at offsets: unlike a memory map, what was written does not stay resident."""
+def zarr_rows(array: zarr.Array, target: str) -> RowWriter:
+    """Return the writer of an array whose chunks are blocks; an object store that does not answer is asked again."""
 
-    def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
-        super().__init__(target, shape, dtype, block_rows)
-        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-        np.lib.format.write_array_header_1_0(self.file, header)
-        self.file.flush()
-        self.offset = self.file.tell()
-        self.row_bytes = math.prod(shape[1:]) * dtype.itemsize
+    def write(start: int, rows: np.ndarray) -> None:
+        array[start : start + len(rows)] = rows
 
-    def write(self, start: int, rows: np.ndarray) -> None:
-        """Write rows from `start` on; threads may write side by side."""
-        content = np.ascontiguousarray(rows).data.cast("B")
-        offset = self.offset + start * self.row_bytes
-        while content:
-            written = os.pwrite(self.file.fileno(), content, offset)
-            content = content[written:]
-            offset += written
-
-
-class ParquetWriter(FileWriter):
-    """A Parquet file with columns component_1, component_2, ...; blocks have to come in order."""
-
-    parallel = False
-
-    def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
-        self.arrow = optional_module("pyarrow", "parquet")
-        parquet = optional_module("pyarrow.parquet", "parquet")
-        super().__init__(target, shape, dtype, block_rows)
-        kind = self.arrow.from_numpy_dtype(dtype)
-        columns = math.prod(shape[1:])
-        self.schema = self.arrow.schema([(f"component_{column + 1}", kind) for column in range(columns)])
-        self.writer = parquet.ParquetWriter(self.file, self.schema)
-
-    def write(self, start: int, rows: np.ndarray) -> None:
-        """Write the next rows as one row group."""
-        columns = np.ascontiguousarray(rows.reshape(len(rows), -1).T)
-        self.writer.write_table(self.arrow.table(list(columns), schema=self.schema))
-
-    def finish(self) -> None:
-        """Write the footer, then put the file in place of what was there."""
-        self.writer.close()
-        super().finish()
-
-    def abandon(self) -> None:
-        """Remove the file."""
-        with contextlib.suppress(OSError, ValueError):
-            self.writer.close()
-        super().abandon()
-
-
-def refuse_taken(target: str) -> None:
-    """Refuse to write a zarr store into a folder where something lies."""
     if "://" not in target:
-        refuse_there(Path(target))
-        refuse_there(Path(target + PARTIAL))
+        return RowWriter(write)
+    return RowWriter(lambda start, rows: retried(lambda: write(start, rows), may_pass))
 
 
-def refuse_there(place: Path) -> None:
-    """Refuse to write where something lies."""
-    if place.exists():
-        raise StoreError(f"{place} is already there and is not overwritten: remove it or choose another name")
+@contextlib.contextmanager
+def new_zarr_array(target: str, rows: Rows) -> Iterator[zarr.Array]:
+    """Yield a new zarr v3 array, which is at `target` at the end; an array of another kind that is there is refused."""
+    with new_zarr(target) as place:
+        with creating(target):
+            array = zarr.create_array(
+                place,
+                shape=rows.shape,
+                dtype=rows.dtype,
+                chunks=(min(rows.block_rows, max(rows.shape[0], 1)), *rows.shape[1:]),
+                config={"write_empty_chunks": True},
+            )
+        refuse_other(target, array)
+        yield array
+
+
+@contextlib.contextmanager
+def new_zarr(target: str) -> Iterator[str]:
+    """Yield where a zarr store is created that is at `target` at the end; a partial store behind a URL stays."""
+    if "://" in target:
+        yield target
+        return
+    with new_folder(target) as own:
+        yield str(own)
 
 
 @contextlib.contextmanager
 def creating(target: str) -> Iterator[None]:
-    """Refuse to create a zarr store where something lies; errors of the store say what was to be created."""
-    refuse_taken(target)
+    """Have the errors of a store say what was to be created."""
     where = without_credentials(target)
     try:
         yield
@@ -171,46 +135,20 @@ def creating(target: str) -> Iterator[None]:
         raise StoreError(f"cannot create {where}: {without_credentials(str(error))}") from error
 
 
-class ZarrWriter(RowWriter):
-    """A zarr v3 array of which one block is one chunk; a directory or store that is there already is left alone."""
-
-    def __init__(self, target: str, shape: tuple[int, ...], dtype: np.dtype, block_rows: int) -> None:
-        super().__init__(target, shape, dtype, block_rows)
-        self.local = "://" not in target
-        self.created = False
-        with creating(target):
-            self.array = zarr.create_array(
-                str(self.partial) if self.local else target,
-                shape=shape,
-                dtype=dtype,
-                chunks=(min(block_rows, max(shape[0], 1)), *shape[1:]),
-                config={"write_empty_chunks": True},
-            )
-        self.created = True
-
-    def write(self, start: int, rows: np.ndarray) -> None:
-        """Write rows from `start` on, which are whole chunks."""
-
-        def write() -> None:
-            self.array[start : start + len(rows)] = rows
-
-        if self.local:
-            write()
-        else:
-            retried(write, may_pass)
-
-    def finish(self) -> None:
-        """Put the store in place."""
-        if self.local:
-            self.partial.rename(self.target)
-
-    def abandon(self) -> None:
-        """Remove the local directory that was created here; a partial store behind a URL stays."""
-        if self.local and self.created:
-            shutil.rmtree(self.partial, ignore_errors=True)
+def refuse_other(target: str, node: zarr.Array | zarr.Group) -> None:
+    """Refuse a zarr store that is there and cannot be what is to be written, before anything is."""
+    if "://" in target or not Path(target).exists():
+        return
+    try:
+        there: Any = zarr.open(target, mode="r")
+    except Exception as error:  # of a damaged store, of many kinds
+        raise already_there(target) from error
+    kinds = [[getattr(one, name, None) for name in ("shape", "dtype", "chunks")] for one in (node, there)]
+    if kinds[0] != kinds[1]:
+        raise already_there(target)
 
 
-WRITERS: dict[str, type[RowWriter]] = {".npy": NpyWriter, ".parquet": ParquetWriter, ".zarr": ZarrWriter}
+WRITERS = {".npy": npy_writer, ".parquet": parquet_writer, ".zarr": zarr_writer}
 
 
 def rows_per_block(row_bytes: int, preferred: int | None = None) -> int:
@@ -244,24 +182,13 @@ def write_rows(
     ConfigError
         For another suffix or an extra that is not installed.
     StoreError, DiskSpaceError
-        When the place cannot be written; a .zarr that exists is not overwritten.
+        When the place cannot be written, and for a .zarr that is there and does not hold the same rows.
     """
     target, suffix = checked_target(path, SUFFIXES)
     kind = np.dtype(dtype)
-    block_rows = block_rows or rows_per_block(math.prod(shape[1:]) * kind.itemsize)
-    try:
-        writer = WRITERS[suffix](target, shape, kind, block_rows)
-    except OSError as error:
-        raise as_store_error(error, Path(target)) from error
-    try:
-        run_blocks(read, writer, progress, workers)
-        writer.finish()
-    except OSError as error:
-        writer.abandon()
-        raise as_store_error(error, Path(target)) from error
-    except BaseException:
-        writer.abandon()
-        raise
+    rows = Rows(shape, kind, block_rows or rows_per_block(math.prod(shape[1:]) * kind.itemsize))
+    with WRITERS[suffix](target, rows) as writer:
+        run_blocks(read, rows, writer, progress, workers)
 
 
 def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") -> tuple[str, str]:
@@ -283,32 +210,37 @@ def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") ->
 
 
 def run_blocks(
-    read: Callable[[int, int], np.ndarray], writer: RowWriter, progress: Progress | None, workers: int | None
+    read: Callable[[int, int], np.ndarray],
+    rows: Rows,
+    writer: RowWriter,
+    progress: Progress | None = None,
+    workers: int | None = None,
 ) -> None:
     """Read and write every block, side by side where the writer allows it.
 
     Parameters
     ----------
     read : returns rows [start, stop)
-    writer : takes them; it says how many there are, and how many make a block
+    rows : what is written
+    writer : takes them
     progress : called with the number of rows after each block
     workers : threads; None for as many as there are processors
     """
-    n_rows = writer.shape[0]
+    n_rows, block_rows = rows.shape[0], rows.block_rows
 
     def move(start: int) -> int:
-        stop = min(start + writer.block_rows, n_rows)
-        writer.write(start, np.asarray(read(start, stop), dtype=writer.dtype))
+        stop = min(start + block_rows, n_rows)
+        writer.write(start, np.asarray(read(start, stop), dtype=rows.dtype))
         return stop - start
 
     threads = (workers or cpu_count()) if writer.parallel else 1
     with ThreadPoolExecutor(threads) as pool:
-        futures = [pool.submit(move, start) for start in range(0, n_rows, writer.block_rows)]
+        futures = [pool.submit(move, start) for start in range(0, n_rows, block_rows)]
         try:
             for future in futures:
-                rows = future.result()
+                moved = future.result()
                 if progress:
-                    progress(rows)
+                    progress(moved)
         finally:
             for future in futures:
                 future.cancel()
@@ -326,7 +258,7 @@ def export(embedding: Any, path: str | Path, progress: Progress | None = None) -
     Parameters
     ----------
     embedding : array of NumPy, zarr or Dask, or whatever `open_points` takes
-    path : where to; an .npy or .parquet file that is there is replaced, a .zarr is not
+    path : where to; an .npy or .parquet file that is there is replaced, a .zarr that holds anything else is refused
     progress : called with the number of rows just written
     """
     source: PointsSource = open_points(embedding)

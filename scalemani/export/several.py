@@ -2,58 +2,30 @@
 
 import contextlib
 import math
-import os
-import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import zarr
 
-from scalemani.export.rows import PARTIAL, creating, new_file, rows_per_block
+from scalemani.export.atomic import replaced_file
+from scalemani.export.rows import creating, new_zarr, refuse_other, rows_per_block
 from scalemani.sources.base import optional_module
 from scalemani.sources.lazy import LazyRows
-from scalemani.store.objects import as_store_error
 from scalemani.store.retrying import may_pass, retried
 
 Arrays = Mapping[str, LazyRows]
 
 
 @contextlib.contextmanager
-def whole_file(target: str) -> Iterator[Any]:
-    """Yield a new file that takes the place of `target` at the end; nothing of it stays where that is not reached."""
-    partial = Path(target + PARTIAL)
-    try:
-        with new_file(partial) as file:
-            yield file
-        os.replace(partial, target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise as_store_error(error, Path(target)) from error
-    except BaseException:
-        partial.unlink(missing_ok=True)
-        raise
-
-
-@contextlib.contextmanager
 def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> Iterator[zarr.Group]:
     """Yield a new zarr group that is at `target` at the end; one in a folder goes where that is not reached."""
-    local = "://" not in target
-    place = target + PARTIAL if local else target
-    with creating(target):
-        group = zarr.open_group(place, mode="w-", zarr_format=zarr_format)
-    try:
+    with new_zarr(target) as place:
+        with creating(target):
+            group = zarr.open_group(place, mode="w-", zarr_format=zarr_format)
+        refuse_other(target, group)
         yield group
-        if local:
-            Path(place).rename(target)
-    except BaseException as error:
-        if local:
-            shutil.rmtree(place, ignore_errors=True)
-        if isinstance(error, OSError):
-            raise as_store_error(error, Path(target)) from error
-        raise
 
 
 def blocks(rows: LazyRows) -> Iterator[tuple[int, np.ndarray]]:
@@ -71,7 +43,7 @@ def block_rows(rows: LazyRows) -> int:
 
 def write_npz(arrays: Arrays, target: str) -> None:
     """Write arrays of any shapes as `numpy.load` reads them."""
-    with whole_file(target) as file, zipfile.ZipFile(file, "w") as archive:
+    with replaced_file(target) as file, zipfile.ZipFile(file, "w") as archive:
         for name, rows in arrays.items():
             with npy_member(archive, name, rows.shape, rows.dtype) as member:
                 for _, block in blocks(rows):
@@ -101,7 +73,7 @@ def write_parquet(arrays: Arrays, target: str) -> None:
     names = {name: column_names(name, rows) for name, rows in arrays.items()}
     schema = arrow.schema([(column, kinds[name]) for name in arrays for column in names[name]])
     n_rows, step = len(next(iter(arrays.values()))), min(map(block_rows, arrays.values()))
-    with whole_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
+    with replaced_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
         for start in range(0, n_rows, step):
             columns: list[np.ndarray] = []
             for rows in arrays.values():

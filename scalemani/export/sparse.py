@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.export.several import fill, group_array, npy_member, whole_file, whole_group
+from scalemani.export.atomic import replaced_file
+from scalemani.export.several import fill, group_array, npy_member, whole_group
 
 ENTRIES_AT_ONCE = 2**23  # of a sparse matrix: 64 MB of columns and values of four bytes each
 CHUNK_ENTRIES = 2**21
@@ -59,7 +60,7 @@ def write_npz(matrix: SparseMatrix, target: str) -> None:
     """
     kind, n_entries = index_dtype(matrix), int(matrix.indptr[-1])
     with (
-        whole_file(target) as file,
+        replaced_file(target) as file,
         zipfile.ZipFile(file, "w") as archive,
         tempfile.TemporaryFile(dir=Path(target).parent) as waiting,
     ):

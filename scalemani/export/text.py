@@ -5,7 +5,8 @@ import io
 
 import numpy as np
 
-from scalemani.export.several import Arrays, block_rows, column_names, whole_file
+from scalemani.export.atomic import replaced_file
+from scalemani.export.several import Arrays, block_rows, column_names
 
 SUFFIX = ".csv"
 
@@ -21,7 +22,7 @@ def write_csv(arrays: Arrays, target: str) -> None:
     target : where to; what is there is replaced when all is written
     """
     n_rows, step = len(next(iter(arrays.values()))), min(map(block_rows, arrays.values()))
-    with whole_file(target) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+    with replaced_file(target) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
         table = csv.writer(text, lineterminator="\n")
         table.writerow([column for name, rows in arrays.items() for column in column_names(name, rows)])
         for start in range(0, n_rows, step):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError
-from scalemani.export.rows import replaced_file
+from scalemani.export.atomic import replaced_file
 from scalemani.figures.themes import THEMES, Colour, Theme
 from scalemani.sources.base import optional_module
 

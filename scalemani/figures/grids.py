@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError
-from scalemani.figures.lines import MARKERS
+from scalemani.figures.lines import MARKERS, save_figure
 from scalemani.figures.palette import RAMP_STEPS, TEN_COLOURS, VIRIDIS, ramp
 from scalemani.sources.base import optional_module
 
@@ -69,7 +69,7 @@ def grid_figure(
         curves.set_title(title, fontsize="medium")
     for place in places:
         place.set_axis_off()
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 def varied(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

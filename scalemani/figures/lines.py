@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.export.atomic import replaced_file
 from scalemani.figures.palette import TEN_COLOURS
 from scalemani.sources.base import optional_module
 
@@ -51,4 +52,11 @@ def line_figure(
     axes.spines[["top", "right"]].set_visible(False)
     if len(curves) > 1:
         axes.legend(frameon=False)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
+
+
+def save_figure(figure: Any, path: str | Path) -> None:
+    """Write a figure of Matplotlib as .png (where there is no suffix too), .svg or .pdf, in one step."""
+    target = Path(path) if Path(path).suffix else Path(f"{path}.png")
+    with replaced_file(target) as file:
+        figure.savefig(file, format=target.suffix.lower()[1:], dpi=150)

@@ -21,8 +21,9 @@ from scalemani.chunked.needs import memory_need
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
-from scalemani.export import beside, checked_target, write_rows
-from scalemani.export.rows import SUFFIXES, refuse_taken
+from scalemani.export import beside, checked_target
+from scalemani.export.atomic import already_there
+from scalemani.export.rows import SUFFIXES
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import largest_gap, prepare_landmarks
@@ -31,9 +32,10 @@ from scalemani.new_points import NEEDS_POINTS, check_features, read_placement
 from scalemani.new_points.account import Account, Placed, Placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_neighbors import farthest_neighbor
-from scalemani.new_points.clusters import centers_of, nearest_clusters
+from scalemani.new_points.clusters import centers_of
 from scalemani.new_points.needs import needs_of
 from scalemani.new_points.neighbors import neighbor_index
+from scalemani.new_points.outputs import CERTIFICATES, KEY, earlier_result, result_key, write
 from scalemani.records.classes import StoredDiscriminants
 from scalemani.records.embeddings import StoredClustering, StoredLayout
 from scalemani.records.landmarks import StoredAffinityWeights
@@ -54,7 +56,6 @@ from scalemani.workers.budget import Batch
 from scalemani.workers.executor import Executor
 
 WORKING = ".transform"
-KEY_CHARACTERS = 16
 SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is measured: known to a few percent
 LARGEST_STORED = 1e300  # what is beyond all numbers is stored as this
 
@@ -100,8 +101,6 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     if run.metric == PRECOMPUTED:
         raise ConfigError(NEEDS_POINTS)
     target, suffix = checked_target(out, SUFFIXES)
-    if suffix == ".zarr":
-        refuse_taken(target)
     if "://" not in target and not Path(target).absolute().parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
     given = map_points(run.metric, open_points(points))
@@ -112,20 +111,28 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
         if source.shape[0] == 0:
             write(np.empty((0, run.embedding.shape[1])), target, labels, centers)
             return Transformed({}, labels, [])
+        earlier = earlier_result(target) if suffix == ".zarr" else None
         dimensions = fitting_dimensions(run, source, executor)
         content = content_of(source, dimensions, executor)  # refuses what cannot be placed before anything is written
+        key = result_key(run, dimensions, content)
+        if earlier is not None:
+            if earlier[KEY] != key:
+                raise already_there(target)
+            remark = f"{target} holds these points, placed in this run, already: nothing was computed"
+            return Transformed(json.loads(earlier[CERTIFICATES]), labels, [(remark, ScalemaniWarning)])
         store = RunStore.create(folder)
         with store.locked(executor.wait, executor.progress.note):
             store.objects.sweep()
             executor.check_reach(store.root)
-            group, dimensions = opened_group(run, store, dimensions, content, executor)
+            group, dimensions = opened_group(store, key, dimensions, executor)
             place_blocks(run, points, source, group, dimensions, executor)
             account = account_of(run, StoredPlacement(group), dimensions)
             account.remark = getattr(source, "remark", "")
             certificates = account.certificates
             if by_neighbors(run):
                 certificates["recall"] = sampled_recall(run, source)
-            write(StoredPlacement(group).coordinates.zarr(), target, labels, centers)
+            told = {KEY: key, CERTIFICATES: json.dumps(certificates)}
+            write(StoredPlacement(group).coordinates.zarr(), target, labels, centers, told)
     return Transformed(certificates, labels, account.warnings)
 
 
@@ -146,41 +153,17 @@ def working_folder(target: str) -> Iterator[str]:
     shutil.rmtree(kept, ignore_errors=True)
 
 
-def write(coordinates: Any, target: str, labels: str | None, centers: np.ndarray | None) -> None:
-    """Write coordinates (n, d), and before them the clusters (n,) where there are centres.
-
-    Parameters
-    ----------
-    coordinates : (n, d), read by rows
-    target : where they go
-    labels, centers : where clusters go, and centres (K, d); None where there are none
-    """
-
-    def read(start: int, stop: int) -> np.ndarray:
-        return np.asarray(coordinates[start:stop])
-
-    if labels is not None and centers is not None:
-
-        def clusters(start: int, stop: int) -> np.ndarray:
-            return nearest_clusters(read(start, stop), centers)
-
-        write_rows(clusters, (coordinates.shape[0],), np.int32, labels)
-    write_rows(read, coordinates.shape, coordinates.dtype, target)
-
-
 def opened_group(
-    run: Run, store: RunStore, dimensions: Dimensions, content: str, executor: Executor
+    store: RunStore, key: str, dimensions: Dimensions, executor: Executor
 ) -> tuple[StageGroup, Dimensions]:
     """Return where the blocks of these points in this run go, and how they are cut: as before where some are there.
 
     Parameters
     ----------
-    run, store : the run, and the folder of the blocks
-    dimensions, content : the shape of the new points as they would be cut now, and their digest
+    store, key : the folder of the blocks, and what tells the results from others
+    dimensions : the shape of the new points as they would be cut now
     executor : whose threads look for damage
     """
-    identity = [run.keys, dimensions.n_points, dimensions.n_features, dimensions.dtype, content]
-    key = digest(json.dumps(identity).encode())[:KEY_CHARACTERS]
     group = store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
     known = group.objects.get_json(DIMENSIONS)
     if known is None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError
-from scalemani.export.rows import replaced_file
+from scalemani.export.atomic import replaced_file
 from scalemani.figures.palette import LARGEST_CLASSES
 from scalemani.report.map_data import map_data
 from scalemani.report.page import page

@@ -60,8 +60,8 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         into .csv, with the input row of each; the clusters of an image or video also into .png; `graph` into .npz
         (SciPy's CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has
         it); `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is
-        there is not replaced. All that scanpy reads goes into an AnnData, .h5ad or .zarr, beside what is in one that
-        is there: see `annotations_of`.
+        there is not replaced: one that holds the same stays, anything else is refused. All that scanpy reads goes into
+        an AnnData, .h5ad or .zarr, beside what is in one that is there: see `annotations_of`.
     what
         One of these names, or `anndata`. None: `anndata` for an .h5ad and for a .zarr that is an AnnData; else the
         graph of a run that ends in it, or the embedding.

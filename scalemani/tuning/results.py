@@ -1,6 +1,7 @@
 """What a search over a grid found: a table of the cells, the best of them, and both as files."""
 
 import csv
+import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.export.atomic import replaced_file
 from scalemani.kernels.measures import Measure
 from scalemani.tuning.scores import SCORES
 
@@ -129,11 +131,12 @@ class Tuning:
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         columns = {name: column for name, column in self.results_.items() if name != "params"}
-        with (target / CSV).open("w", newline="") as file:
-            writer = csv.writer(file)
+        with replaced_file(target / CSV) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+            writer = csv.writer(text)
             writer.writerow(columns)
             writer.writerows(zip(*([plain(value) for value in column] for column in columns.values()), strict=True))
-        (target / JSON).write_text(json.dumps(self.as_dict(), indent=1, default=str) + "\n")
+        with replaced_file(target / JSON) as file:
+            file.write((json.dumps(self.as_dict(), indent=1, default=str) + "\n").encode())
         return [target / CSV, target / JSON]
 
     def as_dict(self) -> dict[str, Any]:

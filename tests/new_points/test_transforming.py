@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.errors import DataError, MemoryBudgetError, StoreError
+from scalemani.errors import DataError, MemoryBudgetError, ScalemaniWarning, StoreError
 from scalemani.new_points import NewPoints, read_placement
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
@@ -182,6 +182,25 @@ def test_what_cannot_be_is_refused_before_anything_is_written(runs, new, tmp_pat
     with pytest.raises(StoreError, match="already there"):
         sm.transform(runs["t-sne"], new, tmp_path / "out.zarr")
     assert [path.name for path in tmp_path.iterdir()] == ["out.zarr"]
+
+
+@pytest.mark.parametrize("method", ["pca", "spectral-clustering"])
+def test_a_transform_into_zarr_that_is_given_again_is_done_and_one_of_other_points_is_refused(
+    runs, new, tmp_path, method
+):
+    points, out = np.load(new), tmp_path / "out.zarr"
+    first = sm.transform(runs[method], points, out)
+    written = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+    source, reads = failing(points, 3)  # each block is looked at, and none is placed
+    with pytest.warns(ScalemaniWarning, match="out.zarr holds these points, placed in this run, already"):
+        again = sm.transform(runs[method], source, out)
+    assert len(reads) == 3
+    assert (again.certificates, again.labels) == (first.certificates, first.labels)
+    for other in (points + np.float32(1), points[:2000]):
+        with pytest.raises(StoreError, match="already there and is not overwritten"):
+            sm.transform(runs[method], other, out)
+    assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == written
+    assert not (tmp_path / "out.zarr.transform").exists()
 
 
 def test_the_command_says_how_well_it_went(scalemani, runs, new, tmp_path):

@@ -1,12 +1,16 @@
 """The table of a grid: ranks, what cells share, what failed, and the files that hold it."""
 
 import csv
+import errno
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from scalemani.errors import DiskSpaceError
 from scalemani.kernels.measures import Measure
+from scalemani.tuning import results
 from scalemani.tuning.results import Cell, Stage, Tuning
 
 MORE, LESS = "trustworthiness", "clustering-error"
@@ -79,3 +83,20 @@ def test_the_files_say_what_the_table_says(tmp_path):
     assert (said["best_index"], said["scoring"], said["shared_seconds"]) == (1, [MORE], {"neighbors": 10.0})
     assert [one["scores"].get(MORE, {}).get("value") for one in said["cells"]] == [0.5, 0.7, None]
     assert [one["seconds"] for one in said["cells"]] == [{"neighbors": 10.0}, {"neighbors": 10.0}, {}]
+
+
+@pytest.mark.parametrize("name", ["tuning.csv", "tuning.json"])
+def test_files_that_cannot_be_written_whole_stay_as_they_were(tmp_path, monkeypatch, name):
+    tuning(cell(0.5, perplexity=5)).write(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+
+    def no_space(*given, **named):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(
+        results, *(("plain", no_space) if name == "tuning.csv" else ("json", SimpleNamespace(dumps=no_space)))
+    )
+    with pytest.raises(DiskSpaceError, match=name):
+        tuning(cell(0.7, perplexity=7)).write(tmp_path)
+    assert (tmp_path / name).read_bytes() == before[name]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(before)

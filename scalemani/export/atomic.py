@@ -1,0 +1,200 @@
+"""Files and folders that get their name when they are whole, and are on the disk before they do.
+
+Each is written under a temporary name of its own beside its target, which nobody else writes to, and is locked (flock)
+for as long as its writer lives. One that nobody has locked was left by a writer that was killed: the next one that
+writes to the same target removes it.
+"""
+
+import contextlib
+import errno
+import filecmp
+import hashlib
+import os
+import re
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+try:
+    import fcntl
+except ImportError:  # a system without locks of files, on which no leftovers are removed
+    fcntl = None  # type: ignore[assignment]
+
+from scalemani.errors import ScalemaniError, StoreError
+from scalemani.store.objects import as_store_error
+
+UNFINISHED = ".scalemani-{}-{}.unfinished"  # name and token, of a length that no name of a target makes too long
+LETTERS = 16  # hexadecimal, of each
+ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
+NOT_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # what disks say that sync no folders
+THERE = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename says of a folder that is there
+
+
+@contextlib.contextmanager
+def replaced_file(target: str | Path) -> Iterator[Any]:
+    """Yield a new file, and put it in the place of `target` when the block ends: readers see one of them whole."""
+    path = Path(target)
+    with as_errors_of(path):
+        remove_leftovers(path)
+        own, file, lock = new_file(path)
+        try:
+            with file:
+                yield file
+                if not file.closed:
+                    file.flush()
+            os.fsync(lock)
+            os.replace(own, path)
+            sync(path.parent)
+        finally:
+            with contextlib.suppress(OSError):  # what has failed comes first
+                own.unlink(missing_ok=True)
+            os.close(lock)
+
+
+@contextlib.contextmanager
+def new_folder(target: str | Path) -> Iterator[Path]:
+    """Yield a new folder that is at `target` when the block ends.
+
+    A zarr store that is there and holds the same stays as it is: the command that wrote it may be given again. Whatever
+    else is there is refused.
+    """
+    path = Path(target)
+    refuse_there(path)
+    with as_errors_of(path), temporary_folder(path) as own:
+        yield own
+        sync_tree(own)
+        try:
+            own.rename(path)
+        except OSError as error:
+            if error.errno not in THERE:
+                raise
+            if not same_content(own, path):
+                raise already_there(path) from error
+        sync(path.parent)
+
+
+@contextlib.contextmanager
+def temporary_folder(path: Path) -> Iterator[Path]:
+    """Yield a new folder beside a path, which goes at the end where it is still there."""
+    remove_leftovers(path)
+    while True:
+        own = temporary_name(path)
+        own.mkdir()
+        with contextlib.suppress(FileNotFoundError):  # one that looked for leftovers was quicker
+            lock = os.open(own, os.O_RDONLY)
+            if is_locked_here(lock, own):
+                break
+    try:
+        yield own
+    finally:
+        shutil.rmtree(own, ignore_errors=True)
+        os.close(lock)
+
+
+def new_file(path: Path) -> tuple[Path, Any, int]:
+    """Return a new file beside a path: its name, the open file, and a descriptor that holds its lock."""
+    while True:
+        own = temporary_name(path)
+        file = own.open("xb")
+        lock = os.dup(file.fileno())
+        if is_locked_here(lock, own):
+            return own, file, lock
+        file.close()
+
+
+def temporary_name(path: Path) -> Path:
+    """Return a name that no other call makes, by which what was left for the same target is found."""
+    return path.with_name(UNFINISHED.format(name_digest(path), secrets.token_hex(LETTERS // 2)))
+
+
+def name_digest(path: Path) -> str:
+    """Return what stands for the name of a target in those of its temporaries."""
+    return hashlib.sha256(os.fsencode(path.name)).hexdigest()[:LETTERS]
+
+
+def is_locked_here(descriptor: int, own: Path) -> bool:
+    """Lock a new file or folder; return whether it is still there. The descriptor is closed where it is not."""
+    if fcntl is not None:
+        with contextlib.suppress(OSError):  # on a disk without locks no leftovers are removed either
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+    if own.exists():
+        return True
+    os.close(descriptor)
+    return False
+
+
+def leftovers(path: Path) -> Iterator[Path]:
+    """Yield what killed writers have left for a target, each locked while the caller looks at it."""
+    if fcntl is None or not os.access(path.parent, os.R_OK):
+        return
+    ours = re.compile(UNFINISHED.replace(".", r"\.").format(name_digest(path), f"[0-9a-f]{{{LETTERS}}}"))
+    for left in path.parent.iterdir():
+        if ours.fullmatch(left.name):
+            with contextlib.suppress(OSError):
+                descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    yield left
+                finally:
+                    os.close(descriptor)
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove what killed writers have left for a target."""
+    for left in leftovers(path):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+
+
+def refuse_there(path: Path) -> None:
+    """Refuse to write a zarr store where something else than one lies."""
+    if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
+        raise already_there(path)
+
+
+def already_there(path: Path | str) -> StoreError:
+    """Return the error of a place where something else lies."""
+    return StoreError(f"{path} is already there and is not overwritten: remove it or choose another name")
+
+
+def same_content(one: Path, other: Path) -> bool:
+    """Return whether two folders hold the same files with the same bytes."""
+    names = [sorted(str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()) for root in (one, other)]
+    return names[0] == names[1] and all(filecmp.cmp(one / name, other / name, shallow=False) for name in names[0])
+
+
+def sync(path: Path) -> None:
+    """Have a file or folder on the disk before whatever comes after; a folder that may not be read cannot be synced."""
+    if path.is_dir() and not os.access(path, os.R_OK):
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if not (path.is_dir() and error.errno in NOT_OF_FOLDERS):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def sync_tree(folder: Path) -> None:
+    """Have a folder with all that it holds on the disk."""
+    for root, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            sync(Path(root, name))
+        sync(Path(root))
+
+
+@contextlib.contextmanager
+def as_errors_of(path: Path) -> Iterator[None]:
+    """Turn what the system says of a failed write into an error that names the output."""
+    try:
+        yield
+    except ScalemaniError:
+        raise
+    except OSError as error:
+        raise as_store_error(error, path) from error
