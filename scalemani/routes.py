@@ -155,7 +155,7 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    version=4,
+    version=5,
     also_reads=("landmark_embedding",),
     reads_start=True,
 )

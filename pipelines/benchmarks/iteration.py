@@ -19,7 +19,7 @@ from layouts import graph_of, problem_of, threads
 from measuring import show
 
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.force_errors import measured_error
+from scalemani.embeddings.force_errors import measured_errors
 from scalemani.embeddings.phases import Phase, descend
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -72,7 +72,7 @@ def ours(rows, positions, over):
             started = time.perf_counter()
             part()
             least[name] = min(least[name], time.perf_counter() - started)
-    return {**least, "force error": measured_error(sums, "student", positions, 0, over)}
+    return {**least, "force error": measured_errors(sums, "student", positions, 0, over).whole}
 
 
 def main() -> None:

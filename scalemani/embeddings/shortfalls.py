@@ -1,4 +1,8 @@
-"""What is said of a descent that fell short of what was asked."""
+"""What is said of a descent, or of sums, that fell short of what was asked."""
+
+from scalemani.embeddings.force_errors import SINGLE_POINTS, ForceErrors
+
+FINER = "set a smaller layout.tolerance, or layout.repulsion to exact"
 
 
 def too_few_iterations(iterations: int) -> str:
@@ -8,9 +12,9 @@ def too_few_iterations(iterations: int) -> str:
     )
 
 
-def coarse_forces(error: float, tolerance: float) -> str:
-    """Return what is said of forces that err by more than was asked."""
+def coarse_forces(errors: ForceErrors, tolerance: float, remedy: str) -> str:
+    """Return what is said of forces that err by more than was requested."""
     return (
-        f"forces err by {error:.1e} at the end, {tolerance:.1e} was asked for: clusters are narrower than the mesh's "
-        "steps; a smaller layout.tolerance makes these finer"
+        f"forces err by {errors.whole:.1e} of all and those of one point in ten by {errors.worst_decile:.1e} or more "
+        f"of its own; requested were {tolerance:.1e} and {SINGLE_POINTS * tolerance:.1e}: {remedy}"
     )

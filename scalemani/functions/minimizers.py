@@ -14,7 +14,7 @@ from scalemani.embeddings.phases import OF_PAIRS, Phase, descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
-from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
+from scalemani.embeddings.shortfalls import FINER, coarse_forces, too_few_iterations
 from scalemani.errors import ConfigError, DataError, ShortfallWarning, nearest_name, warn
 from scalemani.functions.matrices import check_affinities, checked_sparse
 from scalemani.kernels.arrays.draws import row_words
@@ -45,6 +45,7 @@ class Minimum:
     gradient_norm : before the last step
     repulsion : how it was summed
     force_error : the relative error of its forces at the end
+    worst_decile_force_error : that of a single point's force, relative to its own norm, at the 90th percentile
     """
 
     embedding: np.ndarray
@@ -55,6 +56,7 @@ class Minimum:
     gradient_norm: float
     repulsion: str
     force_error: float
+    worst_decile_force_error: float
 
 
 def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities in memory
@@ -104,7 +106,8 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     Warns
     -----
     ShortfallWarning
-        Where the descent ended before it converged, and where forces err by more than "layout.tolerance".
+        Where the descent ended before it converged, and where forces err by more than "layout.tolerance", or those of
+        one point in ten by more than ten times that.
     ScalemaniWarning
         For a number that has no effect beside the others.
 
@@ -188,15 +191,15 @@ def minimum(
     with ThreadPoolExecutor(cpu_count()) as pool:
         problem = problem_of(rows, objective, asked.strength or objective.strength, pool.map, masses)
         state, curve = last_state(problem, phases, method, State(start))
-        sums, error = sums_at_end(problem, method, asked.tolerance, state, seed)
+        sums, errors = sums_at_end(problem, method, asked.tolerance, state, seed)
         value = problem.value(state.positions, sums)
     converged = has_converged(state, phases)
     if not converged and asked.converged != 0:
         warn(f"minimize: {too_few_iterations(state.iteration)}", ShortfallWarning)
-    if error > asked.tolerance:
-        warn(f"minimize: {coarse_forces(error, asked.tolerance)}", ShortfallWarning)
+    if errors.least_tolerance > asked.tolerance:
+        warn(f"minimize: {coarse_forces(errors, asked.tolerance, FINER)}", ShortfallWarning)
     stopped = "converged" if converged else "max_iterations"
-    return Minimum(state.positions, value, curve, state.iteration, stopped, state.gradient_norm, method, error)
+    return Minimum(state.positions, value, curve, state.iteration, stopped, state.gradient_norm, method, *errors)
 
 
 def last_state(problem: Problem, phases: list[Phase], method: str, state: State) -> tuple[State, Curve]:

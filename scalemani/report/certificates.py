@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from scalemani.embeddings.force_errors import SINGLE_POINTS
 from scalemani.report import scales
 from scalemani.report.scales import VERDICTS, Judged, Scale
 from scalemani.runs.opened import Run
@@ -188,6 +189,10 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "repulsion": Meaning("how the repulsion of all pairs was summed"),
         "force_error": Meaning(
             "relative error of the repulsion at the end, against exact sums", scales.at_most("layout.tolerance")
+        ),
+        "worst_decile_force_error": Meaning(
+            "the error that the repulsion of nine in ten single points does not exceed, relative to its own norm",
+            scales.at_most("layout.tolerance", SINGLE_POINTS),
         ),
     },
 }

@@ -27,14 +27,15 @@ class Judged(NamedTuple):
     scale: str = ""
 
 
-def at_most(parameter: str) -> Scale:
-    """Return the scale of what must not exceed a parameter."""
+def at_most(parameter: str, factor: float = 1.0) -> Scale:
+    """Return the scale of what must not exceed a parameter, or a multiple of it."""
 
     def judge(value: Any, _: Mapping[str, Any], run: Run) -> Judged:
         limit = run.params.value(parameter)
         if limit is None:
             return Judged("says")
-        return Judged("good" if value <= limit else "short", f"at most {limit:.3g}, which {parameter} asks for")
+        text = f"at most {factor * limit:.3g}, " + ("which" if factor == 1 else f"{factor:g} times what")
+        return Judged("good" if value <= factor * limit else "short", f"{text} {parameter} asks for")
 
     return judge
 

@@ -55,7 +55,15 @@ def test_from_the_affinities_and_the_start_of_a_run_the_minimum_is_the_runs_to_t
     for ours, theirs in zip(found.curve, finished.curve, strict=True):
         np.testing.assert_array_equal(ours, theirs)
     stored = finished.certificates["layout"]
-    for name in ("objective", "iterations", "stopped", "gradient_norm", "repulsion", "force_error"):
+    for name in (
+        "objective",
+        "iterations",
+        "stopped",
+        "gradient_norm",
+        "repulsion",
+        "force_error",
+        "worst_decile_force_error",
+    ):
         assert getattr(found, name) == stored[name], name
 
 
@@ -196,7 +204,7 @@ def test_clusters_narrower_than_any_rule_was_measured_on_are_summed_as_finely_as
     start = np.repeat(draws.uniform(-150, 150, (300, 2)), 20, axis=0) + draws.normal(0, 3e-3, (6000, 2))
     first = np.arange(6000).reshape(300, 20)[:, :-1].ravel()
     half = sp.csr_matrix((np.ones(len(first)), (first, first + 1)), shape=(6000, 6000))
-    numbers = {"learning_rate": 1.0, "exaggeration": 1.0, "converged": 0.0}
+    numbers = {"learning_rate": 1.0, "exaggeration": 1.0, "converged": 0.0, "tolerance": 1e-2}
     errors = []
     for iterations in (49, 60):  # errors are looked at after 50
         tuning = {f"layout.{name}": value for name, value in {**numbers, "max_iterations": iterations}.items()}
@@ -204,5 +212,6 @@ def test_clusters_narrower_than_any_rule_was_measured_on_are_summed_as_finely_as
             warnings.simplefilter("ignore", ShortfallWarning)
             found = sm.minimize(half + half.T, "t-sne", start, tuning=tuning)
         assert found.repulsion == "grid"
-        errors.append(found.force_error)
-    assert errors[1] <= 1e-3 < errors[0]
+        errors.append((found.force_error, found.worst_decile_force_error))
+    assert errors[1][0] <= 1e-2 < errors[0][0]
+    assert errors[1][1] <= 1e-1 < errors[0][1]

@@ -169,6 +169,14 @@ def test_what_is_poor_is_told_from_what_is_good(runs, stage, name, poor, verdict
     assert scale(good, found.certificates[stage], found).verdict in ("good", "says")
 
 
+def test_forces_of_single_points_may_err_by_ten_tolerances(runs):
+    scale = MEANINGS["layout"]["worst_decile_force_error"].scale
+    tolerance = runs["t-sne"].params.layout.tolerance
+    assert scale(9.9 * tolerance, {}, runs["t-sne"]).verdict == "good"
+    judged = scale(10.1 * tolerance, {}, runs["t-sne"])
+    assert (judged.verdict, judged.scale) == ("short", "at most 0.01, 10 times what layout.tolerance asks for")
+
+
 def test_a_run_that_is_not_finished_has_a_page_too(roll, tmp_path):
     source = open_points(np.asarray(roll[:300]))
     run(source, tmp_path / "run", "laplacian-eigenmaps", Parameters(), Executor(), only="points")

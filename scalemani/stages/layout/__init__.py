@@ -22,7 +22,7 @@ from scalemani.embeddings.phases import descend, has_converged
 from scalemani.embeddings.problem import Problem, problem_of
 from scalemani.embeddings.recipes import phases_of
 from scalemani.embeddings.repulsion import chosen_method
-from scalemani.embeddings.shortfalls import coarse_forces, too_few_iterations
+from scalemani.embeddings.shortfalls import FINER, coarse_forces, too_few_iterations
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.machine.compile_seconds import COMPILING
@@ -77,7 +77,7 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Descend to a minimum, write the embedding in input order, certify the error of the forces at its end."""
+    """Descend to a minimum, write the embedding in input order, certify the errors of the forces at its end."""
     task, asked = work.task, work.task.params.layout
     objective = objective_of(str(asked.objective))
     with threads(work.executor.workers) as side_by_side:
@@ -92,16 +92,17 @@ def run(work: StageWork) -> dict[str, Any]:
         shape = rows.n_points, task.params.n_components
         method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
         state, curve, stopped = run_descent(work, problem, method)
-        sums, error = sums_at_end(problem, method, asked.tolerance, state, task.params.seed)
-        if error > asked.tolerance:
-            work.warn(f"{task.stage}: {coarse_forces(error, asked.tolerance)}", ShortfallWarning)
+        sums, errors = sums_at_end(problem, method, asked.tolerance, state, task.params.seed)
+        if errors.least_tolerance > asked.tolerance:
+            work.warn(f"{task.stage}: {coarse_forces(errors, asked.tolerance, FINER)}", ShortfallWarning)
         certificates = {
             "iterations": state.iteration,
             "stopped": stopped,
             "objective": problem.value(state.positions, sums),
             "gradient_norm": state.gradient_norm,
             "repulsion": method,
-            "force_error": error,
+            "force_error": errors.whole,
+            "worst_decile_force_error": errors.worst_decile,
         }
     positions = state.positions
     if given is not None:
