@@ -68,8 +68,12 @@ NEIGHBORS = Stage(
 WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
 CLASSES = Stage("classes", ("work_points",), reads_labels=True)
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
-COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False)
-NEIGHBOR_COMPONENTS = replace(COMPONENTS, inputs=("partition", "work_points", "neighbors"))  # of all edges of the graph
+COMPONENTS = Stage(
+    "components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False, version=2
+)
+NEIGHBOR_COMPONENTS = replace(
+    COMPONENTS, inputs=("partition", "work_points", "neighbors"), version=1
+)  # of all edges of the graph
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
@@ -90,6 +94,7 @@ LANDMARK_GRAPH = Stage(
     solvers=LANDMARK_GRAPH_SOLVERS,
     also_reads=("landmark_embedding",),
     follows=("landmark_covariances",),
+    version=2,
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 AFFINITY_WEIGHTS = Stage(
@@ -105,7 +110,9 @@ REDUCED = Stage(
     solvers=REDUCING_SOLVERS,
     follows=LANDMARKS_IN_GRAPH,
 )
-LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS)
+LANDMARK_EMBEDDING = Stage(
+    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS, version=2
+)
 COARSE_GRAPHS = Stage(
     "coarse_graphs",
     ("symmetric_affinities", "normalized_affinities"),
@@ -140,7 +147,7 @@ EMBEDDING = Stage(
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
-    version=5,
+    version=6,
     continues=("embedding",),
 )
 # The same group by a graph of the landmarks alone.

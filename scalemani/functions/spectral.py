@@ -249,4 +249,4 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
             f"{solution.n_zero} eigenvalues are zero where one was expected: the affinities fall into components, or "
             "landmarks see only some of them; join the components or embed them one by one"
         )
-    return solution.eigenvalues, solution.vectors
+    return eigenproblem.within_range(solution.eigenvalues), solution.vectors
