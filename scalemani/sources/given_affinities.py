@@ -67,7 +67,9 @@ def joining(matrix: sp.csr_matrix) -> sp.csr_matrix:
     roots = np.sqrt(np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel())
     rows = np.repeat(roots, np.diff(matrix.indptr))
     kept = matrix.data >= LEAST_ENTRY * rows * roots[matrix.indices]
-    return sp.csr_matrix(sp.csr_matrix((kept, matrix.indices, matrix.indptr), matrix.shape))
+    joined = sp.csr_matrix((kept, matrix.indices, matrix.indptr), matrix.shape, copy=True)
+    joined.eliminate_zeros()  # what is stored is an edge, whatever its value
+    return joined
 
 
 def whole_matrix(matrix: PointsSource) -> sp.csr_matrix:

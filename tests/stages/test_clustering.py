@@ -11,7 +11,7 @@ from scalemani.stages.clustering import unit_rows
 from scalemani.workers.executor import Executor
 
 
-@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1.0, 1e12, 1e200])
 def test_rows_are_clustered_by_their_direction_whatever_their_length(unit):
     rows = np.random.default_rng(0).normal(size=(50, 3))
     rows[7] = 0.0
