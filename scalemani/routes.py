@@ -176,10 +176,8 @@ DISCRIMINANTS = Stage(
 KERNEL_COMPONENTS = Stage(
     "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
 )
-GEODESICS = Stage("geodesics", ("work_points", "neighbors", "components", "landmarks"), by_block=False)
-ISOMAP = Stage(
-    "isomap", ("work_points", "landmark_weights", "geodesics"), also_reads=("landmark_embedding",), version=2
-)
+GEODESICS = Stage("geodesics", ("work_points", "neighbors", "components", "landmarks"), by_block=False, version=2)
+ISOMAP = Stage("isomap", ("work_points", "geodesics"), also_reads=("landmark_embedding",), version=3)
 LOCAL_RECONSTRUCTION = Stage(
     "local_reconstruction",
     ("work_points", "neighbors", "components", "landmarks", "landmark_weights"),
@@ -216,7 +214,7 @@ NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
 # Of linear methods: without neighbours to look for, points need no cells and no other order than their own.
 LINEAR_ROUTE = (POINTS, LANDMARKS, replace(LANDMARK_WEIGHTS, inputs=("points", "landmarks"), solvers=()))
 # Of methods that take the edges of the graph as they are.
-DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
+DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS)
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": (*SPECTRAL_ROUTE, LANDMARK_COVARIANCES, LANDMARK_GRAPH),
@@ -243,7 +241,11 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         CLASSES,
         KERNEL_DISCRIMINANTS,
     ),
-    "locally-linear-embedding": (*DISTANCES_ROUTE, LOCAL_RECONSTRUCTION),
+    "locally-linear-embedding": (
+        *DISTANCES_ROUTE,
+        replace(LANDMARK_WEIGHTS, solvers=()),
+        LOCAL_RECONSTRUCTION,
+    ),
     "isomap": (*DISTANCES_ROUTE, GEODESICS, ISOMAP),
     "lda": (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
