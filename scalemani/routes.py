@@ -68,8 +68,12 @@ NEIGHBORS = Stage(
 WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
 CLASSES = Stage("classes", ("work_points",), reads_labels=True)
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
-COMPONENTS = Stage("components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False)
-NEIGHBOR_COMPONENTS = replace(COMPONENTS, inputs=("partition", "work_points", "neighbors"))  # of all edges of the graph
+COMPONENTS = Stage(
+    "components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False, version=2
+)
+NEIGHBOR_COMPONENTS = replace(
+    COMPONENTS, inputs=("partition", "work_points", "neighbors"), version=1
+)  # of all edges of the graph
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
@@ -90,6 +94,7 @@ LANDMARK_GRAPH = Stage(
     solvers=LANDMARK_GRAPH_SOLVERS,
     also_reads=("landmark_embedding",),
     follows=("landmark_covariances",),
+    version=2,
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 AFFINITY_WEIGHTS = Stage(
@@ -105,7 +110,9 @@ REDUCED = Stage(
     solvers=REDUCING_SOLVERS,
     follows=LANDMARKS_IN_GRAPH,
 )
-LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS)
+LANDMARK_EMBEDDING = Stage(
+    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS, version=2
+)
 COARSE_GRAPHS = Stage(
     "coarse_graphs",
     ("symmetric_affinities", "normalized_affinities"),
@@ -140,7 +147,7 @@ EMBEDDING = Stage(
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
-    version=5,
+    version=6,
     continues=("embedding",),
 )
 # The same group by a graph of the landmarks alone.
@@ -169,10 +176,8 @@ DISCRIMINANTS = Stage(
 KERNEL_COMPONENTS = Stage(
     "kernel_components", ("work_points", "landmark_weights", "reduced"), also_reads=("landmark_embedding",)
 )
-GEODESICS = Stage("geodesics", ("work_points", "neighbors", "components", "landmarks"), by_block=False)
-ISOMAP = Stage(
-    "isomap", ("work_points", "landmark_weights", "geodesics"), also_reads=("landmark_embedding",), version=2
-)
+GEODESICS = Stage("geodesics", ("work_points", "neighbors", "components", "landmarks"), by_block=False, version=2)
+ISOMAP = Stage("isomap", ("work_points", "geodesics"), also_reads=("landmark_embedding",), version=3)
 LOCAL_RECONSTRUCTION = Stage(
     "local_reconstruction",
     ("work_points", "neighbors", "components", "landmarks", "landmark_weights"),
@@ -209,7 +214,7 @@ NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
 # Of linear methods: without neighbours to look for, points need no cells and no other order than their own.
 LINEAR_ROUTE = (POINTS, LANDMARKS, replace(LANDMARK_WEIGHTS, inputs=("points", "landmarks"), solvers=()))
 # Of methods that take the edges of the graph as they are.
-DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()))
+DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS)
 
 ROUTES: dict[str, tuple[Stage, ...]] = {
     "laplacian-eigenmaps": (*SPECTRAL_ROUTE, LANDMARK_COVARIANCES, LANDMARK_GRAPH),
@@ -236,7 +241,11 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         CLASSES,
         KERNEL_DISCRIMINANTS,
     ),
-    "locally-linear-embedding": (*DISTANCES_ROUTE, LOCAL_RECONSTRUCTION),
+    "locally-linear-embedding": (
+        *DISTANCES_ROUTE,
+        replace(LANDMARK_WEIGHTS, solvers=()),
+        LOCAL_RECONSTRUCTION,
+    ),
     "isomap": (*DISTANCES_ROUTE, GEODESICS, ISOMAP),
     "lda": (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS),
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),

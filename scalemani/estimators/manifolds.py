@@ -82,19 +82,21 @@ class LandmarkLLE(LinearEmbedder):
 
 
 class LandmarkIsomap(LinearEmbedder):
-    """Isomap of millions of points, by locally linear landmarks.
+    """Isomap of millions of points, by landmarks.
 
-    Distances along the neighbour graph are found between landmarks alone, by Dijkstra's algorithm from each of them,
-    and classical scaling gives the landmarks coordinates with these distances. Points get their weights over the
-    landmarks times the landmarks' coordinates, new ones too. Where all points are landmarks, the embedding is that of
-    scikit-learn's Isomap with the same `n_neighbors`, up to signs. The graph of all points is in memory.
+    Distances along the neighbour graph are found from each landmark to all points, by Dijkstra's algorithm, and
+    classical scaling gives the landmarks coordinates with the distances between them. Points are triangulated by their
+    distances to the landmarks; new ones by those over their neighbours among the training points. Where all points are
+    landmarks, the embedding is that of scikit-learn's Isomap with the same `n_neighbors`, up to signs. The graph of all
+    points is in memory.
 
     Parameters
     ----------
     n_components : int or None
         Dimensions of the embedding, d, below the landmarks. None: two.
     n_landmarks, landmarks : int or None, str
-        As in `LaplacianEigenmaps`; landmarks are points. A landmark takes one search of the whole graph.
+        As in `LaplacianEigenmaps`; landmarks are points. A landmark takes one search of the whole graph, and 4 or 8
+        bytes a point in the store.
     n_neighbors : int or None
         Neighbours a point, k. None: 15, or all other points where these are fewer. Too many lead from one sheet of a
         roll to the next.
@@ -112,6 +114,7 @@ class LandmarkIsomap(LinearEmbedder):
     ----------
     Tenenbaum, de Silva and Langford, A global geometric framework for nonlinear dimensionality reduction, Science 2000.
     De Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality reduction, NIPS 2002.
+    De Silva and Tenenbaum, Sparse multidimensional scaling using landmark points, 2004, for the triangulation.
 
     Examples
     --------
@@ -129,9 +132,7 @@ class LandmarkIsomap(LinearEmbedder):
         metric: str = "euclidean",
         n_landmarks: int | None = None,
         landmarks: Any = "random",
-        landmark_neighbors: int | None = None,
         landmark_sample: int = 100_000,
-        regularization: float | None = None,
         n_neighbors: int | None = None,
         disconnected: str = "connect",
         neighbors_method: str = "auto",

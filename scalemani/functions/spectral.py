@@ -245,4 +245,4 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
     n_wanted = check_count(n_components, "n_components", 1, a.shape[0] - 1, "the number of landmarks less one")
     solution = eigenproblem.solve_reduced(symmetric_part(a), symmetric_part(b), n_wanted)
     eigenproblem.refuse_null_space(solution.n_zero)
-    return solution.eigenvalues, solution.vectors
+    return eigenproblem.within_range(solution.eigenvalues), solution.vectors

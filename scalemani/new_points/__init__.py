@@ -8,6 +8,7 @@ from scalemani.new_points.by_affinities import read_affinity_placement
 from scalemani.new_points.by_axes import read_axes_placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_landmarks import read_landmark_placement
+from scalemani.new_points.by_paths import placed_by_paths, read_path_placement
 from scalemani.records.classes import StoredDiscriminants
 from scalemani.records.landmarks import StoredAffinityWeights
 from scalemani.routes import PRECOMPUTED
@@ -34,6 +35,8 @@ def read_placement(run: Run, in_memory: bool = False) -> Placement:
         return read_descent_placement(run, in_memory)
     if run.last_stage == StoredDiscriminants.STAGE:
         return read_axes_placement(run)
+    if placed_by_paths(run):
+        return read_path_placement(run, in_memory)
     if StoredAffinityWeights.STAGE in run.keys:
         return read_affinity_placement(run, in_memory)
     return read_landmark_placement(run)

@@ -5,9 +5,10 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
 from scalemani.embeddings.growth import mesh_values
 from scalemani.new_points.by_landmarks import ROWS_AT_ONCE
+from scalemani.new_points.by_paths import placed_by_paths
 from scalemani.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR
 from scalemani.records.embeddings import StoredLayout
-from scalemani.records.landmarks import StoredAffinityWeights
+from scalemani.records.landmarks import StoredAffinityWeights, StoredGeodesics
 from scalemani.runs.opened import Run
 
 COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
@@ -25,6 +26,14 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
     ]
     if StoredAffinityWeights.STAGE in run.keys:
         return held + neighbors_held(run, points, rows)
+    if placed_by_paths(run):
+        trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
+        return [
+            *held,
+            *neighbors_held(run, points, rows),
+            Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
+            Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
+        ]
     if StoredLayout.STAGE not in run.keys:
         n_neighbors = run.params.landmark_neighbors
         return [

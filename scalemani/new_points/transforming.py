@@ -32,6 +32,7 @@ from scalemani.new_points import NEEDS_POINTS, check_features, read_placement
 from scalemani.new_points.account import Account, Placed, Placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_neighbors import farthest_neighbor
+from scalemani.new_points.by_paths import placed_by_paths
 from scalemani.new_points.clusters import centers_of
 from scalemani.new_points.needs import needs_of
 from scalemani.new_points.neighbors import neighbor_index
@@ -293,7 +294,7 @@ def placement_of_job(task: StageTask, root: str, plan: str, threads: int) -> Pla
 
 def by_neighbors(run: Run) -> bool:
     """Return whether new points are placed among their neighbours, not among landmarks or along axes."""
-    return StoredLayout.STAGE in run.keys or StoredAffinityWeights.STAGE in run.keys
+    return StoredLayout.STAGE in run.keys or StoredAffinityWeights.STAGE in run.keys or placed_by_paths(run)
 
 
 def spacing_of(run: Run) -> float:

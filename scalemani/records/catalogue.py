@@ -12,7 +12,7 @@ from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.landmark_scores import LANDMARK_SCORES
+from scalemani.records.landmark_scores import LANDMARK_SCORES, StoredIsomap
 from scalemani.records.landmarks import (
     StoredAffinityWeights,
     StoredGeodesics,
@@ -54,6 +54,7 @@ STORED_STAGES: tuple[type[StoredStage], ...] = (
     StoredDiffusionCoordinates,
     StoredClasses,
     *LANDMARK_SCORES,
+    StoredIsomap,
     StoredDiscriminants,
     StoredKernelDiscriminants,
     StoredClustering,

@@ -78,7 +78,9 @@ class StoredIsomap(StoredLandmarkScores):
     """Landmark Isomap: coordinates of landmarks by their distances along the graph, and of points by the landmarks."""
 
     STAGE: ClassVar = "isomap"
-    EMBEDDING: ClassVar = described_embedding(STAGE, "Z times `vectors`, rows in input order")
+    EMBEDDING: ClassVar = described_embedding(
+        STAGE, "points triangulated by their distances to the landmarks along the graph, rows in input order"
+    )
     EIGENVALUES: ClassVar = described_eigenvalues(
         STAGE, "the leading eigenvalues of the centred squares of the landmarks' distances, halved, descending"
     )
@@ -89,4 +91,4 @@ class StoredIsomap(StoredLandmarkScores):
 
 
 # Whose new points are their weights over the landmarks times `vectors`.
-LANDMARK_SCORES = (StoredPrincipalComponents, StoredKernelComponents, StoredLocalReconstruction, StoredIsomap)
+LANDMARK_SCORES = (StoredPrincipalComponents, StoredKernelComponents, StoredLocalReconstruction)

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.records.reading import ArrayReader, MatrixDescription, StoredStage, landmark_matrix
-from scalemani.store.schema import AS_LANDMARKS, ArrayDescription
+from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS, ArrayDescription
 
 
 class StoredLandmarks(StoredStage):
@@ -316,7 +316,7 @@ class StoredLandmarkGraph(StoredStage):
 
 
 class StoredGeodesics(StoredStage):
-    """How far landmarks are from each other along the graph, and bridges where it falls apart."""
+    """How far landmarks are from each other and from all points along the graph, bridges where it falls apart."""
 
     STAGE: ClassVar = "geodesics"
     TOGETHER: ClassVar = 8  # landmarks of a part
@@ -330,7 +330,17 @@ class StoredGeodesics(StoredStage):
         "the lengths of the shortest paths from eight consecutive landmarks, fewer in the last part, to all landmarks",
         ("block-N",),
     )
-    ARRAYS: ClassVar = (DISTANCES,)
+    TO_POINTS: ClassVar = ArrayDescription(
+        STAGE,
+        "to_points",
+        "part",
+        ("source_landmark", "point"),
+        AS_DISTANCES,
+        "as given",
+        "the lengths of the shortest paths from the same landmarks to all points in work order",
+        ("block-N",),
+    )
+    ARRAYS: ClassVar = (DISTANCES, TO_POINTS)
 
     def n_parts(self, n_landmarks: int) -> int:
         """Return the number of parts for so many landmarks."""
@@ -339,3 +349,12 @@ class StoredGeodesics(StoredStage):
     def read_matrix(self, n_landmarks: int) -> np.ndarray:
         """Return the distances (L, L) float64; there and back they may differ in the last bit."""
         return np.concatenate([self.read_part(self.DISTANCES, part) for part in range(self.n_parts(n_landmarks))])
+
+    def read_to_points(self, part: int) -> np.ndarray:
+        """Return the distances (l, N) of all points in work order to the landmarks of a part, float32 or float64."""
+        return self.read_part(self.TO_POINTS, part)
+
+    def read_symmetric(self, n_landmarks: int) -> np.ndarray:
+        """Return the distances (L, L) float64, the shorter of a path and its way back, which are summed otherwise."""
+        ways = self.read_matrix(n_landmarks)
+        return np.minimum(ways, ways.T)

@@ -130,6 +130,7 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
     "landmark_covariances": {"singular_covariances": SINGULAR},
     "landmark_graph": {
         "sigma": Meaning("the bandwidth of the kernel that weighs edges between landmarks"),
+        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", scales.near_zero),
     },
     "coarse_graphs": {
         "levels": Meaning("coarser and coarser graphs that the solver starts from"),
@@ -142,10 +143,12 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "residual": Meaning("|S u - theta u| of the worst eigenvector, over all points", scales.residual),
         "passes": Meaning("passes over the graph that refined the eigenvectors"),
         "eigengap": Meaning("how far the next eigenvalue is from the last one kept", scales.eigengap),
+        "eigengap_error_bound": Meaning("the gap between the exact eigenvalues differs from that by at most this"),
         "angle_bound": Meaning(
             "the largest angle that there can be between the embedding and the exact one, in radians", scales.angle
         ),
         "eigenvalue_error_bound": Meaning("no eigenvalue is above the exact one by more"),
+        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", scales.near_zero),
         "far_points": Meaning(
             "points more than twice as far from every landmark as any landmark from the one nearest to it",
             scales.none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple
 from scalemani.runs.account.poor_points import entropy_limit
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import MUCH_AT_FLOOR
-from scalemani.stages.embedding import MOST_ANGLE
+from scalemani.stages.embedding.telling import MOST_ANGLE
 
 Verdict = Literal["good", "look", "short", "says"]
 VERDICTS = {"good": "good", "look": "have a look", "short": "falls short", "says": ""}  # in words
@@ -117,12 +117,13 @@ def settled(value: bool, _: Mapping[str, Any], run: Run) -> Judged:
 
 
 def near_zero(value: int, _: Mapping[str, Any], __: Run) -> Judged:
-    """Judge how often the eigenvalue zero is there: once for each piece into which the landmarks' graph falls."""
+    """Judge how often the eigenvalue zero is there: once for each part into which the graph falls."""
     if value == 1:
         return Judged("good", "1: that of the constant vector")
-    return Judged(
-        "look", "1 would be that of the constant vector: on the landmarks the graph falls into several pieces"
+    text = (
+        "1 would be that of the constant vector: the graph falls into parts, and vectors of zero are one basis of many"
     )
+    return Judged("look", text)
 
 
 def reconstruction(value: float, _: Mapping[str, Any], __: Run) -> Judged:

@@ -20,7 +20,7 @@ from scalemani.records.classes import (
 from scalemani.records.duplicates import StoredDuplicates
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.landmark_scores import LANDMARK_SCORES
+from scalemani.records.landmark_scores import LANDMARK_SCORES, StoredIsomap
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.records.reading import ArrayReader
@@ -41,7 +41,7 @@ from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
 
 # The stages that store an embedding, later ones first.
-REDUCED = (*LANDMARK_SCORES, StoredDiscriminants, StoredKernelDiscriminants)
+REDUCED = (*LANDMARK_SCORES, StoredIsomap, StoredDiscriminants, StoredKernelDiscriminants)
 EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding, *REDUCED)}
 EIGENVALUES = {stored.STAGE: stored for stored in (*REDUCED, StoredEmbedding)}
 

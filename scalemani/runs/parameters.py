@@ -30,7 +30,7 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
         params=params,
         n_points=n_points,
         stages=stages,
-        placed_by_landmarks="landmarks" in stages and not {"layout", "affinity_weights"} & stages,
+        placed_by_landmarks="landmarks" in stages and not {"layout", "affinity_weights", "isomap"} & stages,
         neighbors=PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points),
         repulsion=repulsion,
     )

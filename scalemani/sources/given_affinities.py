@@ -5,6 +5,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
 from scalemani.errors import DataError
+from scalemani.kernels.graph.components import LEAST_ENTRY
 from scalemani.sources.base import PointsSource, Source, read_rows
 from scalemani.sources.sparse_rows import SparseRows
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
@@ -44,7 +45,7 @@ class GivenAffinities(Source):
         given = checked_affinities(whole_matrix(matrix), description)
         self.matrix, self.remark = symmetric_mean(given, description)
         refuse_affinities(np.diff(self.matrix.indptr) == 0, "have no affinity to another point", description)
-        _, labels = connected_components(self.matrix, directed=False)
+        _, labels = connected_components(joining(self.matrix), directed=False)
         self.component_sizes = np.sort(np.bincount(labels))[::-1]
 
     @property
@@ -59,6 +60,16 @@ class GivenAffinities(Source):
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
         return self.matrix[start:stop]
+
+
+def joining(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the edges of W (N, N) that join their ends: those that count in D^-1/2 W D^-1/2."""
+    roots = np.sqrt(np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel())
+    rows = np.repeat(roots, np.diff(matrix.indptr))
+    kept = matrix.data >= LEAST_ENTRY * rows * roots[matrix.indices]
+    joined = sp.csr_matrix((kept, matrix.indices, matrix.indptr), matrix.shape, copy=True)
+    joined.eliminate_zeros()  # what is stored is an edge, whatever its value
+    return joined
 
 
 def whole_matrix(matrix: PointsSource) -> sp.csr_matrix:

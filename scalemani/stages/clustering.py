@@ -16,6 +16,7 @@ from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
+from scalemani.kernels.rows.unit_scale import at_unit_scale
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.workers.folds import runs_of
@@ -130,5 +131,6 @@ def labels_block(task: StageTask, block: int) -> Arrays:
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:
     """Return rows of unit length; a row of zeros stays."""
+    rows, _ = at_unit_scale(rows)  # squares of lengths leave float64 before these do
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths > 0, lengths, 1.0)

@@ -9,6 +9,7 @@ from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Writt
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
+from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.union_find import separate_items
 from scalemani.kernels.graph.bridges import (
@@ -24,13 +25,14 @@ from scalemani.kernels.graph.bridges import (
     radii_of_cells,
     reach,
 )
-from scalemani.kernels.graph.components import Components, components, join_neighbors
+from scalemani.kernels.graph.components import LEAST_ENTRY, Components, add_degrees, components, join_neighbors
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.weights import stored_weights
 from scalemani.routes import PRECOMPUTED
 
+BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
 COPIES_OF_LABELS = 4  # parents and labels, and the latter in eight bytes as they are counted
 COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
 COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
@@ -43,6 +45,7 @@ def memory(sizes: Sizes) -> list[Held]:
     n_points, rows = dimensions.n_points, dimensions.block_rows
     n_queries = sizes.params.components.most_queries
     held = [
+        Held("degrees of the points", EACH_PROCESS, n_points, 1),
         Held("parents and labels", EACH_PROCESS, n_points, 1, "int32", COPIES_OF_LABELS),
         Held("order of the points by component", EACH_PROCESS, n_points, 1, "int64"),
         Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
@@ -86,7 +89,8 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Count the components, then as asked: bridge them, keep the rows of the largest, raise DisconnectedGraphError."""
     task = work.task
-    found = streamed_components(task)
+    roots = roots_of_degrees(task)
+    found = streamed_components(task, roots)
     n_components = len(found.sizes)
     largest = np.sort(found.sizes)[::-1][:REPORTED_SIZES].tolist()
     if n_components > 1 and task.params.points.metric == PRECOMPUTED:
@@ -121,7 +125,7 @@ def run(work: StageWork) -> dict[str, Any]:
             StoredComponents.LABELS: found.labels,
             StoredComponents.BRIDGE_ROWS: rows,
             StoredComponents.BRIDGE_DISTANCES: distances,
-            StoredComponents.BRIDGE_WEIGHTS: bridge_weights(task, rows),
+            StoredComponents.BRIDGE_WEIGHTS: bridge_weights(task, rows, roots),
         }
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
@@ -140,15 +144,49 @@ def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
     return np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
 
 
-def streamed_components(task: StageTask) -> Components:
-    """Return the components of the edges that have a positive affinity; of all edges where these have none."""
-    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), stored_affinities(task)
-    parents, lists = separate_items(task.dimensions.n_points), neighbors.indices(neighbors.final_step)
+def roots_of_degrees(task: StageTask) -> np.ndarray | None:
+    """Return the square roots (N,) float64 of the degrees of P + P^T; None where edges have no affinity."""
+    if stored_affinities(task) is None:
+        return None
+    degrees = np.zeros(task.dimensions.n_points)
     for block in range(task.dimensions.n_blocks):
-        indices = np.ascontiguousarray(lists.read_block(block)[:, : task.params.affinity_neighbors])
-        values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
-        join_neighbors(parents, indices, values, task.dimensions.rows(block)[0])
+        start, stop = task.dimensions.rows(block)
+        add_degrees(degrees, *edges_of_block(task, block), start)
+        degrees[start:stop] += loops_of_block(task, block)
+    return np.sqrt(degrees, out=degrees)
+
+
+def streamed_components(task: StageTask, roots: np.ndarray | None) -> Components:
+    """Return the components of the edges that `roots` (N,) of the degrees let join; of all edges where it is None."""
+    parents = separate_items(task.dimensions.n_points)
+    for block in range(task.dimensions.n_blocks):
+        join_neighbors(parents, *edges_of_block(task, block), task.dimensions.rows(block)[0], roots)
     return components(parents)
+
+
+def edges_of_block(task: StageTask, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the neighbours (n, k) of a block, and the affinities to them; ones where edges have none.
+
+    Where points have weights, affinities are between all copies at both ends.
+    """
+    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), stored_affinities(task)
+    lists = neighbors.indices(neighbors.final_step).read_block(block)
+    indices = np.ascontiguousarray(lists[:, : task.params.affinity_neighbors])
+    values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
+    weights = stored_weights(task.inputs)
+    if affinities is None or weights is None:
+        return indices, values
+    of_neighbors = np.asarray(task.read_table(weights)[indices.ravel()]).reshape(indices.shape)
+    counts = Multiplicities(weights.read_block(block), of_neighbors)
+    return indices, summed_over_copies(values.astype(np.float64), counts)
+
+
+def loops_of_block(task: StageTask, block: int) -> np.ndarray | float:
+    """Return what the degrees (n,) of P + P^T have of the copies of each point of a block."""
+    affinities, weights = stored_affinities(task), stored_weights(task.inputs)
+    if affinities is None or weights is None:
+        return 0.0
+    return 2.0 * loops(affinities.twins.read_block(block), weights.read_block(block))
 
 
 def stored_affinities(task: StageTask) -> StoredAffinities | None:
@@ -240,19 +278,24 @@ def nearest_in_block(
     return nearest_in_cells(points, labels[queries], within, rows, labels[start:stop], start, cells)
 
 
-def bridge_weights(task: StageTask, rows: np.ndarray) -> np.ndarray:
+def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:
     """Return the weight of each bridge: the mean over its ends of the affinity of the farthest neighbour.
 
-    A bridge then weighs no more than any edge that was chosen for being near, and never vanishes beside them. Where
-    edges have no affinity, bridges have none: zeros.
+    A bridge then weighs no more than any edge that was chosen for being near. It never vanishes beside them, nor
+    beside the degrees of its ends, of which `roots` (N,) are the square roots. Where edges have no affinity, bridges
+    have none: zeros.
     """
     ends, inverse = np.unique(rows, return_inverse=True)
     affinities = stored_affinities(task)
-    if len(ends) == 0 or affinities is None:
+    if len(ends) == 0 or affinities is None or roots is None:
         return np.zeros(len(rows))
     values = affinities.values.gather(ends).astype(np.float64)
-    means = values.mean(axis=1)
-    if stored_weights(task.inputs) is not None:  # a point with many copies may have no other affinity than to these
+    means, copies = values.mean(axis=1), np.ones(len(ends))
+    stored = stored_weights(task.inputs)
+    if stored is not None:  # a point with many copies may have no other affinity than to these
         means = np.maximum(means, affinities.twins.gather(ends) / values.shape[1])
+        copies = np.asarray(task.read_table(stored)[ends])
     weights = np.maximum(values.min(axis=1), task.params.components.least_bridge_weight * means)
-    return weights[inverse.reshape(rows.shape)].mean(axis=1)
+    # W halves P + P^T, and a bridge is between all copies at both ends.
+    least = 0.5 * BRIDGE_ENTRY * (roots[ends] / copies)[inverse.reshape(rows.shape)].prod(axis=1)
+    return np.maximum(weights[inverse.reshape(rows.shape)].mean(axis=1), least)

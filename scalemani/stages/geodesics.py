@@ -1,4 +1,4 @@
-"""How far landmarks are from each other along the neighbour graph: shortest paths from some of them at a time."""
+"""How far all points are from landmarks along the neighbour graph: shortest paths from some of these at a time."""
 
 from typing import Any
 
@@ -36,6 +36,8 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("ends of some bridges", EACH_PROCESS, n_bridges, dimensions.n_features, copies=COPIES_OF_ENDS),
         Held("lengths of paths, and which points are next", EACH_TASK, n_points, 2),
         Held("distances of some landmarks", EACH_TASK, together, n_landmarks, copies=COPIES_OF_PART),
+        Held("the same of all points", EACH_TASK, n_points, together),
+        Held("the same as stored, and encoded", EACH_TASK, n_points, together, lengths, COPIES_OF_PART),
         components_held(sizes),
         Held("distances between landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=2, step="certificate"),
     ]
@@ -43,8 +45,11 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the distances."""
-    n_landmarks = sizes.params.n_landmarks
-    return [Written("distances between landmarks", STORED, n_landmarks, n_landmarks)]
+    n_landmarks, dimensions = sizes.params.n_landmarks, sizes.dimensions
+    return [
+        Written("distances between landmarks", STORED, n_landmarks, n_landmarks),
+        Written("distances of all points", STORED, dimensions.n_points, n_landmarks, dimensions.distance_dtype),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -56,10 +61,14 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def distances_from_some(task: StageTask, part: int) -> Arrays:
-    """Return the distances from consecutive landmarks to all."""
+    """Return the distances from consecutive landmarks to all landmarks, and to all points."""
     rows = task.once(work_rows_of_landmarks)
     sources = rows[part * StoredGeodesics.TOGETHER : (part + 1) * StoredGeodesics.TOGETHER]
-    return {StoredGeodesics.DISTANCES: geodesic_distances(task.once(edges_of_graph), sources, rows)}
+    found = geodesic_distances(task.once(edges_of_graph), sources)
+    return {
+        StoredGeodesics.DISTANCES: found[:, rows],
+        StoredGeodesics.TO_POINTS: found.astype(task.dimensions.distance_dtype),
+    }
 
 
 def work_rows_of_landmarks(task: StageTask) -> np.ndarray:

@@ -5,10 +5,9 @@ from typing import Any
 from scalemani.chunked.needs import EACH_PROCESS, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
-from scalemani.kernels.spectral.eigenproblem import solve_reduced
+from scalemani.kernels.spectral.eigenproblem import LARGEST_EIGENVALUE, solve_reduced, within_range
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredReduced
 
-LARGEST_EIGENVALUE = 2.0  # of L v = lambda D v; stands for one beyond the last landmark
 DENSE_COPIES = 4  # A~, B~, the factor and what LAPACK works in, where the problem is solved dense or fills in
 
 
@@ -40,13 +39,14 @@ def run(work: StageWork) -> dict[str, Any]:
     solution = solve_reduced(laplacian, mass, task.params.n_components, following=True, seed=task.params.seed)
     task.output.write_whole(
         {
-            StoredLandmarkEmbedding.EIGENVALUES: solution.eigenvalues,
+            StoredLandmarkEmbedding.EIGENVALUES: within_range(solution.eigenvalues),
             StoredLandmarkEmbedding.VECTORS: solution.vectors,
         }
     )
     work.executor.progress.advance()
     return {
         "largest_residual": float(solution.residuals.max()),
+        # Beyond the last landmark there is none, and the largest that there may be stands for it.
         "following_eigenvalue": min(solution.following, LARGEST_EIGENVALUE),
         "near_zero_eigenvalues": int(solution.n_zero),
         "unused_landmarks": len(solution.dropped),

@@ -15,6 +15,7 @@ from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.spectral.accuracy import count_near_zero
 from scalemani.kernels.spectral.landmark_graph import connected_eigenmaps, landmark_kernel, spacing
 from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph, StoredLandmarks
 
@@ -62,6 +63,15 @@ def run(work: StageWork) -> dict[str, Any]:
     neighbors = joined_landmarks(work, landmarks)
     sigma = asked.sigma or spacing(landmarks)
     maps = connected_eigenmaps(landmark_kernel(landmarks, neighbors, sigma), task.params.n_components, REMEDY)
+    n_zero = count_near_zero(maps.eigenvalues)
+    if n_zero > 1:
+        work.warn(
+            f"landmark_graph: {n_zero} eigenvalues are zero to rounding, where that of the constant vector should be "
+            f"the only one: the graph of the landmarks falls into {n_zero} parts that next to nothing joins, and the "
+            "embedding is one basis of many of the vectors that tell these apart; raise landmark_graph.n_neighbors or "
+            "landmark_graph.sigma",
+            ShortfallWarning,
+        )
     n_beyond = int(np.count_nonzero(maps.eigenvalues >= 1.0))
     if n_beyond and task.params.embedding.solver == "nystrom":
         work.warn(
@@ -78,7 +88,7 @@ def run(work: StageWork) -> dict[str, Any]:
         }
     )
     work.executor.progress.advance()
-    return {"sigma": sigma}
+    return {"sigma": sigma, "near_zero_eigenvalues": n_zero}
 
 
 def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:

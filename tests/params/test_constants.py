@@ -37,7 +37,7 @@ HELD = {
         },
         "kernels.descent.curvature": {"GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0},
     },
-    ("embedding", 5): {
+    ("embedding", 6): {
         "kernels.spectral.refinement": {
             "TILE": 4096, "FEWEST_GUARDS": 6, "FEWEST_SPARE": 8, "TRIVIAL_SHARE": 1e-10, "DEPENDENT": 1e-6,
             "STEPS_BETWEEN_GRAMS": 8,
@@ -56,11 +56,11 @@ HELD = {
             "LEAST_RESIDUAL": 1e-5,
         },
     },
-    ("landmark_embedding", 1): {
+    ("landmark_embedding", 2): {
         "kernels.spectral.eigenproblem": {
-            "DENSE_LANDMARKS": 2500, "SPARSE_DENSITY": 0.02, "SHIFT": 1e-3, "TOLERANCE": 1e-9, "ZERO_TOLERANCE": 1e-10,
-            "CONSTANT_TOLERANCE": 1e-8, "RANK_ITERATIONS": 4, "RANK_TOLERANCE": 1e-12, "MAX_BLOCKS": 30,
-            "GUARD_VECTORS": 8,
+            "DENSE_LANDMARKS": 2500, "SPARSE_DENSITY": 0.02, "SHIFT": 1e-3, "TOLERANCE": 1e-9,
+            "LARGEST_EIGENVALUE": 2.0, "ZERO_TOLERANCE": 1e-10, "CONSTANT_TOLERANCE": 1e-8,
+            "RANK_ITERATIONS": 4, "RANK_TOLERANCE": 1e-12, "MAX_BLOCKS": 30, "GUARD_VECTORS": 8,
         },
     },
 }  # fmt: skip

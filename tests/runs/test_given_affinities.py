@@ -250,3 +250,21 @@ def test_numbers_of_the_graph_have_no_effect_and_are_told_of(affinities, tmp_pat
     assert status == 0
     for name in ("neighbors.n_neighbors=7", "affinities.n_neighbors=5", "landmarks.n_landmarks=9"):
         assert f"{name} has no effect" in out + error
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize(("joint", "connected"), [(1e-9, False), (1e-5, True)])
+def test_an_edge_that_rounding_loses_beside_those_of_its_ends_joins_nothing_whatever_the_scale(scale, joint, connected):
+    ring = sparse.diags_array([np.ones(39), np.ones(39)], offsets=[-1, 1], format="lil")
+    both = sparse.block_diag([ring, ring]).tolil()
+    both[0, 40] = both[40, 0] = joint
+    given = scale * both.tocsr()
+    model = sm.LaplacianEigenmaps(1, affinity="precomputed")
+    if not connected:
+        with pytest.raises(DisconnectedGraphError, match="2 components"):
+            model.fit(given)
+        return
+    model.fit(given)
+    halves = np.repeat([1, -1], 40)
+    assert abs(np.corrcoef(model.embedding_[:, 0], halves)[0, 1]) > 0.99
+    assert model.certificates_["embedding"]["near_zero_eigenvalues"] == 1

@@ -2,7 +2,10 @@
 
 import numpy as np
 import pytest
-from sklearn.datasets import make_swiss_roll
+import scipy.sparse as sp
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_digits, make_swiss_roll
 from sklearn.manifold import Isomap
 
 import scalemani as sm
@@ -42,6 +45,71 @@ def test_a_tenth_of_the_points_as_landmarks_keeps_lengths_and_widths_of_a_swiss_
     assert sm.measures.procrustes_error(unrolled.embedding_, flat - flat.mean(axis=0)) < 0.1
     assert 0 <= unrolled.certificates_["isomap"]["residual_variance"] < 0.01
     assert unrolled.certificates_["geodesics"]["longest_path"] < 1.2 * np.ptp(length) + np.ptp(points[:, 1])
+
+
+@pytest.fixture(scope="module")
+def digits():
+    """Return 900 digits without ties, and 50 others."""
+    pixels = load_digits().data[:950]
+    return np.split(pixels + 0.01 * np.random.default_rng(0).normal(size=pixels.shape), [900])
+
+
+def plain_landmark_isomap(points, new, rows, n_neighbors, n_components):
+    """Return the embedding of points and of new ones by landmarks, and the eigenvalues, by dense algebra."""
+    away = cdist(points, points)
+    nearest = np.argsort(away, axis=1)[:, : n_neighbors + 1]  # each point is its own nearest
+    edges = np.zeros_like(away)
+    np.put_along_axis(edges, nearest, np.take_along_axis(away, nearest, axis=1), axis=1)
+    paths = shortest_path(sp.csr_matrix(edges), directed=False)
+    squares = paths[np.ix_(rows, rows)] ** 2
+    center = np.eye(len(rows)) - 1 / len(rows)
+    values, vectors = np.linalg.eigh(-0.5 * center @ squares @ center)
+    leading, directions = values[::-1][:n_components], vectors[:, ::-1][:, :n_components]
+    steps = cdist(new, points)
+    first = np.argsort(steps, axis=1)[:, :n_neighbors]
+    over = (np.take_along_axis(steps, first, axis=1)[:, :, np.newaxis] + paths[first][:, :, rows]).min(axis=1)
+    placed = [
+        -0.5 * (lengths**2 - squares.mean(axis=0)) @ directions / np.sqrt(leading) for lengths in (paths[:, rows], over)
+    ]
+    return *placed, values
+
+
+def test_points_are_triangulated_by_their_paths_to_all_landmarks_and_new_ones_over_their_neighbours(digits, tmp_path):
+    points, new = digits
+    model = sm.LandmarkIsomap(2, n_landmarks=80, n_neighbors=8, store=tmp_path / "run").fit(points)
+    expected, expected_new, values = plain_landmark_isomap(points, new, np.asarray(model.run_.landmarks.rows), 8, 2)
+    signs = np.sign((expected * model.embedding_).sum(axis=0))
+    size = np.abs(expected).max()
+    np.testing.assert_allclose(model.embedding_, expected * signs, atol=1e-9 * size)
+    np.testing.assert_allclose(model.transform(new), expected_new * signs, atol=1e-5 * size)
+    np.testing.assert_allclose(model.eigenvalues_, values[::-1][:2], rtol=1e-10)
+    assert values[0] < -0.01 * values[-1]  # no points have these distances, and the certificate says by how much
+    assert model.certificates_["isomap"]["least_eigenvalue"] == pytest.approx(values[0], rel=1e-8)
+
+
+def test_few_landmarks_come_nearer_to_isomap_of_all_points_than_weights_over_them(digits, tmp_path):
+    """The paths of all points are known; coordinates of landmarks alone, spread by weights, forget them."""
+    points = digits[0]
+    exact = Isomap(n_neighbors=8, n_components=2, eigen_solver="dense").fit_transform(points)
+    model = sm.LandmarkIsomap(2, n_landmarks=80, n_neighbors=8, store=tmp_path / "run").fit(points)
+    rows = np.asarray(model.run_.landmarks.rows)
+    weights = sm.landmark_weights(points, points[rows], 16)
+    spread = weights @ model.embedding_[rows]
+    error, of_weights = (sm.measures.procrustes_error(one, exact) for one in (model.embedding_, spread))
+    assert error < 0.85 * of_weights
+
+
+@pytest.mark.parametrize("power", [332, -332])
+def test_points_of_any_scale_have_the_same_map(digits, power):
+    points, new = digits
+    asked = {"n_landmarks": 60, "n_neighbors": 8}
+    one, other = (sm.LandmarkIsomap(2, **asked).fit(np.ldexp(points, exponent)) for exponent in (0, power))
+    size = np.abs(one.embedding_).max()
+    np.testing.assert_allclose(np.ldexp(other.embedding_, -power), one.embedding_, atol=1e-6 * size)
+    placed = np.ldexp(other.transform(np.ldexp(new, power)), -power)
+    np.testing.assert_allclose(placed, one.transform(new), atol=1e-5 * size)
+    variances = [model.certificates_["isomap"]["residual_variance"] for model in (one, other)]
+    assert variances[0] == pytest.approx(variances[1], rel=1e-6)
 
 
 def test_training_points_are_placed_where_they_are(swiss, unrolled):

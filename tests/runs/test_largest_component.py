@@ -9,6 +9,7 @@ from scalemani import LaplacianEigenmaps, SpectralClustering
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
 from scalemani.routing import route
+from scalemani.runs.largest_component import input_rows
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
@@ -138,3 +139,16 @@ def test_labels_go_with_the_points_of_the_largest_component(pieces, tmp_path):
     ]
     assert found[0].keys == found[1].keys
     np.testing.assert_array_equal(found[0].embedding[...], found[1].embedding[...])
+
+
+def test_rows_of_a_component_of_a_component_are_rows_of_the_input():
+    class Kept:
+        def __init__(self, *rows):
+            self.kept = np.array(rows)
+
+        def rows(self, store):
+            return self.kept
+
+    assert input_rows(None, []) is None
+    assert input_rows(None, [Kept(2, 5, 7, 9)]).tolist() == [2, 5, 7, 9]
+    assert input_rows(None, [Kept(2, 5, 7, 9), Kept(0, 2, 3), Kept(1, 2)]).tolist() == [7, 9]

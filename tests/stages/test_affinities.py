@@ -153,3 +153,16 @@ def test_saturated_and_duplicated_points_are_counted_and_told_of(points, tmp_pat
     of_saturated = group.read("values")[group.read("saturated") == 1]
     ties = (squared == squared[:, :1])[group.read("saturated") == 1]
     np.testing.assert_allclose(of_saturated, ties / ties.sum(axis=1, keepdims=True), rtol=1e-6)
+
+
+def test_a_random_order_is_drawn_by_the_seed_and_changes_the_steps_alone(points, tmp_path):
+    found = {}
+    for seed in (0, 1):
+        values = {"neighbors": {"n_neighbors": K, "method": "exact"}, "seed": seed}
+        asked = {**values, "affinities": {"perplexity": 4, "order": "random"}, "landmarks": {"n_landmarks": 60}}
+        params = Parameters().with_values({**asked, "embedding": {"solver": "lll"}})
+        finished = run(open_points(points), tmp_path / str(seed), "laplacian-eigenmaps", params, Executor(), 4096)
+        back = np.argsort(finished.group("work_points").read("input_rows"))
+        found[seed] = [finished.group("affinities").read(name)[back] for name in ("iterations", "values")]
+    assert (found[0][0] != found[1][0]).any()
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)

@@ -3,13 +3,40 @@
 import numpy as np
 import pytest
 
+from scalemani.kernels.landmarks.kmeans import kmeans
+from scalemani.params import Parameters
+from scalemani.runs.walk import run
+from scalemani.sources import open_points
 from scalemani.stages.clustering import unit_rows
+from scalemani.workers.executor import Executor
 
 
-@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("unit", [1e-200, 1e-12, 1.0, 1e12, 1e200])
 def test_rows_are_clustered_by_their_direction_whatever_their_length(unit):
     rows = np.random.default_rng(0).normal(size=(50, 3))
     rows[7] = 0.0
     found = unit_rows(unit * rows)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), np.arange(50) != 7)
     np.testing.assert_allclose(found, unit_rows(rows), atol=1e-15)
+
+
+def clustered(points, folder, seed, n_restarts=1):
+    values = {"clustering": {"n_clusters": 7, "n_restarts": n_restarts}, "affinities": {"perplexity": 8}}
+    asked = {**values, "embedding": {"solver": "exact"}, "landmarks": {"n_landmarks": 100, "method": "random"}}
+    params = Parameters().with_values({**asked, "seed": seed})
+    return run(open_points(points), folder, "spectral-clustering", params, Executor(), 1024)
+
+
+def test_k_means_starts_by_the_seed_from_the_landmarks(tmp_path):
+    """On a ring, where to cut is left to the start: another seed cuts elsewhere, the same one in the same places."""
+    angles = np.linspace(0, 2 * np.pi, 400, endpoint=False)
+    ring = np.column_stack([np.cos(angles), np.sin(angles)]) + 1e-3 * np.random.default_rng(0).normal(size=(400, 2))
+    started = {}
+    for seed in (1, 2):
+        finished = clustered(ring, tmp_path / str(seed), seed)
+        landmarks = unit_rows(np.asarray(finished.embedding[...])[np.asarray(finished.landmarks.rows)])
+        stored = finished.group("clustering").read("pass_000")
+        expected, other = (kmeans(landmarks, 7, start, 1).centers for start in (seed, 3 - seed))
+        np.testing.assert_allclose(stored, expected, atol=1e-9)
+        assert np.abs(stored - other).max() > 1e-3
+        started[seed] = stored

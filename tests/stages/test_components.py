@@ -7,6 +7,7 @@ from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
 from scalemani.params import Parameters
+from scalemani.records.graph import StoredNeighbors
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor
@@ -55,3 +56,67 @@ def test_components_and_bridges_are_those_of_the_graph_by_brute_force(tmp_path, 
     assert group.read("bridge_distances").sum() == pytest.approx(shortest, rel=1e-5)
     joined = edges + sp.csr_matrix((np.ones(len(bridges)), bridges.T), shape=edges.shape)
     assert connected_components(joined, directed=False)[0] == 1
+
+
+def test_a_bridge_weighs_the_mean_over_its_ends_of_the_affinity_of_the_farthest_neighbour(tmp_path):
+    draws = np.random.default_rng(4)
+    points = np.concatenate([draws.normal(size=(300, 2)), 40 + 5 * draws.normal(size=(200, 2)) ** 3])
+    values = {"neighbors": {"n_neighbors": K}, "affinities": {"perplexity": 3}}
+    params = Parameters().with_values({**values, "embedding": {"residual": 0.5, "max_passes": 2}})
+    finished = run(open_points(points), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024)
+    group, affinities = finished.group("components"), finished.group("affinities").read("values").astype(float)
+    ends = group.read("bridge_rows")
+    farthest = np.maximum(affinities.min(axis=1), 1e-3 * affinities.mean(axis=1))[ends]
+    assert len(ends) > 0
+    assert (farthest.max(axis=1) > 1.2 * farthest.min(axis=1)).any()
+    np.testing.assert_allclose(group.read("bridge_weights"), farthest.mean(axis=1), rtol=1e-12)
+    weights, order = finished.affinities.tocsr(), finished.group("work_points").read("input_rows")
+    found = np.asarray(weights[order[ends[:, 0]], order[ends[:, 1]]]).ravel()
+    np.testing.assert_allclose(found, farthest.mean(axis=1), rtol=1e-6)
+
+
+CHAIN = np.column_stack([1000 * np.sort(np.random.default_rng(3).uniform(size=1500)), np.zeros(1500)])
+NARROW = {"neighbors": {"n_neighbors": K}, "affinities": {"perplexity": 2}}
+
+
+@pytest.mark.parametrize("rows", [1024, 2048])
+def test_edges_that_rounding_loses_join_nothing_and_bridges_over_them_count(tmp_path, rows):
+    params = Parameters().with_values({**NARROW, "embedding": {"residual": 0.5, "max_passes": 2}})
+    finished = run(open_points(CHAIN), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), rows)
+    n_points, group = len(CHAIN), finished.group("components")
+    indices = finished.group("neighbors").read(final_indices(finished))
+    affinities = finished.group("affinities").read("values").astype(float)
+    directed = np.zeros((n_points, n_points))
+    np.put_along_axis(directed, indices, affinities, axis=1)
+    weights = directed + directed.T
+    roots = np.sqrt(weights.sum(axis=1))
+    joined = directed / np.outer(roots, roots) >= np.finfo(np.float32).eps
+    count, labels = connected_components(sp.csr_matrix(joined), directed=False)
+    assert count > connected_components(sp.csr_matrix(directed > 0), directed=False)[0]
+    assert finished.certificates["components"]["components"] == count
+    np.testing.assert_array_equal(group.read("labels"), labels)
+    ends, bridges = group.read("bridge_rows").T, group.read("bridge_weights")
+    assert (2 * bridges / (roots[ends[0]] * roots[ends[1]]) > np.finfo(np.float32).eps).all()
+
+    def eigenvalues(matrix):
+        degrees = matrix.sum(axis=1)
+        return 1 - np.linalg.eigvalsh(matrix / np.sqrt(np.outer(degrees, degrees)))[::-1]
+
+    bridged = weights.copy()
+    bridged[ends[0], ends[1]] += 2 * bridges
+    bridged[ends[1], ends[0]] += 2 * bridges
+    assert np.count_nonzero(eigenvalues(weights) < 1e-11) > 1
+    assert np.count_nonzero(eigenvalues(bridged) < 1e-11) == 1
+
+
+def test_the_largest_of_pieces_that_rounding_separates_is_kept_alone(tmp_path):
+    params = Parameters().with_values({**NARROW, "components": {"disconnected": "largest"}})
+    finished = run(open_points(CHAIN), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024)
+    kept = np.asarray(finished.input_rows)
+    assert len(kept) < len(CHAIN)
+    assert (np.diff(kept) == 1).all()  # a stretch of the chain
+    assert finished.certificates["components"]["components"] == 1
+
+
+def final_indices(finished):
+    return f"{StoredNeighbors(finished.group('neighbors')).final_step}/indices"

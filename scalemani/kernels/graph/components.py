@@ -1,6 +1,10 @@
 """Connected components of a neighbour graph that is read block by block: union-find over streamed rows.
 
 The root of a component is its smallest row, so labels depend neither on the order of blocks nor on their size.
+
+An edge joins its ends where its entry in D^-1/2 A D^-1/2, A = P + P^T, is not below the rounding of float32, in which
+affinities are stored. What joins two parts of a graph by smaller entries alone is zero to rounding in the eigenproblem:
+both parts have an eigenvalue of zero, and the eigenvectors are one basis of many.
 """
 
 from typing import NamedTuple
@@ -9,6 +13,8 @@ import numpy as np
 
 from scalemani.kernels.arrays.union_find import find_root, unite
 from scalemani.kernels.machine.compile import compiled
+
+LEAST_ENTRY = float(np.finfo(np.float32).eps)  # of the normalised matrix, that joins: the rounding of a stored affinity
 
 
 class Components(NamedTuple):
@@ -19,14 +25,39 @@ class Components(NamedTuple):
 
 
 @compiled
-def _join_rows(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+def _add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
-            if values[row, column] > 0:
-                unite(parents, start + row, indices[row, column])
+            degrees[start + row] += values[row, column]
+            degrees[indices[row, column]] += values[row, column]
 
 
-def join_neighbors(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+def add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+    """Add the edges of rows [start, start + n) to the degrees of P + P^T, (N,) float64, in place.
+
+    Sums follow the order of the rows: blocks that are added in order give the same bits, whatever their size.
+
+    Parameters
+    ----------
+    degrees : (N,) float64, the sums so far
+    indices, values, start : those of `join_neighbors`
+    """
+    _add_degrees(degrees, indices, values, start)
+
+
+@compiled
+def _join_rows(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int, roots: np.ndarray) -> None:
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            other, value = indices[row, column], values[row, column]
+            least = LEAST_ENTRY * roots[start + row] * roots[other] if roots.shape[0] else 0.0
+            if value > 0 and value >= least:
+                unite(parents, start + row, other)
+
+
+def join_neighbors(
+    parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int, roots: np.ndarray | None = None
+) -> None:
     """Add the edges of rows [start, start + n) to a union-find state, in place: it has a row for every point.
 
     Parameters
@@ -35,8 +66,10 @@ def join_neighbors(parents: np.ndarray, indices: np.ndarray, values: np.ndarray,
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float; entries that are not positive are no edges
     start : number of the first row
+    roots : (N,) float64, the square roots of the degrees of `add_degrees`: edges below `LEAST_ENTRY` times those of
+        both ends join nothing. None: every edge joins
     """
-    _join_rows(parents, indices, values, start)
+    _join_rows(parents, indices, values, start, np.empty(0) if roots is None else roots)
 
 
 @compiled

@@ -79,25 +79,24 @@ def _place_edges(
                 free[other] += 1
 
 
-def geodesic_distances(edges: UndirectedEdges, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """Return the lengths of the shortest paths from some nodes to others.
+def geodesic_distances(edges: UndirectedEdges, sources: np.ndarray) -> np.ndarray:
+    """Return the lengths of the shortest paths from some nodes to all.
 
     Parameters
     ----------
     edges : of a graph of N nodes
-    sources, targets : (s,) and (t,) int, nodes
+    sources : (s,) int, nodes
 
     Returns
     -------
-    (s, t) float64, infinite where no path leads. A path and its way back are summed in other orders, and may differ in
+    (s, N) float64, infinite where no path leads. A path and its way back are summed in other orders, and may differ in
     the last bit
     """
     n_nodes = len(edges.bounds) - 1
-    found = np.empty((len(sources), len(targets)))
-    distances, heap, places = np.empty(n_nodes), np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
-    for row, source in enumerate(sources):
+    found = np.empty((len(sources), n_nodes))
+    heap, places = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
+    for distances, source in zip(found, sources, strict=True):
         _from_source(edges, int(source), distances, heap, places)
-        found[row] = distances[targets]
     return found
 
 

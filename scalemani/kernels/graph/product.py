@@ -77,6 +77,20 @@ def _smoothed(
             target[column] = own[column] + share * (asked[column] - own[column] + scale * sums[column])
 
 
+@compiled_sums
+def _energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
+    indptr, indices, values = rows
+    for row in range(out.shape[0]):
+        target, own = out[row], vectors[start + row]
+        for column in range(out.shape[1]):
+            target[column] = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            other, half = vectors[indices[entry]], 0.5 * values[entry]
+            for column in range(out.shape[1]):
+                difference = np.float64(own[column]) - np.float64(other[column])
+                target[column] += half * difference * difference
+
+
 def _unsigned(rows: Rows) -> Rows:
     """Return rows with unsigned indices, which spare the test for negative ones that Python's rules ask for."""
     indptr, indices, values = rows
@@ -95,6 +109,20 @@ def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vector
     out : (n, m) in the dtype of `vectors`
     """
     _product(_unsigned(rows), inverse_roots, start, vectors, out)
+
+
+def dirichlet_energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
+    """Write what rows [start, start + n) add to v^T L v: the sum over neighbours m of w_nm (v_n - v_m)^2 / 2.
+
+    Sums of squares are never below zero, and small ones keep their relative accuracy, which v^T D v - v^T W v loses.
+
+    Parameters
+    ----------
+    rows, start : as of `normalized_product`
+    vectors : v, (N, m) float32 or float64
+    out : (n, m) float64
+    """
+    _energies(_unsigned(rows), start, vectors, out)
 
 
 def smoothed(

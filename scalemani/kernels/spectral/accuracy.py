@@ -34,6 +34,7 @@ from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS
 
+NEAR_ZERO = 1e-13  # an eigenvalue of L v = lambda D v, in [0, 2], that rounding does not tell from zero
 LEAST_VALUE = -1.0  # of S, whose eigenvalues lie in [-1, 1]
 BELOW_ALL = -2.0  # where eigenvalues of known vectors are moved to
 TOLERANCES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the search for the next eigenvalue, until the gap is resolved
@@ -66,12 +67,15 @@ class SubspaceAccuracy(NamedTuple):
     ----------
     eigengap : the last Ritz value kept less the following one, of S, which is lambda_(d+1) - lambda_d of
         L v = lambda D v. Negative where an eigenvalue is missing among those kept
+    eigengap_error_bound : the gap of the exact eigenvalues differs from `eigengap` by at most this, as long as none is
+        missing among those kept
     angle_bound : radians in [0, pi/2]. The largest principal angle between the span of D^1/2 V, of the embedding V, and
         that of the exact eigenvectors is at most this; pi/2 where residuals do not bound it
     eigenvalue_error_bound : no eigenvalue kept exceeds the exact one by more
     """
 
     eigengap: float
+    eigengap_error_bound: float
     angle_bound: float
     eigenvalue_error_bound: float
 
@@ -107,7 +111,15 @@ def subspace_accuracy(
         lost += residual**2 / (last - value)
         turned += (residual / (last - value)) ** 2
         coupled = rounding / eigengap
-    return SubspaceAccuracy(eigengap, float(np.arcsin(min(1.0, sine))), float(error) + rounding)
+    error = float(error) + rounding
+    # An exact eigenvalue lies within its residual of each Ritz value.
+    gap_error = error + float(following.residuals[0]) + rounding
+    return SubspaceAccuracy(eigengap, gap_error, float(np.arcsin(min(1.0, sine))), error)
+
+
+def count_near_zero(eigenvalues: np.ndarray) -> int:
+    """Return how many eigenvalues are zero to rounding: the trivial one, and those of (d,) that are."""
+    return 1 + int(np.count_nonzero(eigenvalues < NEAR_ZERO))
 
 
 def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.ndarray) -> Following:

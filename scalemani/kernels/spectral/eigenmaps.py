@@ -13,7 +13,7 @@ import scipy.sparse.linalg
 from scalemani.errors import ConvergenceError, DisconnectedGraphError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS, sign_rule, solve_reduced
+from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS, sign_rule, solve_reduced, within_range
 
 # Of ARPACK, each of ten products and more: 264 products did for two eigenvectors of a million digits, some 26 restarts.
 MOST_RESTARTS = 1000
@@ -66,7 +66,7 @@ def exact_eigenmaps(
     if len(degrees) <= DENSE_LANDMARKS:
         mass = sp.diags_array(degrees, format="csr")
         solution = solve_reduced(sp.csr_matrix(mass - weights), sp.csr_matrix(mass), n_components)
-        return Eigenmaps(solution.eigenvalues, solution.vectors)
+        return Eigenmaps(within_range(solution.eigenvalues), solution.vectors)
     roots = np.sqrt(degrees)
     scale = sp.diags_array(1 / roots)
     start = generator(0, "exact eigenmaps").standard_normal(len(degrees))
@@ -88,7 +88,7 @@ def exact_eigenmaps(
     order = np.argsort(-values)
     trivial = roots / np.linalg.norm(roots)
     vectors = _trivial_first(vectors[:, order], trivial)
-    return Eigenmaps(1 - values[order[1:]], sign_rule(vectors / roots[:, None]))
+    return Eigenmaps(within_range(1 - values[order[1:]]), sign_rule(vectors / roots[:, None]))
 
 
 def _trivial_first(vectors: np.ndarray, trivial: np.ndarray) -> np.ndarray:

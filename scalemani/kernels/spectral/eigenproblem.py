@@ -20,6 +20,7 @@ DENSE_LANDMARKS = 2500  # up to here LAPACK takes a second or two and is exact t
 SPARSE_DENSITY = 0.02  # above it SuperLU fills in and takes longer than the dense Cholesky
 SHIFT = 1e-3  # of the mean eigenvalue: far above rounding, far below the gaps that decide the speed
 TOLERANCE = 1e-9
+LARGEST_EIGENVALUE = 2.0  # of L v = lambda D v
 ZERO_TOLERANCE = 1e-10  # an eigenvalue below this share of |A| / |B| counts as zero
 CONSTANT_TOLERANCE = 1e-8  # largest |A 1| relative to |A| |1| for a problem that claims the constant vector
 RANK_ITERATIONS = 4
@@ -128,6 +129,12 @@ def sign_rule(vectors: np.ndarray) -> np.ndarray:
     rows = np.argmax(np.abs(vectors), axis=0)
     signs = np.where(vectors[rows, np.arange(vectors.shape[1])] < 0, -1, 1).astype(vectors.dtype)
     return vectors * signs
+
+
+def within_range(eigenvalues: np.ndarray, rounding: float = ZERO_TOLERANCE) -> np.ndarray:
+    """Return eigenvalues (d,) of L v = lambda D v in [0, 2], where they leave it by rounding at most."""
+    inside = np.clip(eigenvalues, 0.0, LARGEST_EIGENVALUE)
+    return np.where(np.abs(eigenvalues - inside) <= rounding, inside, eigenvalues)
 
 
 def _check_constant(a: sp.csr_matrix) -> None:

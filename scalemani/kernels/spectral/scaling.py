@@ -1,13 +1,20 @@
 """Classical scaling: coordinates whose distances are those that are given, as well as a few dimensions allow.
 
-Source: Torgerson, Multidimensional scaling: I. Theory and method, 1952.
+Further points are triangulated by their distances to those that were scaled.
+
+Sources: Torgerson, Multidimensional scaling: I. Theory and method, 1952; de Silva and Tenenbaum, Sparse
+multidimensional scaling using landmark points, 2004.
 """
+
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import eigh_tridiagonal, lapack
 from scipy.spatial.distance import cdist
 
 from scalemani.errors import RankError
+from scalemani.kernels.rows.unit_scale import at_unit_scale
 from scalemani.kernels.spectral.eigenproblem import sign_rule
 from scalemani.kernels.spectral.linear import Components
 
@@ -33,7 +40,8 @@ def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Compone
     RankError
         Where fewer eigenvalues are above zero.
     """
-    products = -0.5 * distances**2
+    near_one, exponent = at_unit_scale(distances)
+    products = -0.5 * near_one**2
     means = products.mean(axis=1)
     products -= means
     products -= means[:, np.newaxis]
@@ -46,7 +54,47 @@ def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Compone
             f"{n_components} components were asked of distances that span {positive} dimensions: ask for fewer, or "
             "take more landmarks"
         )
-    return Components(values, sign_rule(vectors * np.sqrt(values))), least
+    coordinates = np.ldexp(sign_rule(vectors * np.sqrt(values)), exponent)
+    return Components(np.ldexp(values, 2 * exponent), coordinates), float(np.ldexp(least, 2 * exponent))
+
+
+class Triangulation(NamedTuple):
+    """Where a point lies by its distances to L landmarks that were scaled to d dimensions.
+
+    A point at squared distances s_l, in units of 4^exponent, has coordinates sum_l (s_l - means_l) directions_l, in
+    units of 2^exponent: `means` (L,), those of the landmarks, and `directions` (L, d), -v_l / (2 sqrt(lambda)).
+    """
+
+    means: np.ndarray
+    directions: np.ndarray
+    exponent: int
+
+    def add(self, distances: Iterable[np.ndarray], first: int, out: np.ndarray) -> None:
+        """Add what the landmarks from `first` on say of some points to `out` (n, d), in units of 2^exponent.
+
+        Landmarks are added one by one, so that a point's bits do not depend on what else is placed.
+
+        Parameters
+        ----------
+        distances : of all n points to one landmark after the other, (n,) real each
+        first : number of the first of these landmarks
+        out : (n, d) float64, written in place
+        """
+        for landmark, lengths in enumerate(distances, first):
+            squares = np.ldexp(np.asarray(lengths, np.float64), -self.exponent) ** 2
+            squares -= self.means[landmark]
+            for column, direction in enumerate(self.directions[landmark]):
+                out[:, column] += squares * direction
+
+
+def triangulation(distances: np.ndarray, scaled: Components) -> Triangulation:
+    """Return how points are placed among landmarks at distances (L, L), `scaled` by `classical_scaling`.
+
+    A landmark is placed at its own coordinates, and points with the distances of a plane at theirs.
+    """
+    near_one, exponent = at_unit_scale(distances)
+    values, vectors = np.ldexp(scaled.eigenvalues, -2 * exponent), np.ldexp(scaled.vectors, -exponent)
+    return Triangulation((near_one**2).mean(axis=0), -0.5 * vectors / values, exponent)
 
 
 def extreme_eigenpairs(matrix: np.ndarray, n_largest: int) -> tuple[np.ndarray, np.ndarray, float]:
@@ -85,6 +133,7 @@ def residual_variance(distances: np.ndarray, coordinates: np.ndarray) -> float:
     ----------
     Tenenbaum, de Silva and Langford, A global geometric framework for nonlinear dimensionality reduction, 2000.
     """
+    distances, coordinates = at_unit_scale(distances)[0], at_unit_scale(coordinates)[0]
     reached = cdist(coordinates, coordinates)
     one, other = distances - distances.mean(), reached - reached.mean()
     both = float(np.vdot(one, other))

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps, graph_degrees
-from scalemani.kernels.spectral.eigenproblem import refuse_null_space, solve_reduced
+from scalemani.kernels.spectral.eigenproblem import refuse_null_space, solve_reduced, within_range
 from scalemani.kernels.spectral.reduced import diagonal_product, reduced_laplacian, weighted_product
 
 MOST_LANDMARKS = 16  # that a point keeps after a further step: the mean of many neighbours has those of all of them
@@ -141,4 +141,4 @@ def variational_eigenmaps(affinities: sp.csr_matrix, landmarks: np.ndarray, n_co
     reduced = reduced_laplacian([weighted_product(weights, affinities, weights)], [diagonal_product(weights, degrees)])
     solution = solve_reduced(reduced.laplacian, reduced.mass, n_components)
     refuse_null_space(solution.n_zero)
-    return Eigenmaps(solution.eigenvalues, weights @ solution.vectors)
+    return Eigenmaps(within_range(solution.eigenvalues), weights @ solution.vectors)

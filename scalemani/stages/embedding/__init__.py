@@ -21,16 +21,17 @@ from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
-from scalemani.kernels.graph.product import Rows, normalized_product
+from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product
 from scalemani.kernels.graph.spreading import spread_to_neighbors
 from scalemani.kernels.spectral.accuracy import (
     UNKNOWN,
     Following,
-    SubspaceAccuracy,
+    count_near_zero,
     following_value,
     subspace_accuracy,
 )
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
+from scalemani.kernels.spectral.eigenproblem import within_range
 from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, jacobi_shares
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
@@ -50,13 +51,14 @@ from scalemani.records.points import StoredWorkPoints
 from scalemani.records.weights import StoredWeights
 from scalemani.routes import VARIATIONAL
 from scalemani.stages.embedding.needs import disk, memory, vector_dtype
+from scalemani.stages.embedding.telling import tell_of_angle, tell_of_parts
 
 __all__ = ["disk", "memory", "run"]
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
-MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
+SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -65,6 +67,8 @@ def run(work: StageWork) -> dict[str, Any]:
         return embed_by_landmark_graph(work)
     workspace = work.workspace()
     solved = SOLVERS[work.task.params.embedding.solver](work, StreamedGraph(work, workspace))
+    rounding = ROUNDINGS * float(np.finfo(solved.vectors.dtype).eps)
+    solved = with_small_eigenvalues(work, workspace, solved, rounding)
     residual = float(solved.residuals.max())
     if work.task.params.embedding.by_passes and residual > work.task.params.residual:
         work.warn(
@@ -72,27 +76,44 @@ def run(work: StageWork) -> dict[str, Any]:
             f"{work.task.params.residual:.1e} asked for: raise embedding.max_passes",
             ShortfallWarning,
         )
-    rounding = ROUNDINGS * float(np.finfo(solved.vectors.dtype).eps)
     accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
-    tell_of_angle(work, accuracy)
+    if work.task.params.embedding.solver in (
+        "lll",
+        VARIATIONAL,
+    ):  # the residual of the next vector is not known: its value is one from above
+        widest = max(abs(accuracy.eigengap), accuracy.eigengap_error_bound)
+        accuracy = accuracy._replace(eigengap_error_bound=widest)
+    n_zero = count_near_zero(solved.eigenvalues)
+    if n_zero > 1:
+        tell_of_parts(work, n_zero)
+    else:
+        tell_of_angle(work, accuracy, float(solved.eigenvalues[-1]))
     write_embedding(work, StoredEmbedding.EMBEDDING, solved.vectors, workspace.empty)
     work.task.output.write_whole({StoredEmbedding.EIGENVALUES: solved.eigenvalues})
     Checkpoints(work.task.output).clear()
-    return {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
+    found = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
+    return {**found, "near_zero_eigenvalues": n_zero}
 
 
-def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy) -> None:
-    """Say that the subspace is not told from its neighbours, and what tells it; not of the start of a descent."""
-    params = work.task.params
-    if accuracy.angle_bound <= MOST_ANGLE or params.layout.objective is not None:
-        return
-    count, remedy = params.n_components, f"ask for embedding.residual={params.residual / 10:.0e} or less, or for "
-    refine = "refine the embedding (embedding.solver=refine), or ask for "
-    by_solver = {"exact": "ask for ", "lll": refine, VARIATIONAL: refine}
-    work.warn(
-        f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
-        f"the embedding is only known to be within {accuracy.angle_bound:.2g} rad of the exact one; "
-        f"{by_solver.get(params.embedding.solver, remedy)}another landmark_embedding.n_components"
+def with_small_eigenvalues(work: StageWork, workspace: Workspace, solved: "Solved", rounding: float) -> "Solved":
+    """Return an embedding with eigenvalues in [0, 2], ascending; those that rounding reaches are computed anew.
+
+    1 - theta has the rounding of theta, which is near 1. The quadratic form of L is a sum of squares, and exact for the
+    vectors as they are.
+
+    Parameters
+    ----------
+    work, workspace : the stage, and where its large arrays are
+    solved : by whatever solver
+    rounding : of 1 - theta
+    """
+    if solved.eigenvalues.min() >= SMALL_EIGENVALUE * rounding:
+        return solved._replace(eigenvalues=within_range(solved.eigenvalues, rounding))
+    values = StreamedGraph(work, workspace).quotients(solved.vectors)
+    order = np.argsort(values, kind="stable")
+    vectors = solved.vectors if (np.diff(order) > 0).all() else solved.vectors[:, order]
+    return solved._replace(
+        vectors=vectors, eigenvalues=within_range(values[order], rounding), residuals=solved.residuals[order]
     )
 
 
@@ -115,6 +136,18 @@ class StreamedGraph:
         self._work.executor.over(functools.partial(self._block_product, vectors, out), blocks)
         self._work.executor.progress.advance()
         return out
+
+    def quotients(self, vectors: np.ndarray) -> np.ndarray:
+        """Return v^T L v / v^T D v (m,) of vectors (N, m), as sums of squares."""
+        energies, dimensions = self.workspace.empty(vectors.shape, np.float64), self._work.task.dimensions
+
+        def of_block(block: int) -> None:
+            start, stop = dimensions.rows(block)
+            dirichlet_energies(self._rows(block), start, vectors, energies[start:stop])
+
+        self._work.executor.over(of_block, list(range(dimensions.n_blocks)))
+        lengths = np.einsum("i,ij,ij->j", self.degrees, vectors, vectors, dtype=np.float64)
+        return np.asarray(energies.sum(axis=0) / lengths)
 
     def loops(self) -> np.ndarray:
         """Return the diagonal (N,) of S: zero, as no point is its own neighbour, but where copies of it are."""

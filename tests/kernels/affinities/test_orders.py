@@ -112,3 +112,14 @@ def test_rows_in_sequence_start_from_the_one_before():
 def test_the_oracle_sorts_by_beta_times_the_difference_of_its_column():
     squared = np.array([[1.0, 2.0, 5.0], [0.0, 4.0, 8.0], [2.0, 3.0, 4.0]])
     assert oracle_sequence(squared, np.array([3.0, 1.0, 5.0]), 2).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize("order", ["random", "path"])
+def test_drawn_orders_follow_the_seed_and_the_tile(order):
+    draws = np.random.default_rng(0)
+    squares = np.sort(draws.random((200, 5)), axis=1)
+    indices = draws.integers(-50, 250, (200, 5))
+    found = {key: tuple(tile_order(squares, 3.0, order, indices, *key)[0].tolist()) for key in ((0, 0), (1, 0), (0, 1))}
+    assert len(set(found.values())) == 3
+    assert all(sorted(sequence) == list(range(200)) for sequence in found.values())
+    assert found[0, 0] == tuple(tile_order(squares, 3.0, order, indices, 0, 0)[0].tolist())

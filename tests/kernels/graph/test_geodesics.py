@@ -33,9 +33,8 @@ def oracle(indices, distances):
 def test_lengths_are_those_of_scipy(n_nodes, n_neighbors, seed):
     indices, distances = drawn(n_nodes, min(n_neighbors, n_nodes - 1), seed)
     edges = undirected_edges(indices, distances, *NO_BRIDGES)
-    sources, targets = np.arange(0, n_nodes, 2), np.arange(n_nodes)[::-1]
-    found = geodesic_distances(edges, sources, targets)
-    np.testing.assert_array_equal(found, oracle(indices, distances)[np.ix_(sources, targets)])
+    sources = np.arange(0, n_nodes, 2)[::-1]
+    np.testing.assert_array_equal(geodesic_distances(edges, sources), oracle(indices, distances)[sources])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -56,14 +55,14 @@ def of_row(bounds, heads, lengths, row):
 def test_paths_lead_over_bridges_and_nowhere_without_them():
     indices = np.array([[1], [0], [3], [2]], np.int32)
     distances = np.array([[1.0], [1.0], [2.0], [2.0]])
-    apart = geodesic_distances(undirected_edges(indices, distances, *NO_BRIDGES), np.array([0]), np.arange(4))
+    apart = geodesic_distances(undirected_edges(indices, distances, *NO_BRIDGES), np.array([0]))
     np.testing.assert_array_equal(apart, [[0, 1, np.inf, np.inf]])
     joined = undirected_edges(indices, distances, np.array([[1, 2]]), np.array([10.0]))
-    found = geodesic_distances(joined, np.arange(4), np.arange(4))
+    found = geodesic_distances(joined, np.arange(4))
     np.testing.assert_array_equal(found, [[0, 1, 11, 13], [1, 0, 10, 12], [11, 10, 0, 2], [13, 12, 2, 0]])
 
 
 def test_copies_of_a_point_are_no_way_apart():
     indices, distances = np.array([[1], [2], [1]], np.int32), np.zeros((3, 1))
     edges = undirected_edges(indices, distances, *NO_BRIDGES)
-    np.testing.assert_array_equal(geodesic_distances(edges, np.arange(3), np.arange(3)), np.zeros((3, 3)))
+    np.testing.assert_array_equal(geodesic_distances(edges, np.arange(3)), np.zeros((3, 3)))

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.product import normalized_product, smoothed
+from scalemani.kernels.graph.product import dirichlet_energies, normalized_product, smoothed
 
 
 def affinities(n_points, share, seed):
@@ -54,3 +54,17 @@ def test_rows_of_every_length_are_summed_to_their_end(n_neighbors):
     out = np.full((1, 1), np.nan)
     normalized_product(rows_of(weights, 0, 1, float, np.int32), np.ones(50), 0, np.ones((50, 1)), out)
     assert out[0, 0] == n_neighbors * (n_neighbors + 1) / 2
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_energies_are_the_quadratic_form_of_the_laplacian_to_relative_accuracy(dtype):
+    """Of a vector that is nearly constant, v^T D v - v^T W v would have no digit."""
+    weights, draws = affinities(50, 0.3, 1), np.random.default_rng(2)
+    vectors = (1 + 1e-6 * draws.normal(size=(50, 3))).astype(dtype)
+    out = np.empty((50, 3))
+    for start, stop in ((0, 20), (20, 50)):
+        dirichlet_energies(rows_of(weights, start, stop, np.float64, np.int32), start, vectors, out[start:stop])
+    differences = vectors.astype(np.longdouble)[:, np.newaxis] - vectors
+    expected = (0.5 * weights[:, :, np.newaxis] * differences**2).sum(axis=(0, 1))
+    np.testing.assert_allclose(out.sum(axis=0), expected.astype(float), rtol=1e-12)
+    assert (out >= 0).all()

@@ -4,7 +4,7 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import KernelPCA
 
 from scalemani.errors import RankError
-from scalemani.kernels.spectral.scaling import classical_scaling, extreme_eigenpairs, residual_variance
+from scalemani.kernels.spectral.scaling import classical_scaling, extreme_eigenpairs, residual_variance, triangulation
 
 
 def test_distances_of_points_are_those_of_their_coordinates():
@@ -55,3 +55,22 @@ def test_residual_variance_is_what_a_correlation_leaves():
     expected = 1 - np.corrcoef(distances.ravel(), cdist(plane, plane).ravel())[0, 1] ** 2
     assert residual_variance(distances, plane) == pytest.approx(expected)
     assert residual_variance(distances, 5 * points) == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("power", [0, 332, -332])
+def test_points_of_a_plane_are_triangulated_to_their_places_at_any_scale(power):
+    rng = np.random.default_rng(0)
+    points = np.ldexp(rng.normal(size=(40, 2)) + 3, power)
+    landmarks = points[:10]
+    distances = cdist(np.ldexp(landmarks, -power), np.ldexp(landmarks, -power))
+    distances = np.ldexp((distances + distances.T) / 2, power)
+    scaled, least = classical_scaling(distances, 2)
+    assert abs(least) < 1e-10 * scaled.eigenvalues[0]
+    placer, out = triangulation(distances, scaled), np.zeros((40, 2))
+    to_points = np.ldexp(cdist(np.ldexp(landmarks, -power), np.ldexp(points, -power)), power)
+    for first in (0, 4, 8):
+        placer.add(to_points[first : first + 4], first, out)
+    out = np.ldexp(out, placer.exponent - power)
+    np.testing.assert_allclose(out[:10], np.ldexp(scaled.vectors, -power), atol=1e-12)
+    np.testing.assert_allclose(cdist(out, out), cdist(np.ldexp(points, -power), np.ldexp(points, -power)), atol=1e-11)
+    assert residual_variance(distances, scaled.vectors) == pytest.approx(0, abs=1e-12)

@@ -1,5 +1,7 @@
 """The stage `embedding`: what refinement starts from, and certificates that hold against dense eigenproblems."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -122,13 +124,15 @@ def test_no_embedding_is_farther_from_the_exact_one_than_it_says(
     error = np.abs(finished.eigenvalues - exact_values[:n_components]).max()
     assert error <= certificates["eigenvalue_error_bound"] + 1e-13
     gap = exact_values[n_components] - exact_values[n_components - 1]
+    assert abs(certificates["eigengap"] - gap) <= certificates["eigengap_error_bound"] + 1e-13
+    assert certificates["near_zero_eigenvalues"] == 1
     if values.get("residual", 0) <= 1e-6 and solver != "lll":
         assert certificates["eigengap"] == pytest.approx(gap, rel=0.2)
     told = [line for line in listening.warned if "apart: at these residuals" in line]
     assert len(told) == (certificates["angle_bound"] > 0.1)
 
 
-def test_an_eigengap_far_below_the_residual_is_told_of_with_what_to_do(clusters, tmp_path, listening):
+def test_an_eigengap_far_below_the_residual_is_told_of_with_what_helps(clusters, tmp_path, listening):
     finished = embedded(clusters, tmp_path / "run", "refine", 2, listening, residual=1e-3)
     certificates = finished.certificates["embedding"]
     exact_values, _, _ = exact_eigenmaps(finished, 3)
@@ -137,8 +141,96 @@ def test_an_eigengap_far_below_the_residual_is_told_of_with_what_to_do(clusters,
     assert certificates["angle_bound"] > 0.1
     (told,) = [line for line in listening.warned if "apart: at these residuals" in line]
     assert "eigenvalues 2 and 3 are" in told
-    assert "embedding.residual=1e-04 or less, or for another landmark_embedding.n_components" in told
+    assert "or less, or for another landmark_embedding.n_components" in told
     assert "ScalemaniWarning" in [kind for kind, _ in finished.records()["embedding"]["warnings"]]
+    residual = float(re.search(r"embedding\.residual=(\S+) or less", told).group(1))
+    advised = embedded(clusters, tmp_path / "advised", "refine", 2, residual=residual, max_passes=200)
+    assert advised.certificates["embedding"]["angle_bound"] <= 0.1
+
+
+def chain():
+    """Return points on a line whose affinities at a perplexity of 2 vanish at many places for rounding."""
+    places = 1000 * np.sort(np.random.default_rng(3).uniform(size=1500))
+    return np.column_stack([places, np.zeros(1500)])
+
+
+CHAIN = {"neighbors": {"n_neighbors": 6}, "affinities": {"perplexity": 2.0}, "landmarks": {"n_landmarks": 300}}
+
+
+@pytest.mark.parametrize(
+    ("solver", "values", "most_angle"),
+    [
+        ("exact", {}, 1e-5),
+        ("refine", {"residual": 1e-11, "max_passes": 300}, 1e-4),
+        ("lll+refine", {"residual": 1e-11, "max_passes": 300}, 1e-4),
+        ("refine", {}, None),
+        ("lll", {}, None),
+        ("variational-nystrom", {}, None),
+    ],
+)
+def test_a_chain_that_rounding_cuts_is_embedded_over_bridges_that_count(tmp_path, solver, values, most_angle):
+    params = Parameters().with_values(
+        {**CHAIN, "landmark_embedding": {"n_components": 3}, "embedding": {"solver": solver, **values}}
+    )
+    finished = run(open_points(chain()), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 2048)
+    exact_values, exact, degrees = exact_eigenmaps(finished, 4)
+    certificates, eigenvalues = finished.certificates["embedding"], np.asarray(finished.eigenvalues)
+    assert finished.certificates["components"]["bridges"] > 0
+    assert exact_values[0] > 1e-11  # without the bridges, 1e-14
+    assert certificates["near_zero_eigenvalues"] == 1
+    assert (np.diff(eigenvalues) >= 0).all()
+    assert eigenvalues.min() > exact_values[0] * (1 - 1e-4)
+    assert abs(certificates["eigengap"] - (exact_values[3] - exact_values[2])) <= certificates["eigengap_error_bound"]
+    angle = subspace_angle(np.sqrt(degrees)[:, np.newaxis] * np.asarray(finished.embedding[...]), exact[:, :3])
+    assert angle <= certificates["angle_bound"] + 1e-6  # what rounding makes of gaps of 1e-9 in the dense solve
+    if most_angle is not None:
+        assert angle < most_angle
+        np.testing.assert_allclose(eigenvalues, exact_values[:3], rtol=1e-4)
+
+
+def two_lines(away):
+    """Return two lines of 100 points with one point halfway between them, `away` from both."""
+    line = np.linspace(0, 1, 100)
+    return np.column_stack([np.concatenate([line, [1 + away], line + 1 + 2 * away]), np.zeros(201)])
+
+
+@pytest.mark.parametrize(
+    ("solver", "stage"),
+    [
+        *[(solver, "embedding") for solver in ("exact", "refine", "lll", "lll+refine", "variational-nystrom")],
+        ("nystrom", "landmark_graph"),
+        ("le-z", "landmark_graph"),
+    ],
+)
+def test_eigenvalues_that_are_zero_to_rounding_are_counted_and_told_whatever_the_solver(
+    tmp_path, listening, solver, stage
+):
+    """The point in the middle hangs on both lines by all its affinities, which are nothing to them."""
+    sigma = 0.2
+    values = {
+        "neighbors": {"n_neighbors": 10},
+        "affinities": {"kind": "gaussian", "sigma": sigma},
+        "landmark_graph": {"sigma": sigma, "n_neighbors": 10},
+        "landmarks": {"n_landmarks": 201, "method": "random"},
+        "embedding": {"solver": solver},
+        "landmark_embedding": {"n_components": 3},
+    }
+    weight = 1e-15 if stage == "landmark_graph" else 1e-11
+    points = two_lines(sigma * np.sqrt(-2 * np.log(weight)))
+    params, executor = Parameters().with_values(values), Executor(progress=listening)
+    finished = run(open_points(points), tmp_path / "run", "laplacian-eigenmaps", params, executor, 1024)
+    if stage == "embedding":
+        assert finished.certificates["components"]["components"] == 1
+    n_zero = 2 if stage == "embedding" else 3  # the point between stays with itself where kernels have a diagonal
+    assert finished.certificates[stage]["near_zero_eigenvalues"] == n_zero
+    zero, last = finished.eigenvalues[: n_zero - 1], finished.eigenvalues[n_zero - 1]
+    assert ((zero >= 0) & (zero < 1e-13)).all()
+    assert 1e-13 < last < 2
+    (told,) = [line for line in listening.warned if "eigenvalues are zero to rounding" in line]
+    assert told.startswith(f"{stage}: {n_zero} eigenvalues")
+    assert "raise" in told
+    assert "ShortfallWarning" in [kind for kind, _ in finished.records()[stage]["warnings"]]
+    assert not [line for line in listening.warned if "apart: at these residuals" in line]
 
 
 def test_the_start_of_a_descent_is_told_nothing_of_its_eigengap(clusters, tmp_path, listening):

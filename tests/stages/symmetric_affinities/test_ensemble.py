@@ -24,3 +24,14 @@ def test_the_unit_of_the_pixels_leaves_no_trace(tmp_path):
         found.append(one.affinities.tocsr().toarray())
     np.testing.assert_array_equal(*found)
     assert len(np.unique(found[0])) > 3  # edges that some trees have and others have not
+
+
+def test_trees_of_pixels_that_hardly_move_share_their_edges_and_the_more_they_move_the_fewer(tmp_path):
+    points, shared = open_points(np.random.default_rng(5).normal(size=(99, 2))), []
+    for jitter in (1e-9, 0.1, 3.0):
+        values = {**VALUES, "affinities": {"kind": "ensemble", "jitter": jitter}}
+        params = Parameters().with_values(values)
+        one = run(points, tmp_path / str(jitter), "laplacian-eigenmaps", params, Executor())
+        shared.append(one.certificates["symmetric_affinities"]["shared"])
+    assert shared[0] == 1.0
+    assert shared[0] > shared[1] > shared[2]
