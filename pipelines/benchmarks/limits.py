@@ -9,8 +9,8 @@ none may be killed by its nanny, be paused or spill. `addresses` runs on threads
 (`ulimit -v`) and without one, `--repeats` times each, in turn, and prints the content digest of every stage of every
 run. All digests of a stage have to be equal. Both commands end with status 1 where something is amiss.
 
-Few points show the same bits in minutes, under the least limit that the plan accepts: tables are then held in files,
-and fewer tasks run at once.
+Few points take minutes; under little more than the least limit that the plan accepts, the points of the search are
+mapped from a file and next to nothing is cached.
 
     limits.py addresses WORK_FOLDER --points 80000 --features 300 --limit 1520000000 --repeats 20
 """
