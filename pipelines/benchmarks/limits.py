@@ -1,28 +1,26 @@
-"""Points of four times what a process may take: under the memory limit of Dask's workers, and of address space.
+"""Points of four times what a process may take: under the memory limit of Dask's workers, and within a budget.
 
 python pipelines/benchmarks/limits.py workers WORK_FOLDER [--points 1800000] [--workers 2] [--limit BYTES]
-python pipelines/benchmarks/limits.py addresses WORK_FOLDER [--points 1800000] [--limit BYTES] [--repeats 20]
+python pipelines/benchmarks/limits.py budget WORK_FOLDER [--points 1800000] [--limit BYTES] [--repeats 20]
 
 Points are (N, 784) float32 on a curved surface, written by blocks; `--features` sets another number of columns. The
 limit is a quarter of their bytes by default. `workers` starts a scheduler and workers, each of which has the limit:
-none may be killed by its nanny, be paused or spill. `addresses` runs on threads of a process with the limit
-(`ulimit -v`) and without one, `--repeats` times each, in turn, and prints the content digest of every stage of every
-run. All digests of a stage have to be equal. Both commands end with status 1 where something is amiss.
+none may be killed by its nanny, be paused or spill. `budget` runs on threads with the limit as `--memory` and without
+one, `--repeats` times each, in turn, and prints the content digest of every stage of every run. All digests of a stage
+have to be equal. Both commands end with status 1 where something is amiss.
 
-Few points show the same bits in minutes, under the least limit that the plan accepts: tables are then held in files,
-and fewer tasks run at once.
+Few points take minutes; under little more than the least budget that the plan accepts, the points of the search are
+mapped from a file and next to nothing is cached.
 
-    limits.py addresses WORK_FOLDER --points 80000 --features 300 --limit 1520000000 --repeats 20
+    limits.py budget WORK_FOLDER --points 80000 --features 300 --limit 800000000 --repeats 20
 """
 
 import argparse
 import collections
 import json
-import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -87,31 +85,25 @@ def resident(process: psutil.Process) -> int:
         return 0
 
 
-def addresses(points: Path, folder: Path, asked: argparse.Namespace, limit: int) -> dict[str, object]:
-    """Run with so much address space and without a limit, in turn; all runs have to store the same bits."""
+def budget(points: Path, folder: Path, asked: argparse.Namespace, limit: int) -> dict[str, object]:
+    """Run within so much memory and without a budget, in turn; all runs have to store the same bits."""
     words, found = command(points, folder / "run", *BLOCKS, "--workers", str(asked.workers)), []
     row: dict[str, object] = {"seconds": 0.0, "seconds without": 0.0, "runs": 0}
     for repeat in range(asked.repeats):
-        for name, most in (("seconds", limit), ("seconds without", None)):
+        for name, more in (("seconds", ["--memory", f"{limit}B"]), ("seconds without", [])):
             fresh(folder / "run")  # a disk has to hold one run, not two
             started = time.perf_counter()
-            done = subprocess.run(words, preexec_fn=limited_to(most), stderr=subprocess.PIPE, text=True, check=False)
+            done = subprocess.run([*words, *more], stderr=subprocess.PIPE, text=True, check=False)
             row[name] = max(float(str(row[name])), time.perf_counter() - started)
             if done.returncode:
                 return row | {"status": done.returncode, "last line": done.stderr.splitlines()[-1:], "amiss": True}
             found.append(digests(open_run(folder / "run")))
-            print(f"repeat {repeat + 1}, {'limited' if most else 'unlimited'}: {json.dumps(found[-1])}", flush=True)
+            print(f"repeat {repeat + 1}, {'limited' if more else 'unlimited'}: {json.dumps(found[-1])}", flush=True)
     compared = collections.Counter(equal_digests(found[0], other) for other in found)
     return row | {"runs": len(found), "equal stages": dict(compared), "amiss": len(compared) != 1}
 
 
-def limited_to(n_bytes: int | None) -> Callable[[], None]:
-    """Return what a process does before its program starts: it takes at most so many bytes of address space."""
-    most = resource.RLIM_INFINITY if n_bytes is None else n_bytes
-    return lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most))
-
-
-COMMANDS = {"workers": workers, "addresses": addresses}
+COMMANDS = {"workers": workers, "budget": budget}
 
 
 def main() -> int:
@@ -122,7 +114,7 @@ def main() -> int:
     parser.add_argument("--features", type=int, default=FEATURES)
     parser.add_argument("--workers", type=int, default=2, help="processes, or threads")
     parser.add_argument("--limit", type=int, help="bytes; by default a quarter of those of the points")
-    parser.add_argument("--repeats", type=int, default=1, help="of the two runs of `addresses`")
+    parser.add_argument("--repeats", type=int, default=1, help="of the two runs of `budget`")
     asked = parser.parse_args()
     points = surface(asked.folder, asked.points, asked.features)
     limit = asked.limit or points.stat().st_size // SHARE
