@@ -16,9 +16,9 @@ Table = TypeVar("Table")
 BETWEEN_DOTTED = re.compile(
     r"[=\[\]{},\n]"
 )  # what ends a dotted key of TOML, which takes time by the square of its parts
-MOST_PARTS, LONGEST_NAME = 64, 200
+MOST_PARTS, LONGEST_NAME, MOST_BITS = 64, 200, 1024
 TOO_DEEP = "nested too deeply; a table of parameters a stage is expected"
-TOO_LARGE = "an integer is beyond 64 bits, which is what TOML has: give a smaller one"
+TOO_LARGE = "an integer is far beyond what any parameter takes: give a smaller one"
 
 
 def replaced(stage: str, table: Table, values: Mapping[str, Any]) -> Table:
@@ -102,7 +102,7 @@ def toml_values(text: str) -> dict[str, Any]:
 
 
 def check_bounds(values: Any) -> None:
-    """Refuse names that no parameter has by their length, and integers beyond those of TOML, at any depth."""
+    """Refuse names that no parameter has by their length, and integers that no message can hold, at any depth."""
     waiting = [values]
     while waiting:
         value = waiting.pop()
@@ -112,5 +112,5 @@ def check_bounds(values: Any) -> None:
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
-        elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        elif isinstance(value, int) and value.bit_length() > MOST_BITS:
             raise ConfigError(TOO_LARGE)

@@ -114,9 +114,9 @@ def test_any_text_is_assigned_or_refused(assignments):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (f"seed = {'9' * 5000}", "beyond 64 bits"),
-        (f"seed = 0x{'f' * 100_000}", "beyond 64 bits"),
-        (f"[neighbors]\nn_neighbors = [{2**63}]", "beyond 64 bits"),
+        (f"seed = {'9' * 5000}", "far beyond"),
+        (f"seed = 0x{'f' * 100_000}", "far beyond"),
+        (f"[neighbors]\nn_neighbors = [{2**2000}]", "far beyond"),
         (f"{'a' * 900_000} = 1", "a name has 900000 letters"),
         (f"[neighbors]\n{'a' * 900_000} = 1", "a name has 900000 letters"),
         (f"{'.'.join(['a'] * 20_000)} = 1", "nested too deeply"),
@@ -143,6 +143,6 @@ def test_a_name_far_longer_than_any_has_no_nearest_one():
 
 
 @pytest.mark.parametrize("text", ["9" * 5000, f"0x{'f' * 5000}"])
-def test_an_integer_of_the_command_line_beyond_64_bits_is_refused(text):
-    with pytest.raises(ConfigError, match="beyond 64 bits"):
+def test_an_integer_of_the_command_line_of_thousands_of_digits_is_refused(text):
+    with pytest.raises(ConfigError, match="far beyond"):
         parse_assignments([f"seed={text}"])
