@@ -127,10 +127,14 @@ def warn(message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
     warnings.warn(message, kind, stacklevel=level)
 
 
+LONGEST_NAME = 200  # letters of a name whose nearest one is looked for, which takes time by the square of them
+
+
 def nearest_name(name: object, allowed: Iterable[str]) -> str:
     """Return the part of a message that offers the nearest allowed name, and lists them all."""
     names = sorted(allowed)
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    given = str(name)
+    close = difflib.get_close_matches(given, names, n=1, cutoff=0.5) if len(given) <= LONGEST_NAME else []
     offer = f"did you mean {close[0]!r}? " if close else ""
     return f"{offer}allowed: {', '.join(names)}"
 

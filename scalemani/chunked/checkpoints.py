@@ -7,6 +7,7 @@ memory, and slow places are written to more seldom, so that keeping takes a smal
 import math
 import time
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ import numpy as np
 from scalemani.errors import CorruptChunkError, ScalemaniError
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
+
+Shape = tuple[int | None, ...]
 
 TABLE = "checkpoint.json"
 FOLDERS = ("checkpoint-0", "checkpoint-1")
@@ -29,14 +32,23 @@ class Checkpoints:
         self._folder = 0
         self._saved, self._cost = time.monotonic(), 0.0
 
-    def load(self) -> dict[str, np.ndarray] | None:
-        """Return the arrays last saved, or None where there are none or they were damaged: every piece has a digest."""
+    def load(self, wanted: Mapping[str, Shape] = MappingProxyType({})) -> dict[str, np.ndarray] | None:
+        """Return the arrays last saved, or None where there are none or they were damaged: every piece has a digest.
+
+        Parameters
+        ----------
+        wanted : shapes that arrays have, of those without which the others are no state; None stands for any length
+        """
         try:
             table = self._objects.get_json(TABLE)
             if table is None:
                 return None
             arrays = {name: self._whole(table["folder"], entry) for name, entry in table["arrays"].items()}
             self._folder = 1 - FOLDERS.index(table["folder"])
+            for name, shape in wanted.items():
+                pairs = zip(shape, arrays[name].shape, strict=True)
+                if any(length not in (None, found) for length, found in pairs):
+                    return None
         except (ScalemaniError, ValueError, KeyError, TypeError, AttributeError):
             return None
         return arrays

@@ -10,6 +10,7 @@ import typer
 from scalemani.cli import inspecting, landmarks, machines, several_runs, tuning
 from scalemani.cli.options import (
     Debug,
+    EscapeFormulas,
     MapLabels,
     MapNeighbors,
     Options,
@@ -259,6 +260,7 @@ def export(
     what: What = None,
     labels: MapLabels = None,
     neighbors: MapNeighbors = False,
+    escape_formulas: EscapeFormulas = False,
     debug: Debug = False,
 ) -> None:
     """Write the embedding of a run, or what else it has computed, rows in input order.
@@ -274,7 +276,8 @@ def export(
     scanpy reads them. They are added to an AnnData that is there, of which everything else stays.
 
     With --labels or --neighbors, OUT.parquet is a map: columns x and y, those of the labels, and `neighbors`, as
-    embedding-atlas, datamapplot and jupyter-scatter take them. OUT.csv is one without neighbours.
+    embedding-atlas, datamapplot and jupyter-scatter take them. OUT.csv is one without neighbours; spreadsheets run its
+    texts that begin with =, +, - or @ as formulas: give --escape-formulas where others have written the labels.
     """
     from scalemani.cli.summaries import left_out
     from scalemani.export import beside, write_rows
@@ -282,11 +285,13 @@ def export(
     from scalemani.runs.opened import open_run
 
     refuse_output_in_input(out, run, *(labels or ()))
+    if escape_formulas and not (labels and out.lower().endswith(CSV)):
+        raise ConfigError("--escape-formulas is for the texts of a .csv with --labels: leave it out")
     opened = open_run(run)
     if labels or neighbors:
         if what is not None:
             raise ConfigError(f"--what {what} is no map: leave out --labels and --neighbors, or --what")
-        export_map(opened, out, labels or (), neighbors)
+        export_map(opened, out, labels or (), neighbors, escape_formulas)
         return
     rows = opened.input_rows
     if export_result(opened, out, what) != ANNDATA and rows is not None and not out.lower().endswith(CSV):

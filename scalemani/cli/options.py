@@ -114,6 +114,12 @@ MapLabels = Annotated[
     ),
 ]
 MapNeighbors = Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas", help="an apostrophe before texts of a .csv that spreadsheets would run as formulas"
+    ),
+]
 OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
 PlotLabels = Annotated[
     list[str] | None,

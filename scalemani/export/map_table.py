@@ -54,17 +54,20 @@ def write_map(
             writer.write_table(block(start))
 
 
-def write_map_csv(rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.ndarray], target: str) -> None:
+def write_map_csv(
+    rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.ndarray], target: str, escaped: bool = False
+) -> None:
     """Write a table of points as text, with the row that each has among the points given.
 
     Parameters
     ----------
     rows : (N,) that each point is called by
     positions, columns, target : as of `write_map`, which says what is refused
+    escaped : whether texts that a spreadsheet would run as formulas begin with an apostrophe
     """
     axes = checked_axes(positions, columns, ROW)
     table = {ROW: rows, **{axis: coordinate(positions, number) for number, axis in enumerate(axes)}}
-    write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target)
+    write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target, escaped)
 
 
 def coordinate(positions: LazyRows, number: int) -> LazyRows:

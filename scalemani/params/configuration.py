@@ -9,6 +9,7 @@ from typing import Any
 from scalemani.errors import ConfigError
 from scalemani.limits import LIMITS, check_limit
 from scalemani.params.parameters import Parameters
+from scalemani.params.parsing import toml_values
 
 HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
 KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
@@ -51,11 +52,9 @@ def read_text(path: Path) -> str:
 def parse_tables(text: str) -> dict[str, Any]:
     """Return the tables of a TOML text."""
     try:
-        return tomllib.loads(text)
+        return toml_values(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"not valid TOML: {error}") from error
-    except RecursionError:
-        raise ConfigError("nested too deeply; a table of parameters a stage is expected") from None
 
 
 def line_at_fault(params: Parameters, values: Mapping[str, Any], text: str) -> int | None:

@@ -1,5 +1,6 @@
 """From values that users give, in Python, in TOML or on the command line, to tables of parameters."""
 
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -11,6 +12,13 @@ from scalemani.errors import ConfigError, nearest_name
 from scalemani.params.fields import names_of
 
 Table = TypeVar("Table")
+
+BETWEEN_DOTTED = re.compile(
+    r"[=\[\]{},\n]"
+)  # what ends a dotted key of TOML, which takes time by the square of its parts
+MOST_PARTS, LONGEST_NAME, MOST_BITS = 64, 200, 1024
+TOO_DEEP = "nested too deeply; a table of parameters a stage is expected"
+TOO_LARGE = "an integer is far beyond what any parameter takes: give a smaller one"
 
 
 def replaced(stage: str, table: Table, values: Mapping[str, Any]) -> Table:
@@ -72,6 +80,37 @@ def parse_value(text: str) -> Any:
     if text.lower() == "none":
         return None
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        return toml_values(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+
+
+def toml_values(text: str) -> dict[str, Any]:
+    """Return the values of a TOML text; raise TOMLDecodeError for one that is none, ConfigError beyond all bounds."""
+    if any(part.count(".") > MOST_PARTS for part in BETWEEN_DOTTED.split(text)):
+        raise ConfigError(TOO_DEEP)
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except RecursionError:
+        raise ConfigError(TOO_DEEP) from None
+    except ValueError as error:  # of Python, for integers of thousands of digits
+        raise ConfigError(TOO_LARGE) from error
+    check_bounds(values)
+    return values
+
+
+def check_bounds(values: Any) -> None:
+    """Refuse names that no parameter has by their length, and integers that no message can hold, at any depth."""
+    waiting = [values]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Mapping):
+            if longest := max((len(name) for name in value if len(name) > LONGEST_NAME), default=0):
+                raise ConfigError(f"a name has {longest} letters; 'scalemani params' lists those of all parameters")
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+        elif isinstance(value, int) and value.bit_length() > MOST_BITS:
+            raise ConfigError(TOO_LARGE)

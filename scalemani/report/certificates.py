@@ -7,6 +7,7 @@ from scalemani.embeddings.force_errors import SINGLE_POINTS
 from scalemani.report import scales
 from scalemani.report.scales import VERDICTS, Judged, Scale
 from scalemani.runs.opened import Run
+from scalemani.store.objects import damaged_object
 
 
 class Certificate(NamedTuple):
@@ -207,7 +208,10 @@ def judged_certificates(run: Run) -> Iterator[Certificate]:
         known = MEANINGS.get(stage, {})
         for name in [*(name for name in known if name in found), *(name for name in found if name not in known)]:
             value, meaning = found[name], known.get(name, Meaning(name.replace("_", " ")))
-            judged = Judged("says") if meaning.scale is None else meaning.scale(value, found, run)
+            try:
+                judged = Judged("says") if meaning.scale is None else meaning.scale(value, found, run)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                raise damaged_object(f"{run.store.root}: certificate {name} of {stage}", repr(value)) from error
             yield Certificate(stage, name, value, meaning.text, judged)
 
 

@@ -105,7 +105,9 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     return name
 
 
-def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors: bool = False) -> None:
+def export_map(
+    run: Run, path: str | Path, labels: Sequence[str] = (), neighbors: bool = False, escape_formulas: bool = False
+) -> None:
     """Write the embedding of a run as a table that viewers open as it is.
 
     The columns are x and y (and z); those of the labels, and NAME_color (#rrggbb) of categories that have colours of
@@ -123,6 +125,9 @@ def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors
         Files of labels or values, one a point that was given, each with one column or several: see `open_columns`.
     neighbors
         Whether the neighbours are written.
+    escape_formulas
+        Whether texts of a .csv that begin with =, +, -, @, a tab or the end of a line, which spreadsheets run as
+        formulas, have an apostrophe before them. Numbers stay numbers.
 
     Raises
     ------
@@ -146,7 +151,7 @@ def export_map(run: Run, path: str | Path, labels: Sequence[str] = (), neighbors
     positions = lazy_rows(run.embedding, "the embedding")
     if suffix == CSV:
         columns.pop("input_row", None)
-        write_map_csv(input_rows(run), positions, columns, target)
+        write_map_csv(input_rows(run), positions, columns, target, escape_formulas)
     else:
         write_map(positions, columns, graph, target)
 

@@ -52,6 +52,11 @@ def chunks_of(array: zarr.Array) -> Chunks:
         uneven: Any = array  # what zarr says of these from 3.2 on
         n_stored = math.prod(map(len, uneven.write_chunk_sizes))
         return Chunks(max(uneven.read_chunk_sizes[0], default=0), None, n_stored)
+    pieces = zip((*array.shape, *array.shape), (*stored, *read), strict=True)
+    if any(length > 0 and piece < 1 for length, piece in pieces):
+        raise DataError(
+            f"{array.store_path} of shape {array.shape} has chunks of shape {read}, which hold no value: write it again"
+        )
     n_stored = math.prod(-(-length // piece) for length, piece in zip(array.shape, stored, strict=True))
     return Chunks(int(read[0]), int(stored[0]), n_stored)
 

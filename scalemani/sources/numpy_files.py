@@ -22,7 +22,8 @@ LARGEST_WHOLE_MEMBER = 512 * 2**20
 SKIPPED_BYTES = 2**22
 
 Header = tuple[tuple[int, ...], bool, np.dtype]
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError)
+# RuntimeError is what zipfile says of an encrypted member.
+DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError, RuntimeError)
 # Headers of arrays are read as expressions of Python.
 DAMAGE_OF_HEADERS = (*DAMAGE, SyntaxError, TypeError, KeyError, AttributeError, tokenize.TokenError)
 

@@ -116,6 +116,15 @@ def test_damage_is_not_taken_for_a_state(group, tmp_path):
         assert Checkpoints(group).load() is None
 
 
+@pytest.mark.parametrize(
+    "wanted", [{"a": (4,)}, {"a": (5, 1)}, {"a": (None, None)}, {"counts": (5,)}, {"a": (5,), "b": ()}]
+)
+def test_a_state_of_another_shape_is_none(group, wanted):
+    Checkpoints(group).save({"a": np.arange(5)})
+    assert Checkpoints(group).load(wanted) is None
+    np.testing.assert_array_equal(Checkpoints(group).load({"a": (None,)})["a"], np.arange(5))
+
+
 def test_saving_takes_a_small_share_of_the_time(group, monkeypatch):
     kept = Checkpoints(group)
     kept.save({"a": np.arange(5)})

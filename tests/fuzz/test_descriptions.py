@@ -1,5 +1,6 @@
 """Whatever the descriptions in a store say, whole and sealed: our errors, or a run that can be used."""
 
+import contextlib
 import json
 import shutil
 
@@ -12,6 +13,8 @@ from scalemani.chunked.work import DIMENSIONS
 from scalemani.errors import ScalemaniError
 from scalemani.new_points import NewPoints, read_placement
 from scalemani.params import Parameters
+from scalemani.report.certificates import judged_certificates
+from scalemani.report.scales import VERDICTS
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import INPUTS, plan_run, run
 from scalemani.sources import open_points
@@ -45,12 +48,24 @@ def folder(points, tmp_path_factory):
 def used(folder, points, planned):
     """Do all that a run is opened for; `planned`, also what a run that goes on starts with."""
     opened = open_run(folder)
-    opened.certificates  # noqa: B018
+    list(judged_certificates(opened))
     np.asarray(opened.embedding[...])
     assert np.isfinite(opened.eigenvalues).all()
     NewPoints(read_placement(opened), open_points(points[:3])).read(0, 3)
     if planned:
         plan_run(open_points(points), folder, "laplacian-eigenmaps", Parameters().with_values(VALUES), Executor())
+
+
+@pytest.mark.parametrize("value", ["text", [1, "a"], {"a": None}, None, True, 10**400])
+def test_a_certificate_of_another_type_is_judged_or_refused(folder, value):
+    for path in sorted(folder.rglob("complete.json")):
+        content = path.read_bytes()
+        record = unsealed(content)
+        for name in record["certificates"]:
+            path.write_bytes(sealed({**record, "certificates": {**record["certificates"], name: value}}))
+            with contextlib.suppress(ScalemaniError):
+                assert all(one.judged.verdict in VERDICTS for one in judged_certificates(open_run(folder)))
+        path.write_bytes(content)
 
 
 def test_sealed_descriptions(folder, points):

@@ -1,4 +1,5 @@
 import contextlib
+import time
 
 import numpy as np
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.params import Parameters, parse_assignments, parse_value
+from scalemani.params.configuration import with_configuration
 from scalemani.params.fields import names_of
 
 
@@ -107,3 +109,40 @@ def test_any_value_makes_parameters_or_one_of_our_errors(values):
 def test_any_text_is_assigned_or_refused(assignments):
     with contextlib.suppress(ScalemaniError):
         Parameters().with_values(parse_assignments(assignments))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (f"seed = {'9' * 5000}", "far beyond"),
+        (f"seed = 0x{'f' * 100_000}", "far beyond"),
+        (f"[neighbors]\nn_neighbors = [{2**2000}]", "far beyond"),
+        (f"{'a' * 900_000} = 1", "a name has 900000 letters"),
+        (f"[neighbors]\n{'a' * 900_000} = 1", "a name has 900000 letters"),
+        (f"{'.'.join(['a'] * 20_000)} = 1", "nested too deeply"),
+        (f"[{'.'.join(['a'] * 20_000)}]", "nested too deeply"),
+        (f"x = {{ {'.'.join(['a'] * 20_000)} = 1 }}", "nested too deeply"),
+    ],
+)
+def test_configurations_beyond_all_bounds_are_refused_in_little_time(tmp_path, text, words):
+    (tmp_path / "c.toml").write_text(text)
+    began = time.process_time()
+    with pytest.raises(ConfigError, match=words) as caught:
+        with_configuration(Parameters(), tmp_path / "c.toml")
+    assert time.process_time() - began < 2  # of the processor: without bounds from eight seconds to hours
+    assert len(str(caught.value)) < 500
+
+
+def test_a_name_far_longer_than_any_has_no_nearest_one():
+    began = time.process_time()
+    with pytest.raises(ConfigError, match="unknown stage"):
+        Parameters().with_values({"b" * 900_000: {}})
+    assert time.process_time() - began < 2
+    with pytest.raises(ConfigError, match="did you mean 'neighbors'"):
+        Parameters().with_values({"neighbours": {}})
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, f"0x{'f' * 5000}"])
+def test_an_integer_of_the_command_line_of_thousands_of_digits_is_refused(text):
+    with pytest.raises(ConfigError, match="far beyond"):
+        parse_assignments([f"seed={text}"])

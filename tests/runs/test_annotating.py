@@ -305,6 +305,33 @@ def test_a_map_goes_into_a_csv_with_texts_quoted_and_missing_values_empty(scalem
     assert [line["value"] for line in lines] == ["" if np.isnan(value) else str(value) for value in values]
 
 
+def test_texts_that_spreadsheets_run_stand_behind_an_apostrophe_on_request_and_numbers_do_not(
+    scalemani, runs, tmp_path
+):
+    formulas = ["=HYPERLINK(1)", "+cmd|1", "-2+3", "@SUM(1)", "\tx", "-5", "+1.5e3", "a=1", "plain"]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    arrow = pytest.importorskip("pyarrow")
+    table = {"=name": [formulas[row % len(formulas)] for row in range(N)], "value": np.arange(N) - N / 2}
+    parquet.write_table(arrow.table(table), tmp_path / "labels.parquet")
+    options = ("--labels", tmp_path / "labels.parquet")
+    found = {}
+    for name, asked in (("bare", ()), ("escaped", ("--escape-formulas",))):
+        root, out = runs["t-sne"].store.root, tmp_path / f"{name}.csv"
+        assert scalemani("export", root, out, *options, *asked) == (0, "", "")
+        with out.open(newline="") as file:
+            found[name] = list(csv.reader(file))
+    assert found["bare"][0][-2:] == ["=name", "value"]
+    assert found["escaped"][0] == [*found["bare"][0][:-2], "'=name", "value"]
+    assert [row[-2] for row in found["bare"][1:]] == table["=name"]
+    run_by_them = set(formulas[:5])
+    expected = [f"'{text}" if text in run_by_them else text for text in table["=name"]]
+    assert [row[-2] for row in found["escaped"][1:]] == expected
+    for row in (0, 1, 2, -1):  # the numbers, of which many are below zero
+        assert [line[row] for line in found["bare"][1:]] == [line[row] for line in found["escaped"][1:]]
+    status, _, errors = scalemani("export", runs["t-sne"].store.root, tmp_path / "m.parquet", *options, asked[0])
+    assert (status, "is for the texts of a .csv" in errors) == (2, True)
+
+
 def test_rows_of_a_map_are_told_where_some_were_left_out(points, tmp_path):
     parquet = pytest.importorskip("pyarrow.parquet")
     params = Parameters().with_values({**VALUES, "components": {"disconnected": "largest"}})

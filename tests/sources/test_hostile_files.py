@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import zarr
 
-from scalemani.errors import StoreError, UnsafeStoreError
-from scalemani.sources import open_points
+from scalemani.errors import DataError, StoreError, UnsafeStoreError
+from scalemani.sources import open_labels, open_points
 
 ROWS = np.random.default_rng(0).random((1000, 3))
 DESCRIBED = {3: "zarr.json", 2: ".zarray"}
@@ -111,3 +111,27 @@ def test_an_archive_that_holds_more_than_its_header_says_is_read_no_further(tmp_
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("shape", [[0, 3], [10, 0], [0, 0]])
+def test_chunks_that_hold_no_value_are_refused(tmp_path, shape):
+    path = stored(tmp_path / "p.zarr", 3)
+    described = json.loads(path.read_text())
+    described["chunk_grid"]["configuration"]["chunk_shape"] = shape
+    path.write_text(json.dumps(described))
+    with pytest.raises((DataError, StoreError), match=r"hold no value|cannot open"):
+        open_points(path.parent)
+
+
+@pytest.mark.parametrize("name", ["points.npz", "points.npz::X", "labels"])
+def test_an_encrypted_archive_is_refused(tmp_path, name):
+    np.savez(tmp_path / "points.npz", X=np.ones((20, 3)), y=np.arange(20))
+    content = bytearray((tmp_path / "points.npz").read_bytes())
+    for signature, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        start = content.find(signature)
+        while start >= 0:
+            content[start + place] |= 1  # the flag of encryption, of a member and in the directory
+            start = content.find(signature, start + 1)
+    (tmp_path / "points.npz").write_bytes(content)
+    with pytest.raises(DataError, match="encrypted"):
+        open_labels(f"{tmp_path}/points.npz::y") if name == "labels" else open_points(f"{tmp_path}/{name}")

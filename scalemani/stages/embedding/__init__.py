@@ -238,7 +238,7 @@ def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
 
     problem = RefinementProblem(graph.product, correct, graph.trivial, workspace)
     checkpoints = Checkpoints(task.output)
-    state = stored_state(checkpoints, workspace)
+    state = stored_state(checkpoints, task.dimensions.n_points, workspace)
     if state is None:
         width = n_columns(wanted, task.dimensions.n_points)
         state = initial_state(start_vectors(task, graph, transfer), problem, width)
@@ -270,9 +270,19 @@ def solved_by(state: RefinementState, degrees: np.ndarray, task: StageTask, work
     return Solved(vectors, values, state.residuals[:wanted], beyond, state.passes)
 
 
-def stored_state(checkpoints: Checkpoints, workspace: Workspace) -> RefinementState | None:
+def stored_state(checkpoints: Checkpoints, n_points: int, workspace: Workspace) -> RefinementState | None:
     """Return where a run that was killed had come to, if it had."""
-    arrays = checkpoints.load()
+    arrays = checkpoints.load(
+        {
+            "basis": (n_points, None),
+            "images": (n_points, None),
+            "quotients": (None, None),
+            "values": (None,),
+            "residuals": (None,),
+            "passes": (),
+            "fresh": (),
+        }
+    )
     return None if arrays is None else RefinementState.of_arrays(arrays, workspace)
 
 

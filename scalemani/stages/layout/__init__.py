@@ -15,7 +15,7 @@ from scalemani.chunked.needs import EACH_PROCESS, PASSING, STORED, Held, Written
 from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
-from scalemani.embeddings.descent import State
+from scalemani.embeddings.descent import COUNTS, NUMBERS, State
 from scalemani.embeddings.force_errors import sums_at_end
 from scalemani.embeddings.growth import mesh_values
 from scalemani.embeddings.phases import descend, has_converged
@@ -34,6 +34,7 @@ from scalemani.records.weights import stored_weights
 from scalemani.routes import GIVEN_START
 from scalemani.stages.layout.starts import beside_still, given_held, given_start, moved_share, start_positions
 
+STATE_SHAPES = {"counts": (len(COUNTS),), "numbers": (len(NUMBERS),), "curve": (None, 3)}  # in a checkpoint
 COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
 COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
 COPIES_OF_WEIGHTS = 4  # in work and input order, as charges, and with the sums that they meet
@@ -136,7 +137,8 @@ class DescentLog:
     def __init__(self, work: StageWork, most_iterations: int) -> None:
         self._task, self._progress = work.task, work.executor.progress
         self._checkpoints = Checkpoints(work.task.output)
-        stored = self._checkpoints.load()
+        shape = work.task.dimensions.n_points, work.task.params.n_components
+        stored = self._checkpoints.load({"positions": shape, **STATE_SHAPES})
         self.state = State.of_arrays(stored) if stored else None
         self._curve = stored["curve"].tolist() if stored else []
         self._progress.start(work.task.stage, most_iterations, "iteration")

@@ -25,6 +25,7 @@ from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.stages import layout
 from scalemani.store.objects import digest
+from scalemani.store.run_store import RunStore
 from scalemani.workers.executor import Executor
 
 VALUES = {
@@ -120,6 +121,18 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path, monkeypatch):
     ended = embed(roll, tmp_path / "run", "t-sne")
     assert np.isfinite(ended.embedding[...]).all()
     assert ended.certificates["layout"]["iterations"] == 60
+
+
+@pytest.mark.parametrize("arrays", [{"a": np.zeros(3)}, State(np.zeros((3, 2))).arrays()], ids=["no state", "small"])
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(roll, reference, tmp_path, monkeypatch, arrays):
+    save_after_every_iteration(monkeypatch)
+    with pytest.raises(InterruptedDescent):
+        embed(roll, tmp_path / "run", "t-sne", progress=InterruptingProgress(5))
+    stopped = RunStore.create(tmp_path / "run")
+    (folder,) = (tmp_path / "run" / "stages" / "layout").iterdir()
+    Checkpoints(stopped.group("layout", folder.name, 1024)).save(arrays)
+    ended = embed(roll, tmp_path / "run", "t-sne")
+    np.testing.assert_array_equal(ended.embedding[...], reference.embedding[...])
 
 
 def test_a_state_survives_its_arrays():
