@@ -4,20 +4,19 @@ Sums are asked for an error by rules that were measured on other maps. The clust
 those of any of these, and forces among them err by more: a descent measures, and asks for less where that is needed.
 """
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.problem import Problem
+from scalemani.embeddings.problem import ISOLATED, Problem, field_of_masses, repulsive_term
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, NumericalError
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import PairSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
 
 CERTIFIED_TARGETS = 1000
 WATCHED_TARGETS = 250
@@ -32,8 +31,6 @@ SINGLE_POINTS = 10.0
 # Of the gradient of a point, below which errors are no longer relative to it: the pair that pushes hardest has 0.65 by
 # Student's kernel and 0.86 by the Gaussian, whose own sums vanish at isolated points.
 LEAST_FORCE = 1e-3
-MOST_TRIALS = 4  # of one method, each finer than the one before
-LEAST_REFINEMENT = 0.03  # of what it was asked for: errors at so much more do not tell what is needed
 
 
 class ForceErrors(NamedTuple):
@@ -87,56 +84,42 @@ def measured_errors(
     return errors_of(found[rows], exact)
 
 
-class MeasuredField(NamedTuple):
-    """Sums, what they give at the points, and the errors that were measured of it."""
+def force_errors(
+    problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0, n_targets: int = CERTIFIED_TARGETS
+) -> ForceErrors:
+    """Return the relative errors of an objective's repulsive forces at a sample of the points, against exact sums.
 
-    sums: PairSums
-    field: tuple[np.ndarray, np.ndarray]
-    errors: ForceErrors
-
-
-def field_within(
-    methods: Sequence[str], kernel: str, tolerance: float, positions: np.ndarray, charges: np.ndarray | None = None
-) -> MeasuredField:
-    """Return the first of the methods whose errors are measured to be within a tolerance; else the best of all.
-
-    A method is asked for less until its errors are `ROOM` of the tolerance, or it goes no finer; the first one is not
-    where others follow.
+    They are those of the gradients of the sums, but for objectives that divide by the sums (SNE): there the sums of the
+    sampled points err as well. Those of the points that push them are taken as they are: all would be all pairs.
 
     Parameters
     ----------
-    methods : as of `make_repulsion`, in the order in which they are tried
-    kernel : one of `KERNELS`
-    tolerance : the largest relative error, as of `ForceErrors.least_tolerance`
+    problem : the objective
+    sums : which are measured
     positions : (N, d) float64
-    charges : (N,) float64, what each point weighs in the sums; None: one
-
-    Raises
-    ------
-    ConfigError, NumericalError
-        What the first method says where none of them serves.
+    seed : of the draw of the points
+    n_targets : at how many points
     """
-    rows = sample_rows(0, "repulsion", len(positions), CERTIFIED_TARGETS)
-    _, exact = ExactSums(kernel).field(positions, positions[rows], charges)
-    best, refusal = None, None
-    for number, method in enumerate(methods):
-        asked = tolerance
-        for _ in range(1 if number == 0 and len(methods) > 1 else MOST_TRIALS):
-            try:
-                sums = make_repulsion(method, kernel, asked)
-                field = sums.field(positions, charges=charges)
-            except (ConfigError, NumericalError) as error:  # finer than the method goes, or than memory allows
-                refusal = refusal or error
-                break
-            errors = errors_of(field[1][rows], exact)
-            if best is None or errors.least_tolerance < best.errors.least_tolerance:
-                best = MeasuredField(sums, field, errors)
-            if sums.exact or errors.least_tolerance <= ROOM * tolerance:
-                return best
-            asked *= max(ROOM * tolerance / errors.least_tolerance, LEAST_REFINEMENT) * ROOM
-    if best is None:
-        raise refusal or ConfigError(f"none of the methods {methods} sums the {kernel} kernel")
-    return best
+    kernel, over, masses = problem.objective.kernel, problem.workspace.over, problem.masses
+    if problem.objective.combine != "sum-log":
+        return measured_errors(sums, kernel, positions, seed, over, masses, n_targets)
+    rows = sample_rows(seed, "repulsion", len(positions), n_targets)
+    copies = np.ones(len(positions)) if masses is None else masses
+    found = repulsive_term(problem.objective, positions, sums, masses).gradients[rows] / copies[rows, np.newaxis]
+    exact, targets = ExactSums(kernel, over), positions[rows]
+    met, gradients = exact.field(positions, targets, copies)
+    charges = copies / divisors(positions, sums, copies)
+    others = exact.field(positions, targets, charges)[1]
+    return errors_of(found, gradients / np.maximum(met - 1.0, LEAST_SUM)[:, np.newaxis] + others)
+
+
+def divisors(positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> np.ndarray:
+    """Return the sums (N,) that a copy of each point meets, as an objective divides by them."""
+    sums_at, _ = field_of_masses(sums, positions, masses)
+    isolated = np.flatnonzero(sums_at < ISOLATED)
+    exact = ExactSums(sums.kernel).field(positions, charges=masses, rows=isolated)[0]
+    sums_at[isolated] = exact + masses[isolated] - 1.0
+    return np.maximum(sums_at, LEAST_SUM)
 
 
 def sums_at_end(
@@ -152,9 +135,8 @@ def sums_at_end(
     state : the last one
     seed : of the draw of the points at which errors are measured
     """
-    kernel = problem.objective.kernel
-    sums = make_repulsion(method, kernel, tolerance * state.share, problem.workspace)
-    return sums, measured_errors(sums, kernel, state.positions, seed, problem.workspace.over, problem.masses)
+    sums = make_repulsion(method, problem.objective.kernel, tolerance * state.share, problem.workspace)
+    return sums, force_errors(problem, sums, state.positions, seed)
 
 
 def watched(
@@ -175,15 +157,14 @@ def watched(
     state : where the error is measured
     growth : by which the error is known to grow from there on
     """
-    workspace, masses, kernel = problem.workspace, problem.masses, problem.objective.kernel
-    errors = measured_errors(sums, kernel, state.positions, WATCHING_SEED, workspace.over, masses, WATCHED_TARGETS)
+    errors = force_errors(problem, sums, state.positions, WATCHING_SEED, WATCHED_TARGETS)
     error = growth * errors.least_tolerance
     share = float(np.clip(state.share * ROOM * tolerance / max(error, LEAST_SHARE * tolerance), LEAST_SHARE, 1.0))
     fits = error <= tolerance and (error >= LOOSE * tolerance or state.share == 1.0)
     if fits or share == state.share:
         return state
     try:
-        others = make_repulsion(method, kernel, tolerance * share, workspace)
+        others = make_repulsion(method, problem.objective.kernel, tolerance * share, problem.workspace)
         others.field(state.positions)
     except (ConfigError, NumericalError):  # finer than the method goes, or than memory allows
         return state

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.embeddings.force_errors import ForceErrors, MeasuredField, field_within
+from scalemani.embeddings.force_errors import ForceErrors
 from scalemani.embeddings.problem import Problem, affinity_scale
+from scalemani.embeddings.refined_sums import MeasuredField, field_within
 from scalemani.embeddings.repulsion import chosen_method
 from scalemani.embeddings.shortfalls import coarse_forces
 from scalemani.errors import ConfigError, DataError, ShortfallWarning, warn

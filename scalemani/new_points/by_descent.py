@@ -21,11 +21,12 @@ from scalemani.runs.opened import Run
 class DescentPlacement(NeighborPlacement):
     """All that placing a point in a nonlinear embedding takes.
 
-    `threads` are those of one call; `weights` (N,) say how many equal points each training point stands for, None for
-    one.
+    `threads` are those of one call; `tolerance` is what the sums of the descent were set to err by at its end;
+    `weights` (N,) say how many equal points each training point stands for, None for one.
     """
 
     threads: int
+    tolerance: float
     weights: np.ndarray | None = field(default=None, repr=False)
 
     def place(self, points: Points) -> Placed:
@@ -39,7 +40,7 @@ class DescentPlacement(NeighborPlacement):
         n_points, n_dims = self.positions.shape
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
         with threads(self.threads) as side_by_side:
-            sums = make_repulsion(method, objective.kernel, asked.tolerance, Workspace(side_by_side.over))
+            sums = make_repulsion(method, objective.kernel, self.tolerance, Workspace(side_by_side.over))
             fixed = FixedSources(sums, self.positions, self.weights)
             placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
@@ -56,4 +57,5 @@ def read_descent_placement(run: Run, in_memory: bool, threads: int | None = None
     `threads` are those of one call, None for one a core.
     """
     weights = StoredWeights(run.group(StoredWeights.STAGE)).weights.read() if StoredWeights.STAGE in run.keys else None
-    return DescentPlacement(*read_training_points(run, in_memory), threads or cpu_count(), weights)
+    tolerance = run.certificates["layout"].get("repulsion_tolerance", run.params.layout.tolerance)
+    return DescentPlacement(*read_training_points(run, in_memory), threads or cpu_count(), tolerance, weights)

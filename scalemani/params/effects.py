@@ -240,6 +240,7 @@ CONDITIONS = (
     Condition(("layout.window",), "layout.max_iterations", TWO_WINDOWS, compares_windows),
     Condition(("layout.coarsest",), "layout.schedule", "above 0", lambda here: here.params.layout.schedule > 0),
     Condition(("layout.exact_up_to",), "layout.repulsion", "auto", lambda here: here.asked.layout.repulsion == "auto"),
+    one_of(2, 3, names=("layout.exact_up_to",), on="landmark_embedding.n_components"),
     Condition(
         ("layout.exact_up_to",),
         "layout.objective",

@@ -191,6 +191,9 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "objective": Meaning("the objective at the end"),
         "gradient_norm": Meaning("the norm of its gradient at the end"),
         "repulsion": Meaning("how the repulsion of all pairs was summed"),
+        "repulsion_tolerance": Meaning(
+            "what its sums were set to err by at the end, where they are to err by layout.tolerance at most"
+        ),
         "force_error": Meaning(
             "relative error of the repulsion at the end, against exact sums", scales.at_most("layout.tolerance")
         ),

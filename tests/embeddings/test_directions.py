@@ -144,6 +144,21 @@ def test_sd_minus_solves_with_the_curvature_of_the_repulsion(method):
     assert np.sqrt(missed["without"]) > 0.5 * size  # the spectral direction is no solution of it
 
 
+def test_sd_minus_goes_on_from_its_last_direction():
+    plain = Plain("elastic-embedding", 5.0, spread=0.7)
+    chosen = direction_of(Phase("spectral-minus", 1, kappa=14), plain.problem)
+    solved = np.empty_like(plain.gradient)
+    for column in range(2):
+        whole = plain.attraction_hessian() + plain.curvature(column)
+        solved[:, column] = np.linalg.lstsq(whole, -plain.gradient[:, column], rcond=None)[0]
+    afresh, _ = chosen.choose(plain.positions, plain.gradient, {})
+    found, memory = chosen.choose(plain.positions, plain.gradient, {"direction": solved})
+    missed = np.linalg.norm(afresh - solved)
+    assert missed > 1e-3 * np.linalg.norm(solved)  # of a tenth of the residual that is left to be found
+    assert np.linalg.norm(found - solved) < 1e-6 * missed
+    np.testing.assert_array_equal(memory["direction"], found)
+
+
 @pytest.mark.parametrize("kappa", [1, 2, 4, 14])
 @pytest.mark.parametrize("method", ["elastic-embedding", "t-sne"])
 def test_the_spectral_direction_keeps_the_strongest_neighbours(method, kappa):

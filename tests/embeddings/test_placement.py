@@ -82,6 +82,19 @@ def test_a_point_beyond_the_mesh_is_pushed_as_well():
         np.testing.assert_allclose(gradients[row], -2 * (values**2) @ differences, rtol=1e-3)
 
 
+def test_steps_that_were_shortened_grow_again_to_full_ones():
+    problem = problem_of("elastic-embedding")
+    placing, lengths = placement.Placing(problem), []
+    placing.lengths[:] = 1 / 16
+    for _ in range(6):
+        before = placing.values.copy()
+        placing.step()
+        lengths.append(placing.lengths.copy())
+        assert (placing.values < before).all()  # short steps along a way down
+    for number, found in enumerate(lengths):
+        np.testing.assert_array_equal(found, min(2.0 ** (number - 3), 1.0))
+
+
 @pytest.mark.parametrize("most_steps", [0, 1, 4, 100])
 def test_how_many_have_arrived_and_how_far_they_fell_is_what_is_reported(monkeypatch, most_steps):
     monkeypatch.setattr(placement, "MOST_STEPS", most_steps)

@@ -162,6 +162,31 @@ def test_points_on_their_own_are_pushed_as_exact_sums_push_them(repulsion, large
     assert rest < 1e-2
 
 
+@pytest.mark.parametrize("repulsion", ["exact", "barnes-hut", "grid"])
+def test_points_on_their_own_meet_the_copies_of_others_and_their_own(repulsion):
+    """Weights need not be whole: copies of a point on its own are then pushed by less than one of themselves."""
+    draws = np.random.default_rng(6)
+    positions, masses = draws.normal(size=(400, 2)), draws.uniform(1, 6, 400)
+    positions[:4] = [[8.0, 0.0], [0.0, 8.0], [-8.0, 0.0], [0.0, -8.0]]
+    positions[4:8] = positions[:4] * 1.25  # a point two away from each of these
+    masses[:4], masses[4:8] = 1.05, 1.5
+    masses[0] = 1.0
+
+    def pushed(places):
+        squares = ((places[:, np.newaxis] - places) ** 2).sum(axis=2)
+        values = np.exp(-squares) * ~np.eye(400, dtype=bool)
+        return masses @ np.log(values @ masses + masses - 1.0)
+
+    push = repulsive_term(OBJECTIVES["sne"], positions, make_repulsion(repulsion, "gaussian", 1e-3), masses)
+    assert push.value == pytest.approx(pushed(positions), rel=1e-4)
+    for row in range(8):
+        for column in range(2):
+            moved = positions.astype(complex)
+            moved[row, column] += 1j * STEP
+            slope = pushed(moved).imag / STEP
+            assert push.factor * push.gradients[row, column] == pytest.approx(slope, rel=1e-2, abs=2e-2)
+
+
 def test_coincident_and_far_points_are_finite():
     weights = affinities(20)
     for positions in (np.zeros((20, 2)), 1e3 * np.random.default_rng(4).normal(size=(20, 2))):

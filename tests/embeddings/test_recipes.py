@@ -22,6 +22,32 @@ def test_t_sne_is_exaggerated_first():
     assert (early.momentum, late.momentum) == (0.9, 0.9)
 
 
+def test_the_momentum_of_the_exaggeration_is_its_own_where_it_is_given():
+    def momenta(**values):
+        return [phase.momentum for phase in phases_of(resolved("t-sne", **values), 70_000)]
+
+    assert momenta(exaggerated_momentum=0.3) == [0.3, 0.9]
+    assert momenta(exaggerated_momentum=0.3, momentum=0.7) == [0.3, 0.7]
+    assert momenta(momentum=0.7) == [0.7, 0.7]
+
+
+@pytest.mark.parametrize("exaggerated", [20, 75, 130])
+def test_an_accuracy_schedule_goes_on_through_the_exaggeration(exaggerated):
+    numbers = {"exaggerated_iterations": exaggerated, "schedule": 100, "coarsest": 0.1, "tolerance": 1e-3}
+    phases = phases_of(resolved("t-sne", **numbers), 70_000)
+    allowed = [phase.tolerance_at(number) for phase in phases for number in range(phase.most_iterations)]
+    expected = [0.1 * 0.01 ** (min(iteration, 100) / 100) for iteration in range(1000)]
+    np.testing.assert_allclose(allowed, expected, rtol=1e-12)
+
+
+def test_l_bfgs_remembers_fewer_pairs_beside_the_spectral_direction():
+    pairs = {
+        name: phases_of(resolved("s-sne", direction=name), 1000)[0].pairs for name in ("l-bfgs", "spectral+l-bfgs")
+    }
+    assert pairs == {"l-bfgs": 100, "spectral+l-bfgs": 10}  # as the parameter's description promises
+    assert resolved("s-sne", direction="spectral").pairs is None
+
+
 def test_only_maps_that_momentum_has_made_are_doubled():
     early, late = phases_of(resolved("t-sne"), 70_000)
     assert (early.doubled_for, late.doubled_for) == (NEVER, 0.08)

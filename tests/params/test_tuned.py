@@ -30,7 +30,7 @@ HELD = {
     "embedding": (5, {"float32_reaches": 4e-6}),
     "clustering": (2, {"settled": 1e-6, "most_passes": 100}),
     "layout": (
-        4,
+        5,
         {"jitter": 1e-4, "exact_up_to": 2000, "coarsest": 0.1, "doubled_for": 0.08, "least_strength": 1e-6},
     ),
 }  # fmt: skip

@@ -102,6 +102,7 @@ def run(work: StageWork) -> dict[str, Any]:
             "objective": problem.value(state.positions, sums),
             "gradient_norm": state.gradient_norm,
             "repulsion": method,
+            "repulsion_tolerance": asked.tolerance * state.share,
             "force_error": errors.whole,
             "worst_decile_force_error": errors.worst_decile,
         }
