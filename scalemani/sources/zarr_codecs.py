@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import UnsafeStoreError
+from scalemani.errors import CorruptChunkError, DataError, UnsafeStoreError
 from scalemani.store.decoding import COMPRESSION_CODECS
 from scalemani.store.objects import read_file
 
@@ -21,6 +21,8 @@ def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
             metadata = json.loads(read_file(folder / name))
         except (OSError, ValueError):  # not there, or for zarr to complain about
             continue
+        except CorruptChunkError as error:
+            raise DataError(f"{description} describes no array: {error}") from error
         if isinstance(metadata, dict):
             check_codecs(metadata, description, texts)
 

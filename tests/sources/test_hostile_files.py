@@ -1,6 +1,7 @@
 """Files made to run code, or to take up memory: refused by what they say of themselves, before they are read."""
 
 import json
+import os
 import tracemalloc
 import zipfile
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import zarr
 
-from scalemani.errors import StoreError, UnsafeStoreError
+from scalemani.errors import DataError, StoreError, UnsafeStoreError
 from scalemani.sources import open_points
 
 ROWS = np.random.default_rng(0).random((1000, 3))
@@ -111,3 +112,12 @@ def test_an_archive_that_holds_more_than_its_header_says_is_read_no_further(tmp_
         assert tracemalloc.get_traced_memory()[1] < 2**24
     finally:
         tracemalloc.stop()
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_description_of_a_gigabyte_is_points_that_cannot_be_used(tmp_path, zarr_format):
+    described = stored(tmp_path / "points.zarr", zarr_format)
+    os.truncate(described, 2**30)
+    with pytest.raises(DataError, match=rf"{described.name} holds {2**30} bytes") as refused:
+        open_points(tmp_path / "points.zarr")
+    assert refused.value.exit_status == 2
