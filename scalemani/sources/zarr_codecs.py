@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import CorruptChunkError, DataError, UnsafeStoreError
+from scalemani.errors import CorruptChunkError, StoreError, UnsafeStoreError
 from scalemani.store.decoding import COMPRESSION_CODECS
 from scalemani.store.objects import read_file
 
@@ -22,7 +22,7 @@ def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
         except (OSError, ValueError):  # not there, or for zarr to complain about
             continue
         except CorruptChunkError as error:
-            raise DataError(f"{description} describes no array: {error}") from error
+            raise StoreError(f"{description} describes no array: {error}") from error
         if isinstance(metadata, dict):
             check_codecs(metadata, description, texts)
 
