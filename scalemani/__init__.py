@@ -1,7 +1,13 @@
 """Manifold learning on millions of points, out of core, with a certificate for every approximation."""
 
+import contextlib
 import importlib
 import importlib.metadata
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from scalemani.objectives import OBJECTIVES
@@ -70,10 +76,41 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.metadata.version("scalemani")
     if name in PUBLIC_MODULES:
-        return importlib.import_module(f"scalemani.{PUBLIC_MODULES[name]}")
+        return _load(f"scalemani.{PUBLIC_MODULES[name]}")
     if name not in MODULE_OF:
         raise AttributeError(f"module 'scalemani' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(importlib.import_module(f"scalemani.{MODULE_OF[name]}"), name)
+    return getattr(_load(f"scalemani.{MODULE_OF[name]}"), name)
+
+
+def _load(module: str) -> ModuleType:
+    """Import a module whole: Ctrl-C comes once all is loaded, and what fails on the way can be repeated."""
+    before = set(sys.modules)
+    try:
+        with _interrupted_later():
+            return importlib.import_module(module)
+    except BaseException:
+        # Python forgets a package whose import fails and not the modules below it, which no import joins to it again.
+        for name in sorted(set(sys.modules) - before):  # parents come before what is below them
+            if "." in name and name.rpartition(".")[0] not in sys.modules:
+                del sys.modules[name]
+        raise
+
+
+@contextlib.contextmanager
+def _interrupted_later() -> Iterator[None]:
+    """Put off SIGINT until the end, where Python's own handler has it: it would leave packages half loaded."""
+    ours = threading.current_thread() is threading.main_thread()
+    if not ours or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    received: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: received.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if received:
+        raise KeyboardInterrupt
 
 
 def __dir__() -> list[str]:

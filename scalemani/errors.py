@@ -1,6 +1,7 @@
 """What can go wrong, by what the user can do about it: every message says what came, what is allowed, what to do."""
 
 import difflib
+import errno
 import inspect
 import re
 import shlex
@@ -64,7 +65,7 @@ class MissingChunkError(CorruptChunkError):
 
 
 class UnreachableStoreError(StoreError):
-    """An object store that did not answer, or not without errors, for as long as a run waits."""
+    """A store that did not answer, or not without errors: its server, its disk, or what this process may open of it."""
 
     exit_status = 1
 
@@ -182,6 +183,22 @@ def secret_parts(word: str) -> set[str]:
 def printable(line: str) -> str:
     """Return a line with spaces for letters that a terminal may take for orders, or that end the line."""
     return "".join(letter if letter.isprintable() else " " for letter in line)
+
+
+FULL, OPEN_FILES = {errno.ENOSPC, errno.EDQUOT}, {errno.EMFILE, errno.ENFILE}
+LASTING_KINDS = (PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
+LASTING = {errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EXDEV, errno.ENODEV, errno.EOPNOTSUPP}
+
+
+def is_lasting(error: OSError) -> bool:
+    """Return whether the system says it of a path, of rights or of a kind of file: it says so again."""
+    return isinstance(error, LASTING_KINDS) or error.errno in LASTING
+
+
+def remedy_of(error: OSError) -> str:
+    """Return what to do about an error of the system that may pass."""
+    what = "raise the limit of open files (ulimit -n)" if error.errno in OPEN_FILES else "look at its disk or server"
+    return f"{what} and run the same command again"
 
 
 def refuse_url(location: str | PurePath, what: str) -> None:

@@ -152,3 +152,44 @@ def test_the_embedding_by_hand_is_the_pipelines(points, finished):
     by_hand, stored = weights @ vectors, finished.embedding[...]
     by_hand *= np.sign(np.sum(by_hand * stored, axis=0))
     np.testing.assert_allclose(by_hand, stored, rtol=0, atol=1e-5 * np.abs(stored).max())
+
+
+INTERRUPTED = """
+import signal, sys
+import scalemani
+
+moments = {moments!r}
+
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name in moments:
+            moments.remove(name)
+            {action}
+sys.meta_path.insert(0, Interrupting())
+ended = 0
+for _ in range(5):
+    try:
+        scalemani.TSNE
+    except KeyboardInterrupt:
+        ended += 1
+import dask.array, numpy, zarr
+assert moments == [], (moments, ended)
+assert scalemani.TSNE(perplexity=5).get_params()["perplexity"] == 5
+print(ended, dask.utils.__name__, dask.array.__name__, zarr.core.__name__, numpy.linalg.__name__)
+"""
+NAMES = "dask.utils dask.array zarr.core numpy.linalg"
+
+
+@pytest.mark.parametrize(
+    ("action", "moments", "ended"),
+    [
+        # Of a terminal: it comes once all is loaded, once, however often it is pressed.
+        ("signal.raise_signal(signal.SIGINT)", ["numpy.linalg", "dask.utils", "dask.delayed", "zarr.core"], 1),
+        ("raise KeyboardInterrupt", ["dask.order", "dask.delayed", "zarr.core.array"], 3),
+    ],
+    ids=["signal", "exception"],
+)
+def test_a_first_import_that_is_interrupted_can_be_repeated(action, moments, ended):
+    program = INTERRUPTED.format(moments=moments, action=action)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == (f"{ended} {NAMES}", 0), done.stderr

@@ -4,6 +4,7 @@ import contextlib
 import io
 import itertools
 import os
+import shlex
 import sys
 from typing import TextIO, cast
 
@@ -16,6 +17,17 @@ from scalemani.progress.lines import json_line
 def say(text: object, err: bool = False) -> None:
     """Print lines on standard output or error, whatever letters the names and stores hold that they tell of."""
     typer.echo("\n".join(printable(line) for line in str(text).split("\n")), err=err)
+
+
+def quoted(word: str) -> str:
+    """Return a word as a shell takes it, on one line and in printable letters."""
+    if word.isprintable():
+        return shlex.quote(word)
+    letters = (
+        one if one.isprintable() and one not in "\\'" else "".join(f"\\{byte:03o}" for byte in os.fsencode(one))
+        for one in word
+    )
+    return f"$'{''.join(letters)}'"
 
 
 class Outlasting(io.TextIOBase):

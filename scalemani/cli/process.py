@@ -1,9 +1,11 @@
 """The process of a command: one line for an error, and its exit status."""
 
 import contextlib
-import errno
+import os
 import sys
+import tempfile
 import traceback
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -11,10 +13,15 @@ import typer
 from scalemani.cli.commands import app
 from scalemani.cli.ending import ending_in_time
 from scalemani.cli.output import outlasting, say, tell
-from scalemani.errors import ScalemaniError, printable, without_secrets
+from scalemani.errors import FULL, ScalemaniError, is_lasting, printable, remedy_of, without_secrets
 
 LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
-NAMES_THAT_CANNOT_BE = (errno.ENAMETOOLONG, errno.ELOOP)
+LEAST_FREE = 2**20  # bytes: a disk with less is full
+NO_THREAD = "can't start new thread"  # Python's words
+NO_PROCESS = (
+    "the system starts no more threads or processes for this user: raise the limit (ulimit -u, or pids of a control "
+    "group) or give fewer --workers; the same command goes on"
+)
 # Typer brings a copy of click or uses click itself, by its version; BadParameter is public in both.
 UsageError: Any = typer.BadParameter.__base__
 
@@ -38,16 +45,46 @@ def run_command() -> int:
         return report(error, str(error), error.exit_status)
     except MemoryError as error:
         return report(error, "out of memory: give a budget with --memory, and see 'scalemani plan'", 1)
-    except (PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError) as error:
-        return report(error, f"{error}; choose a place that can be read and written", 2)
     except OSError as error:
-        return report(error, str(error), 2 if error.errno in NAMES_THAT_CANNOT_BE else 1)
+        lasting = is_lasting(error)
+        return report(error, text_of(error), 2 if lasting else 1)
     except Exception as error:
+        if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+            return report(error, NO_PROCESS, 1)
         if is_of_loading(error):
             text = f"a library cannot be loaded: {type(error).__name__}: {error}; mend its settings or install it anew"
             return report(error, text, 2)
         text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command goes on"
         return report(error, text, 1)
+
+
+def text_of(error: OSError) -> str:
+    """Return what an error of the system means for a command, and what to do."""
+    if error.errno in FULL:
+        from scalemani.store.objects import as_store_error
+
+        place = error.filename or next(filter(is_full, places()), None)
+        if place is not None:
+            return str(as_store_error(error, Path(os.fsdecode(place))))
+        return f"no space left on a disk of {', '.join(places())}: free some and run the same command again"
+    if isinstance(error, BlockingIOError):  # fork
+        return NO_PROCESS
+    if is_lasting(error):
+        return f"{error}; choose a place that can be read and written"
+    return str(error) if error.errno is None else f"{error}; {remedy_of(error)}"
+
+
+def places() -> list[str]:
+    """Return what a command may write to: its arguments that are paths, and where temporary files go."""
+    words = [word for word in sys.argv[2:] if not word.startswith("-") and "://" not in word]
+    return [*(word for word in words if Path(word).suffix or os.path.lexists(word)), tempfile.gettempdir()]
+
+
+def is_full(place: str) -> bool:
+    """Return whether the disk of a place takes no more."""
+    from scalemani.store.objects import free_bytes, free_inodes
+
+    return free_bytes(Path(place)) < LEAST_FREE or not free_inodes(Path(place))
 
 
 def is_of_loading(error: BaseException) -> bool:

@@ -1,14 +1,13 @@
 """What the commands print: the record of a run, its plan, and how well an embedding keeps labels together."""
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from dask.utils import format_bytes
 
-from scalemani.cli.output import say
+from scalemani.cli.output import quoted, say
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
 from scalemani.report.certificates import counted, judged_certificates
@@ -50,7 +49,7 @@ def show_verdicts(run: Run) -> None:
 
 def next_steps(run: Run) -> str:
     """Return what can be done with a finished run, as commands."""
-    root = shlex.quote(str(run.store.root))
+    root = quoted(str(run.store.root))
     if not run.embeds:
         return f"next: scalemani report {root}, or scalemani export {root} graph.npz"
     return f"next: scalemani report {root}, scalemani plot {root} map.png, or scalemani export {root} embedding.npy"

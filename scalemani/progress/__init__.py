@@ -90,13 +90,13 @@ def in_notebook() -> bool:
 
 
 def progress_for(
-    stream: TextIO, log: str = "text", quiet: bool = False
-) -> AbstractContextManager["ProgressBars | ProgressLines | WarningLines"]:
+    stream: TextIO | None, log: str = "text", quiet: bool = False
+) -> AbstractContextManager["ProgressBars | ProgressLines | Silent"]:
     """Return what tells a stream of progress.
 
     Parameters
     ----------
-    stream : what is written to.
+    stream : what is written to; None where a process has no standard error, and nothing is told then.
     log : "text", bars where `stream` is a terminal or the standard error of a notebook and lines otherwise, or "json",
         one object a line.
     quiet : show warnings alone.
@@ -108,6 +108,8 @@ def progress_for(
     """
     if log not in FORMS:
         raise ConfigError(f"unknown log {log!r}: {nearest_name(log, FORMS)}")
+    if stream is None or getattr(stream, "closed", False):
+        return nullcontext(Silent())
     if quiet:
         return nullcontext(WarningLines(stream, json_line if log == "json" else plain_line))
     if log == "text" and stream is sys.stderr and in_notebook():

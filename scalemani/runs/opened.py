@@ -268,6 +268,7 @@ class Run:
             )
         group = self.group(stage)
         if not group.complete:
+            group.check_mark()
             raise StoreError(f"stage {stage} of {self.store.root} is not finished: run the same command again")
         return group
 

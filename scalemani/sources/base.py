@@ -11,7 +11,17 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, installing, without_user
+from scalemani.errors import (
+    ConfigError,
+    DataError,
+    ScalemaniError,
+    StoreError,
+    UnreachableStoreError,
+    installing,
+    is_lasting,
+    remedy_of,
+    without_user,
+)
 from scalemani.kernels.rows.compressed import Points
 from scalemani.validation import check_dtype, check_exact, check_shape, refuse_masked
 
@@ -146,8 +156,14 @@ def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
         yield
     except ScalemaniError:
         raise
-    except Exception as error:  # the errors of storage libraries are of many kinds, and all mean the same here
+    except (
+        Exception
+    ) as error:  # the errors of storage libraries are of many kinds, and mean the same here but for a few
         reason = without_credentials(str(error))
+        if isinstance(error, OSError) and error.errno is not None and not is_lasting(error):
+            raise UnreachableStoreError(
+                f"cannot read rows [{start}, {stop}) of {description}: {reason}; {remedy_of(error)}"
+            ) from error
         raise StoreError(f"cannot read rows [{start}, {stop}) of {description}, it may be damaged: {reason}") from error
 
 

@@ -1,5 +1,7 @@
 """Points in zarr arrays, local or behind a URL."""
 
+import itertools
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore
 
-from scalemani.errors import ConfigError, ScalemaniError, StoreError, installing, refuse_credentials
+from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, installing, refuse_credentials
 from scalemani.limits import check_limit
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
@@ -24,9 +26,9 @@ OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address wai
 
 
 class RegularFiles(LocalStore):
-    """A local zarr store that reads regular files alone, and descriptions of a bounded size.
+    """A local zarr store that reads regular files in its own folder alone, and descriptions of a bounded size.
 
-    A pipe may never be written to, a device may never end.
+    A pipe may never be written to, a device may never end, and a link may lead to a file of somebody else.
     """
 
     async def get(
@@ -34,6 +36,11 @@ class RegularFiles(LocalStore):
     ) -> Buffer | None:
         """Return the object under `key`, or None where there is none; refuse what is neither file nor folder."""
         path = self.root / key
+        below = itertools.accumulate(key.split("/"), os.path.join, initial=str(self.root))
+        if any(map(os.path.islink, itertools.islice(below, 1, None))) and not path.resolve().is_relative_to(
+            self.root.resolve()
+        ):
+            raise UnsafeStoreError(f"{path} leads out of {self.root} through a symbolic link: copy what it leads to")
         if not path.is_dir():
             check_file(path)
         if path.name in DESCRIPTIONS and path.is_file():
@@ -101,6 +108,8 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
     """
     refuse_credentials(location)
     description = described(location, member)
+    if "://" in location and "::" in location:
+        raise ConfigError(f"{description} is a chain of URLs: give one URL, or copy or unpack what it leads to")
     if "://" not in location:
         check_declared_codecs(Path(location, member or ""), description, texts)
     place = location if "://" in location else RegularFiles(location, read_only=True)

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import UnsafeStoreError
+from scalemani.errors import CorruptChunkError, StoreError, UnsafeStoreError
 from scalemani.store.objects import read_file
 
 COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
@@ -21,6 +21,8 @@ def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
             metadata = json.loads(read_file(folder / name))
         except (OSError, ValueError):  # not there, or for zarr to complain about
             continue
+        except CorruptChunkError as error:
+            raise StoreError(f"{description} describes no array: {error}") from error
         if isinstance(metadata, dict):
             check_codecs(metadata, description, texts)
 

@@ -4,6 +4,7 @@ Credentials, region and endpoint (AWS_ENDPOINT_URL) are found by botocore in the
 are never given, kept or shown here.
 """
 
+import contextlib
 import functools
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scalemani.errors import ConfigError, StoreError, UnreachableStoreError, installing, refuse_credentials
+from scalemani.errors import (
+    ConfigError,
+    CorruptChunkError,
+    StoreError,
+    UnreachableStoreError,
+    installing,
+    refuse_credentials,
+)
 from scalemani.store.leases import ConflictError, hold_lease
 from scalemani.store.locks import RunLock
 from scalemani.store.objects import DESCRIPTION_BYTES, SAFE_NAME, Committed, Objects, check_length, checked_key
@@ -21,6 +29,7 @@ from scalemani.store.retrying import GIVE_UP_SECONDS, retried
 SCHEME = "s3://"
 CONNECT_SECONDS, READ_SECONDS = 10, 60
 CONNECTIONS = 32
+MOST_ANSWERS = 3  # of one object that come damaged
 # Beside every status from 500 on: what servers say when they want to be asked again.
 PASSING_CODES = {"SlowDown", "Throttling", "ThrottlingException", "RequestTimeout", "TooManyRequests"}
 GONE_CODES = {"NoSuchKey", "404", "NotFound"}
@@ -132,6 +141,13 @@ class BucketObjects(Objects):
             if isinstance(cause, ClientError) and cause.response["Error"].get("Code") in GONE_CODES:
                 return None, {}
             raise
+
+    def get_json(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
+        """Return the description under `key`, or None; what comes damaged is asked for again, as on a bad way."""
+        for _ in range(MOST_ANSWERS - 1):
+            with contextlib.suppress(CorruptChunkError):
+                return super().get_json(key, most)
+        return super().get_json(key, most)
 
     def set(self, key: str, content: bytes) -> str:
         """Write `content` under `key`, replacing what was there in one step; return its ETag."""

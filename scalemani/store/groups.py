@@ -162,6 +162,10 @@ class StageGroup:
         """Whether all units of the stage are committed."""
         return self._complete is not None
 
+    def check_mark(self) -> None:
+        """Refuse the mark of a stage that is there and damaged: that is not a stage that was never finished."""
+        self.objects.get_json("complete.json", RECORD_BYTES)
+
     @property
     def record(self) -> dict[str, Any]:
         """The stage's record, without the digests."""

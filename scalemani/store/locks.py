@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from scalemani.errors import StoreError, StoreLockedError
+from scalemani.errors import StoreError, StoreLockedError, UnreachableStoreError, is_lasting, remedy_of
 
 LOCK = "lock"
 # Flags of os.open, on systems that have them: not to wait for a pipe, all bytes as they are; not to follow a link.
@@ -139,7 +139,9 @@ def lock_folder(root: Path) -> Iterator[RunLock]:
     try:
         descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | AS_IT_IS | NO_LINK, 0o600)
     except OSError as error:
-        raise StoreError(f"{refusal}: {error.strerror}; remove it, or use another folder") from error
+        if is_lasting(error):
+            raise StoreError(f"{refusal}: {error.strerror}; remove it, or use another folder") from error
+        raise UnreachableStoreError(f"cannot open {root / LOCK}: {error.strerror}; {remedy_of(error)}") from error
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise StoreError(f"{refusal}: it is a pipe or a device; remove it, or use another folder")

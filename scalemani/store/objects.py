@@ -18,7 +18,17 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import CorruptChunkError, DiskSpaceError, StoreError, UnsafeStoreError
+from scalemani.errors import (
+    FULL,
+    CorruptChunkError,
+    DiskSpaceError,
+    ScalemaniError,
+    StoreError,
+    UnreachableStoreError,
+    UnsafeStoreError,
+    is_lasting,
+    remedy_of,
+)
 from scalemani.limits import LIMITS
 from scalemani.store.locks import AS_IT_IS, RunLock, lock_folder
 
@@ -100,21 +110,42 @@ def checked_path(root: Path, key: str) -> Path:
 
 
 def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Exception:
-    """Return the error to raise for a failed write of so many bytes: full disks are told apart from the rest."""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    """Return the error to raise for a failed write of so many bytes, by what helps: space, another place, or time."""
+    if isinstance(error, ScalemaniError):
+        return error
+    if error.errno in FULL:
         wanted = "" if n_bytes is None else f"{n_bytes} bytes of "
+        if not free_inodes(path):
+            return DiskSpaceError(
+                f"no inode is left to write {wanted}{path}, its disk holds as many files as it can: remove some and "
+                "run the same command again"
+            )
         return DiskSpaceError(
             f"no space left to write {wanted}{path}, {free_bytes(path)} bytes are free on its disk"
             f"{' and a quota ends before' if error.errno == errno.EDQUOT else ''}: free some and run the same command "
             "again"
         )
+    if not is_lasting(error):
+        return UnreachableStoreError(f"cannot write {path}: {error.strerror or error}; {remedy_of(error)}")
     return StoreError(f"cannot write {path}: {error.strerror or error}; choose a place that can be written")
 
 
 def free_bytes(path: Path) -> int:
     """Return what is free on the disk of a file or folder, which need not be there yet."""
-    places = (path.absolute(), *path.absolute().parents)
-    return shutil.disk_usage(next(place for place in places if place.exists())).free
+    return shutil.disk_usage(place_of(path)).free
+
+
+def free_inodes(path: Path) -> bool:
+    """Return whether the disk of a file or folder can hold another file, as far as its system counts them."""
+    if not hasattr(os, "statvfs"):
+        return True
+    status = os.statvfs(place_of(path))
+    return status.f_files == 0 or status.f_favail > 0
+
+
+def place_of(path: Path) -> Path:
+    """Return a file or folder, or the first folder above it that is there."""
+    return next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
 
 
 def damaged_object(where: str, found: str) -> CorruptChunkError:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import StoreError, StoreVersionError
+from scalemani.errors import StoreError, StoreVersionError, UnreachableStoreError
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock, acquire
 from scalemani.store.places import open_objects
@@ -76,6 +76,11 @@ class RunStore:
         plan = self.objects.intact(PLAN) if self.objects.intact(MARKER) is None else None
         if plan is not None and plan.keys() >= PLAN_FIELDS:  # versions before this one kept no digest in their plans
             return True
+        if content is not None and marker is None and isinstance(self.root, str):
+            raise UnreachableStoreError(
+                f"{self.root}/{MARKER} was damaged where it lies or on the way: run the same command again, or choose "
+                "another name if that does not help"
+            )
         if content is not None and not known:
             raise StoreError(f"{self.root}/{MARKER} does not mark a run of scalemani: choose an empty or a new folder")
         return known and self.objects.get_json(MARKER) is not None

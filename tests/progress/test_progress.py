@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import sys
 import time
 from datetime import datetime
 
@@ -12,6 +13,7 @@ import pytest
 from rich.console import Console
 
 from scalemani.errors import ConfigError, ShortfallWarning
+from scalemani.estimators.running import executor_for
 from scalemani.progress import progress_for
 from scalemani.progress.bars import ProgressBars
 from scalemani.progress.lines import SECONDS_BETWEEN_LINES, ProgressLines, json_line, plural
@@ -189,3 +191,17 @@ def test_another_log_is_refused_by_name():
 )
 def test_units_stand_in_the_plural_after_all_numbers_but_one(unit, count, text):
     assert plural(unit, count) == text
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_a_process_without_standard_error_is_told_nothing_and_goes_on(monkeypatch, quiet):
+    closed = io.StringIO()
+    closed.close()
+    for stream in (None, closed):
+        monkeypatch.setattr(sys, "stderr", stream)
+        with progress_for(sys.stderr, quiet=quiet) as progress:
+            progress.start("demo", 1)
+            progress.advance()
+            progress.warn("demo")
+        with executor_for(None, 1, None, verbose=True) as executor:
+            assert executor.map_locally(abs, [-1, 2]) == [1, 2]

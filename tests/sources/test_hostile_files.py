@@ -1,6 +1,7 @@
 """Files made to run code, or to take up memory: refused by what they say of themselves, before they are read."""
 
 import json
+import os
 import tracemalloc
 import zipfile
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 import zarr
 
-from scalemani.errors import DataError, StoreError, UnsafeStoreError
+from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
 from scalemani.sources import open_labels, open_points
 
 ROWS = np.random.default_rng(0).random((1000, 3))
@@ -135,3 +136,42 @@ def test_an_encrypted_archive_is_refused(tmp_path, name):
     (tmp_path / "points.npz").write_bytes(content)
     with pytest.raises(DataError, match="encrypted"):
         open_labels(f"{tmp_path}/points.npz::y") if name == "labels" else open_points(f"{tmp_path}/{name}")
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_a_description_of_a_gigabyte_is_points_that_cannot_be_used(tmp_path, zarr_format):
+    described = stored(tmp_path / "points.zarr", zarr_format)
+    os.truncate(described, 2**30)
+    with pytest.raises(StoreError, match=rf"{described.name} holds {2**30} bytes") as refused:
+        open_points(tmp_path / "points.zarr")
+    assert refused.value.exit_status == 2
+
+
+@pytest.mark.parametrize("linked", ["group", "description", "chunk"])
+def test_links_out_of_a_zarr_folder_are_not_followed_and_links_within_it_are(tmp_path, linked):
+    secret = tmp_path / "secret.zarr"
+    stored(secret, 3)
+    folder = tmp_path / "points.zarr"
+    zarr.open_group(folder, mode="w")
+    stored(folder / "own", 3)
+    (folder / "within").symlink_to("own")
+    np.testing.assert_array_equal(open_points(f"{folder}::within").read(0, 1000), ROWS)
+    if linked == "group":
+        (folder / "out").symlink_to(secret)
+    else:
+        stored(folder / "out", 3)
+        name = "zarr.json" if linked == "description" else "c/3/0"
+        (folder / "out" / name).unlink()
+        (folder / "out" / name).symlink_to(secret / name)
+    with pytest.raises(UnsafeStoreError, match=r"leads out of .* through a symbolic link: copy"):
+        open_points(f"{folder}::out").read(0, 1000)
+
+
+@pytest.mark.parametrize(
+    "chain", ["simplecache::file://{}", "zip://points.zarr::file://{}", "zip://x::https://me:pw@h/{}"]
+)
+def test_chains_of_urls_are_not_read(tmp_path, chain):
+    stored(tmp_path / "points.zarr", 3)
+    with pytest.raises(ConfigError, match=r"chain of URLs|user or password") as refused:
+        open_points(chain.format(tmp_path / "points.zarr"))
+    assert "me:pw" not in str(refused.value)

@@ -1,3 +1,4 @@
+import errno
 import pickle
 import sys
 import tracemalloc
@@ -19,6 +20,7 @@ from scipy import sparse
 from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, UnsafeStoreError
 from scalemani.sources import PointsSource, open_labels, open_lists, open_points
 from scalemani.sources.arrow_columns import point_columns
+from scalemani.sources.base import as_store_errors
 from scalemani.validation import check_finite_block
 
 POINTS = np.random.default_rng(0).normal(size=(5000, 7)).astype(np.float32)
@@ -560,3 +562,20 @@ def test_labels_that_are_refused(tmp_path):
         open_labels([1, 2, 3], 4)
     with pytest.raises(DataError, match="shape"):
         open_labels(np.zeros((3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (OSError(errno.EIO, "Input/output error"), 1),
+        (OSError(errno.ESTALE, "Stale file handle"), 1),
+        (OSError("truncated file"), 2),
+        (ValueError("damaged"), 2),
+        (FileNotFoundError(errno.ENOENT, "no file"), 2),
+    ],
+)
+def test_rows_that_cannot_be_read_now_have_the_status_of_what_may_pass(error, status):
+    with pytest.raises(StoreError, match=r"cannot read rows \[3, 5\) of p") as told, as_store_errors("points", 3, 5):
+        raise error
+    assert told.value.exit_status == status
+    assert ("same command again" in str(told.value)) == (status == 1)

@@ -25,7 +25,7 @@ from scalemani.errors import (
 from scalemani.store import buckets, leases, retrying
 from scalemani.store.buckets import BucketObjects, ConflictError
 from scalemani.store.groups import StageGroup, block_unit
-from scalemani.store.run_store import RunStore
+from scalemani.store.run_store import MARKER, RunStore
 from scalemani.store.schema import ArrayDescription
 
 BLOCK_ROWS = 1024
@@ -263,3 +263,30 @@ def test_what_is_missing_is_named(monkeypatch):
     buckets.client.cache_clear()
     with pytest.raises(ConfigError, match=r"pip install 'botocore>=\S+' 's3fs>=\S+'"):
         RunStore.open("s3://bucket/run")
+
+
+def test_an_answer_that_is_damaged_on_the_way_is_asked_for_again(bucket, monkeypatch):
+    objects = BucketObjects(f"{bucket}/place")
+    objects.set_json("one", {"a": 1})
+    whole, answers = objects.get("one"), []
+    damaged = [whole[:-5], b"\0" * len(whole), whole]
+    monkeypatch.setattr(BucketObjects, "get", lambda *_: answers.append(1) or damaged[len(answers) - 1])
+    assert objects.get_json("one") == {"a": 1}
+    assert len(answers) == 3
+
+
+@pytest.mark.parametrize("content", [b"\0" * 40, b'{"format": "scale'])
+def test_a_marker_and_a_finished_stage_that_come_damaged_are_not_told_as_another_s_or_as_unfinished(bucket, content):
+    group = written_group(f"{bucket}/run")
+    group.mark_complete({"key": "key"})
+    group.objects.set("complete.json", content)
+    reader = StageGroup(group.root, group.path, BLOCK_ROWS)
+    assert not reader.complete
+    with pytest.raises(CorruptChunkError) as told:
+        reader.check_mark()
+    assert told.value.exit_status == 1
+    store = RunStore.create(f"{bucket}/other")
+    store.objects.set(MARKER, content)
+    with pytest.raises(UnreachableStoreError, match="damaged where it lies or on the way: run the same") as told:
+        RunStore.open(f"{bucket}/other")
+    assert told.value.exit_status == 1
