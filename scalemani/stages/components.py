@@ -100,9 +100,9 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     if n_components > 1 and task.params.components.disconnected == "error":
         raise DisconnectedGraphError(
-            f"the neighbour graph has {n_components} components (largest: {largest}): raise neighbors.n_neighbors or "
-            "affinities.perplexity, or set components.disconnected=connect to join them through their closest pairs, "
-            "or components.disconnected=largest to embed the largest alone"
+            f"the neighbour graph has {n_components} components (largest: {largest}): raise "
+            f"{' or '.join(what_joins(task))}, or set components.disconnected=connect to join them through their "
+            "closest pairs, or components.disconnected=largest to embed the largest alone"
         )
     keeps_largest = n_components > 1 and task.params.components.disconnected == "largest"
     if keeps_largest:
@@ -130,6 +130,13 @@ def run(work: StageWork) -> dict[str, Any]:
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
     return {**certificates, "left_out": task.dimensions.n_points - len(kept)} if keeps_largest else certificates
+
+
+def what_joins(task: StageTask) -> list[str]:
+    """Return the parameters of a run by which more edges of its graph count."""
+    kind = None if stored_affinities(task) is None else task.params.affinities.kind
+    bandwidths = {"entropic": ["affinities.perplexity"], "gaussian": ["affinities.sigma"]}
+    return ["neighbors.n_neighbors", *bandwidths.get(kind or "", [])]
 
 
 def queries_per_component(task: StageTask, n_components: int) -> int:
