@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
@@ -67,6 +67,10 @@ def memory(sizes: Sizes) -> list[Held]:
             "affinities of a block", EACH_PROCESS, rows, sizes.params.affinity_neighbors, "float32", step="components"
         ),
     ]
+    if sizes.weighted:
+        held.append(Held("weights of the points", LOOKED_UP, n_points))
+        edges = rows * sizes.params.affinity_neighbors
+        held.append(Held("affinities of a block between all copies", EACH_PROCESS, edges, 3, step="components"))
     if sizes.params.components.disconnected == "largest":
         held.append(Held("rows of the largest component", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_KEPT))
     return held
