@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
@@ -67,6 +67,10 @@ def memory(sizes: Sizes) -> list[Held]:
             "affinities of a block", EACH_PROCESS, rows, sizes.params.affinity_neighbors, "float32", step="components"
         ),
     ]
+    if sizes.weighted:
+        held.append(Held("weights of the points", LOOKED_UP, n_points))
+        edges = rows * sizes.params.affinity_neighbors
+        held.append(Held("affinities of a block between all copies", EACH_PROCESS, edges, 3, step="components"))
     if sizes.params.components.disconnected == "largest":
         held.append(Held("rows of the largest component", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_KEPT))
     return held
@@ -100,9 +104,9 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     if n_components > 1 and task.params.components.disconnected == "error":
         raise DisconnectedGraphError(
-            f"the neighbour graph has {n_components} components (largest: {largest}): raise neighbors.n_neighbors or "
-            "affinities.perplexity, or set components.disconnected=connect to join them through their closest pairs, "
-            "or components.disconnected=largest to embed the largest alone"
+            f"the neighbour graph has {n_components} components (largest: {largest}): raise "
+            f"{' or '.join(what_joins(task))}, or set components.disconnected=connect to join them through their "
+            "closest pairs, or components.disconnected=largest to embed the largest alone"
         )
     keeps_largest = n_components > 1 and task.params.components.disconnected == "largest"
     if keeps_largest:
@@ -130,6 +134,13 @@ def run(work: StageWork) -> dict[str, Any]:
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
     return {**certificates, "left_out": task.dimensions.n_points - len(kept)} if keeps_largest else certificates
+
+
+def what_joins(task: StageTask) -> list[str]:
+    """Return the parameters of a run by which more edges of its graph count."""
+    kind = None if stored_affinities(task) is None else task.params.affinities.kind
+    bandwidths = {"entropic": ["affinities.perplexity"], "gaussian": ["affinities.sigma"]}
+    return ["neighbors.n_neighbors", *bandwidths.get(kind or "", [])]
 
 
 def queries_per_component(task: StageTask, n_components: int) -> int:

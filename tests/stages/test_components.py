@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
+from scalemani.errors import DisconnectedGraphError
 from scalemani.params import Parameters
 from scalemani.records.graph import StoredNeighbors
 from scalemani.runs.walk import run
@@ -116,6 +117,30 @@ def test_the_largest_of_pieces_that_rounding_separates_is_kept_alone(tmp_path):
     assert len(kept) < len(CHAIN)
     assert (np.diff(kept) == 1).all()  # a stretch of the chain
     assert finished.certificates["components"]["components"] == 1
+
+
+@pytest.mark.parametrize(
+    ("method", "affinities", "remedy"),
+    [
+        ("laplacian-eigenmaps", {"perplexity": 3}, "raise neighbors.n_neighbors or affinities.perplexity, or set"),
+        (
+            "laplacian-eigenmaps",
+            {"kind": "gaussian", "sigma": 1.0},
+            "raise neighbors.n_neighbors or affinities.sigma, or set",
+        ),
+        (
+            "laplacian-eigenmaps",
+            {"kind": "self-tuning", "bandwidth_neighbor": 5},
+            "raise neighbors.n_neighbors, or set",
+        ),
+        ("isomap", {}, "raise neighbors.n_neighbors, or set"),
+    ],
+)
+def test_a_graph_in_pieces_is_refused_with_parameters_that_the_method_has(tmp_path, method, affinities, remedy):
+    values = {"neighbors": {"n_neighbors": K}, "components": {"disconnected": "error"}, "affinities": affinities}
+    params = Parameters().with_values({**values, "landmarks": {"n_landmarks": 50}})
+    with pytest.raises(DisconnectedGraphError, match=remedy):
+        run(open_points(pieces(2)), tmp_path / "run", method, params, Executor(), 2048)
 
 
 def final_indices(finished):

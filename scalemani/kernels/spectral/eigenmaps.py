@@ -83,7 +83,7 @@ def exact_eigenmaps(
         raise ConvergenceError(
             f"ARPACK found {len(error.eigenvalues)} of {n_components + 1} eigenvectors in {most_restarts} restarts, "
             "the constant one among them: the graph nearly falls into pieces, whose eigenvalues are too close to each "
-            "other; take embedding.solver=refine, or raise neighbors.n_neighbors or affinities.sigma"
+            "other; take embedding.solver=refine, or raise neighbors.n_neighbors or the bandwidth of affinities"
         ) from error
     order = np.argsort(-values)
     trivial = roots / np.linalg.norm(roots)

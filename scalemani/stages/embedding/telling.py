@@ -19,8 +19,8 @@ def tell_of_parts(work: StageWork, n_zero: int) -> None:
     if params.affinities.precomputed or params.neighbors.by_window:
         remedy = "give affinities that join these parts, or those of one part"
     else:
-        bandwidth = "perplexity" if params.affinities.kind == "entropic" else "sigma"
-        remedy = f"raise neighbors.n_neighbors or affinities.{bandwidth}"
+        bandwidths = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}
+        remedy = f"raise neighbors.n_neighbors{bandwidths.get(params.affinities.kind or '', '')}"
     work.warn(
         f"{work.task.stage}: {n_zero} eigenvalues are zero to rounding, where that of the constant vector should be "
         f"the only one: the graph falls into {n_zero} parts that next to nothing joins, and the embedding is one basis "
