@@ -26,14 +26,15 @@ def landmark_covariances(points: Any, landmarks: Any, neighborhood: int, *, diag
     ----------
     points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`
-    neighborhood : m, points nearest to a landmark that its covariance is of, of those that have it among their four
-        nearest landmarks, from 1 to N
+    neighborhood : m, points nearest to a landmark that its covariance is of, from 1 to N; points exactly as far as the
+        last of them count too
     diagonal : True computes variances alone, for many dimensions
 
     Returns
     -------
-    LocalGeometry: covariances (L, D, D) float64, or (L, D); counts (L,), the points that they are of; regularized (L,),
-    those singular ones to whose diagonal a thousandth of the mean variance was added, which a warning tells of
+    LocalGeometry: covariances (L, D, D) float64, or (L, D); counts (L,), the points that they are of, m or more;
+    regularized (L,), those singular ones to whose diagonal a thousandth of the mean variance was added, which a warning
+    tells of
 
     Raises
     ------

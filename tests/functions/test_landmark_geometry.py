@@ -54,6 +54,20 @@ def test_edges_that_are_zero_to_rounding_join_no_landmarks():
         sm.nystrom_eigenmaps(line, line[::4], 10, 0.2, 1)  # exp(-50) between the halves
 
 
+def test_covariances_are_of_as_many_points_as_were_requested_and_so_are_those_of_a_run():
+    points = np.random.default_rng(3).normal(size=(1500, 4))
+    landmarks = sm.select_landmarks(points, 60, "kmeans")
+    found = sm.landmark_covariances(points, landmarks, 40)
+    np.testing.assert_array_equal(found.counts, 40)
+    for row, covariance in zip(landmarks.indices, found.covariances, strict=True):
+        nearest = points[np.argsort(np.linalg.norm(points - points[row], axis=1))[:40]]
+        np.testing.assert_allclose(covariance, np.cov(nearest.T, bias=True), atol=1e-12)
+    tuning = {"landmark_graph.neighborhood": 40}
+    asked = {"n_landmarks": 60, "landmarks": landmarks.points, "solver": "nystrom"}
+    model = sm.LaplacianEigenmaps(landmark_graph="bhattacharyya", tuning=tuning, **asked).fit(points)
+    assert model.certificates_["landmark_covariances"]["least_points"] == 40
+
+
 def test_singular_covariances_are_told_of():
     points = np.random.default_rng(0).normal(size=(200, 8))
     with pytest.warns(ScalemaniWarning, match="10 of 10 landmarks have singular covariances"):
