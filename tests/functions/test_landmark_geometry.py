@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import make_swiss_roll
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning, ShortfallWarning
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,16 @@ def test_a_landmark_graph_in_pieces_is_refused_by_the_function_as_by_a_run(by_co
         sm.nystrom_eigenmaps(points, landmarks, 5, 1.0, covariances=covariances)
     with pytest.raises(DisconnectedGraphError, match="graph of 40 landmarks falls into 2 pieces, the smallest of 20: "):
         sm.LaplacianEigenmaps(solver="nystrom", n_landmarks=40, landmarks=landmarks, n_neighbors=5).fit(points)
+
+
+def test_columns_that_have_no_extension_are_told_of_as_in_a_run():
+    """A chain of landmarks that nearly only their neighbours weigh on has eigenvalues beyond one."""
+    line = np.arange(12.0)[:, np.newaxis]
+    with pytest.warns(ShortfallWarning, match=r"(\d) of 11 eigenvalues are 1 or more, .* fewer n_components") as told:
+        found = sm.nystrom_eigenmaps(line, line, 2, 5.0, 11)
+    n_zero = int(np.sum(~found.embedding.any(axis=0)))
+    assert n_zero == np.sum(found.eigenvalues >= 1) > 0
+    assert str(told[0].message).startswith(f"{n_zero} of 11")
 
 
 def test_edges_that_are_zero_to_rounding_join_no_landmarks():
