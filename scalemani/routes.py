@@ -77,7 +77,9 @@ NEIGHBOR_COMPONENTS = replace(
 SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
-LANDMARKS = Stage("landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True, continues=("landmarks",))
+LANDMARKS = Stage(
+    "landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True, continues=("landmarks",), version=2
+)
 # What is around landmarks, whatever of it their graphs take; of graphs by the Bhattacharyya distance.
 LANDMARK_COVARIANCES = Stage(
     "landmark_covariances",
@@ -86,6 +88,7 @@ LANDMARK_COVARIANCES = Stage(
     solvers=LANDMARK_GRAPH_SOLVERS,
     parameters=("landmark_graph.neighborhood", "landmark_graph.covariances"),
     optional=True,
+    version=2,
 )
 LANDMARK_GRAPH = Stage(
     "landmark_graph",
@@ -93,7 +96,6 @@ LANDMARK_GRAPH = Stage(
     by_block=False,
     solvers=LANDMARK_GRAPH_SOLVERS,
     also_reads=("landmark_embedding",),
-    follows=("landmark_covariances",),
     version=2,
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)

@@ -13,12 +13,10 @@ from scalemani.kernels.landmarks.combining import Combining, combined
 from scalemani.kernels.landmarks.nearest import (
     SKETCH_DIMENSIONS,
     TILE,
-    WIDE,
     PreparedLandmarks,
-    far_from_landmarks,
-    largest_gap,
     prepare_landmarks,
 )
+from scalemani.kernels.landmarks.quality import USUAL, WIDE, far_from_landmarks
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.kernels.spectral.landmark_graph import nystrom_gains
@@ -82,8 +80,8 @@ def embed_by_landmark_graph(work: StageWork) -> dict[str, Any]:
     if n_far:
         work.warn(
             f"{task.stage}: {n_far} of {task.dimensions.n_points} points lie more than {WIDE:g} times as far from "
-            "every landmark as any landmark from the one nearest to it: what they are made of says little of them; "
-            "raise landmarks.n_landmarks, or leave outliers out"
+            f"every landmark as {USUAL:.0%} of the points from the nearest one: what they are made of says little of "
+            "them; raise landmarks.n_landmarks, or leave outliers out"
         )
     return {"far_points": n_far}
 
@@ -91,7 +89,7 @@ def embed_by_landmark_graph(work: StageWork) -> dict[str, Any]:
 def far_points(task: StageTask, block: int) -> int:
     """Return how many points of a block lie far from all landmarks."""
     points = StoredPoints(task.inputs["points"]).points.read_block(block)
-    landmarks, distance = task.once(read_map).prepared.landmarks, WIDE * task.once(read_gap)
+    landmarks, distance = task.once(read_map).prepared.landmarks, WIDE * task.once(read_spacing)
     tiles = (dense_rows(points[tile]) for tile in slices(points.shape[0], TILE_ROWS))
     return sum(len(far_from_landmarks(tile, landmarks, distance)) for tile in tiles)
 
@@ -105,9 +103,9 @@ def mapped_block(task: StageTask, block: int) -> Arrays:
     return {StoredEmbedding.EMBEDDING: embedding}
 
 
-def read_gap(task: StageTask) -> float:
-    """Return how far the landmarks of a task lie apart."""
-    return largest_gap(task.once(read_map).prepared)
+def read_spacing(task: StageTask) -> float:
+    """Return how far nearly all points of a task lie from their nearest landmark."""
+    return StoredLandmarks(task.inputs["landmarks"]).read_coverage().spacing
 
 
 def read_map(task: StageTask) -> LandmarkMap:

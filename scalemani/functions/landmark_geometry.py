@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError, warn
+from scalemani.errors import ConfigError, DataError, ShortfallWarning, warn
 from scalemani.functions.landmarks import Landmarks
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
@@ -12,7 +12,7 @@ from scalemani.kernels.landmarks.geometry import LocalGeometry, local_geometry
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps
-from scalemani.kernels.spectral.landmark_graph import extend_by_nystrom, landmark_kernel, landmark_maps
+from scalemani.kernels.spectral.landmark_graph import extend_by_nystrom, landmark_kernel, landmark_maps, nystrom_gains
 from scalemani.sources import points_in_memory
 from scalemani.validation import check_count, check_flag
 
@@ -26,14 +26,15 @@ def landmark_covariances(points: Any, landmarks: Any, neighborhood: int, *, diag
     ----------
     points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`
-    neighborhood : m, points nearest to a landmark that its covariance is of, of those that have it among their four
-        nearest landmarks, from 1 to N
+    neighborhood : m, points nearest to a landmark that its covariance is of, from 1 to N; points exactly as far as the
+        last of them count too
     diagonal : True computes variances alone, for many dimensions
 
     Returns
     -------
-    LocalGeometry: covariances (L, D, D) float64, or (L, D); counts (L,), the points that they are of; regularized (L,),
-    those singular ones to whose diagonal a thousandth of the mean variance was added, which a warning tells of
+    LocalGeometry: covariances (L, D, D) float64, or (L, D); counts (L,), the points that they are of, m or more;
+    regularized (L,), those singular ones to whose diagonal a thousandth of the mean variance was added, which a warning
+    tells of
 
     Raises
     ------
@@ -82,7 +83,7 @@ def nystrom_eigenmaps(
     Returns
     -------
     Eigenmaps: eigenvalues (d,) of the landmarks' Laplacian, ascending, the trivial one left out; embedding (N, d)
-    float64, of eigenvectors of the normalised kernel
+    float64, of eigenvectors of the normalised kernel. Columns of eigenvalues from 1 on are zero, with a warning
 
     Raises
     ------
@@ -116,6 +117,13 @@ def nystrom_eigenmaps(
     else:
         neighbors = bhattacharyya_neighbors(selected, _checked_covariances(covariances, selected), n_joined)
     maps = landmark_maps(landmark_kernel(selected, neighbors, sigma), n_columns, REMEDY)
+    n_beyond = int(np.count_nonzero(nystrom_gains(maps.eigenvalues) == 0.0))
+    if n_beyond:
+        warn(
+            f"{n_beyond} of {n_columns} eigenvalues are 1 or more, and their columns have no extension to points: they "
+            "are zero; ask for fewer n_components",
+            ShortfallWarning,
+        )
     starts = range(0, len(table), TILE_ROWS)
     tiles = [extend_by_nystrom(table[start : start + TILE_ROWS], selected, maps, sigma) for start in starts]
     return Eigenmaps(maps.eigenvalues, np.concatenate(tiles))

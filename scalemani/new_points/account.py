@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
-from scalemani.kernels.landmarks.nearest import WIDE
+from scalemani.kernels.landmarks.quality import WIDE
 from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.reach import Reach, far_away, far_from_all
 
@@ -47,7 +47,10 @@ class Placement(Protocol):
 
     @property
     def spacing(self) -> float:
-        """The distance of the nearest landmark or training point beyond which a point is isolated; else infinite."""
+        """How far nearly all training points lie from the nearest landmark or neighbour; infinite where none is known.
+
+        A point that is more than `WIDE` times as far from the nearest one is isolated.
+        """
 
     @property
     def sparse(self) -> bool:
@@ -62,7 +65,7 @@ class Account:
     """Adds up what is known of the new points that were placed.
 
     `spacing` is that of the placement, `remark` what is to be said of the source of the points. `far` are the rows
-    beyond reach, `alone` the others that are much farther than the spacing from what is known.
+    beyond reach that are not next to a known point either, `alone` the other ones that are isolated.
     """
 
     spacing: float
@@ -80,8 +83,9 @@ class Account:
         """Take note of placed points, the rows from `start` on, of which those in `far` (m,) are beyond reach."""
         self.n_points += len(placed.coordinates)
         if placed.nearest is not None:
-            self.isolated += int(np.sum(placed.nearest > self.spacing))
+            far = far[placed.nearest[far] > self.spacing]
             alone = np.flatnonzero(placed.nearest > WIDE * self.spacing)
+            self.isolated += len(alone)
             self.alone.append(start + np.setdiff1d(alone, far))
         self.far.append(start + far)
         if placed.errors is not None:

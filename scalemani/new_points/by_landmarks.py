@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.chunked.landmark_maps import landmark_map
 from scalemani.kernels.landmarks.combining import Combining, combined
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, largest_gap, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import reconstruction_errors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.kernels.spectral.diffusion import diffusion_scales
@@ -90,6 +90,6 @@ def read_landmark_placement(run: Run) -> LandmarkPlacement:
         combining,
         reach_of(run),
         run.metric,
-        largest_gap(prepared),
+        landmarks.read_coverage().spacing,
         run.dimensions.sparse,
     )

@@ -7,6 +7,7 @@ import numpy as np
 
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.landmarks.quality import usual
 from scalemani.new_points.neighbors import NeighborIndex, neighbor_index
 from scalemani.new_points.reach import Reach, reach_of
 from scalemani.params import Parameters
@@ -15,15 +16,15 @@ from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
 
-SAMPLED_BLOCKS = 4  # of the graph, spread over it
+SAMPLED_BLOCKS = 16  # of the graph, spread over it
 
 
 @dataclass(frozen=True)
 class NeighborPlacement:
     """Training points that new ones find their neighbours among, in work order.
 
-    `positions` (N, d) of the training points; `sigma` is that of Gaussian affinities, None for others; `spacing` is the
-    largest distance of a training point's last neighbour.
+    `positions` (N, d) of the training points; `sigma` is that of Gaussian affinities, None for others; `spacing` is
+    how far nearly all training points lie from their last neighbour.
     """
 
     index: NeighborIndex = field(repr=False)
@@ -59,7 +60,7 @@ def read_training_points(
     order, asked = StoredWorkPoints(run.group("work_points")).input_rows.read(), run.params.affinities
     positions = np.ascontiguousarray(run.stored_embedding.read()[order])
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
-    return neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma, farthest_neighbor(run)
+    return neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma, usual_neighbor_distance(run)
 
 
 def query_affinities(
@@ -88,9 +89,16 @@ def query_affinities(
     return values / values.sum(axis=1, keepdims=True)
 
 
-def farthest_neighbor(run: Run) -> float:
-    """Return the largest distance of a training point's last neighbour, over a few blocks of the graph."""
+def usual_neighbor_distance(run: Run) -> float:
+    """Return how far nearly all training points lie, at most, from their last neighbour, over some blocks of the graph.
+
+    Outliers lie next to each other in work order: of many blocks, the one whose neighbours are farthest is left out, as
+    it may hold nothing else.
+    """
     neighbors, n_blocks = StoredNeighbors(run.group("neighbors")), run.dimensions.n_blocks
     looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
     width = run.params.affinity_neighbors
-    return max(float(neighbors.read_graph_block(int(block), width)[1][:, -1].max()) for block in looked_at)
+    lasts = [neighbors.read_graph_block(int(block), width)[1][:, -1] for block in looked_at]
+    if n_blocks > SAMPLED_BLOCKS:
+        lasts.pop(int(np.argmax([np.median(part) for part in lasts])))
+    return usual(np.concatenate(lasts))

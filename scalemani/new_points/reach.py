@@ -5,25 +5,25 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.landmarks.nearest import WIDE
+from scalemani.kernels.landmarks.quality import USUAL, WIDE
 from scalemani.kernels.rows.compressed import Points, squared_lengths
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.runs.opened import Run
 
-FAR = 2.0  # times the distance of the farthest landmark: a sample of the points does not hold the farthest of them
+FAR = 2.0  # times the distance within which nearly all points lie: a sample does not hold the farthest of them
 SHOWN_ROWS = 5
 ROWS_AT_ONCE = 4096  # differences in float64 are many times as large as points of one byte
 
 
 @dataclass(frozen=True)
 class Reach:
-    """A ball around the landmarks: their mean (D,) and the largest distance of one of them from it."""
+    """A ball around nearly all training points: their center (D,) and its radius."""
 
     center: np.ndarray
     radius: float
 
     def beyond(self, points: Points) -> np.ndarray:
-        """Return the rows (m,) of points (n, D) that are more than `FAR` times as far from the centre as a landmark."""
+        """Return the rows (m,) of points (n, D) that are more than `FAR` radii from the center."""
         if sp.issparse(points):
             # Far from the centre little cancels.
             squares = squared_lengths(points.indptr, points.data) - 2.0 * (points @ self.center)
@@ -37,29 +37,25 @@ class Reach:
 
 
 def reach_of(run: Run) -> Reach:
-    """Return how far the landmarks of a run reach, which are a sample of its points, or all points beside others."""
-    stored = StoredLandmarks(run.group("landmarks"))
-    landmarks = stored.points.read().astype(np.float64)
-    center = landmarks.mean(axis=0)
-    if stored.off_data:
-        return Reach(center, stored.read_reach())
-    return Reach(center, float(np.linalg.norm(landmarks - center, axis=1).max()))
+    """Return how far nearly all points of a run reach."""
+    found = StoredLandmarks(run.group("landmarks")).read_coverage()
+    return Reach(found.center, found.radius)
 
 
 def far_away(rows: np.ndarray, n_points: int) -> str:
     """Return what to say of new points beyond reach, by their rows: ascending, at least one."""
     return (
-        f"{len(rows)} of {n_points} new points lie more than {FAR:g} times as far out as any landmark, first rows "
-        f"{listed(rows)}: the embedding knows nothing out there, so their positions mean little"
+        f"{len(rows)} of {n_points} new points lie more than {FAR:g} times as far out as {USUAL:.0%} of the training "
+        f"points, first rows {listed(rows)}: the embedding knows nothing out there, so their positions mean little"
     )
 
 
 def far_from_all(rows: np.ndarray, n_points: int) -> str:
     """Return what to say of new points within reach that nothing known is near to, by their rows, as above."""
     return (
-        f"{len(rows)} of {n_points} new points lie more than {WIDE:g} times as far from what the embedding knows as "
-        f"its landmarks, or neighbours, lie from each other, first rows {listed(rows)}: their positions mean little; "
-        "embed them with the others, or raise landmarks.n_landmarks where landmarks place new points"
+        f"{len(rows)} of {n_points} new points lie more than {WIDE:g} times as far from what the embedding knows, "
+        f"landmarks or neighbours, as {USUAL:.0%} of the training points, first rows {listed(rows)}: their positions "
+        "mean little; embed them with the others, or raise landmarks.n_landmarks where landmarks place new points"
     )
 
 

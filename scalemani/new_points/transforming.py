@@ -26,12 +26,11 @@ from scalemani.export.atomic import already_there
 from scalemani.export.rows import SUFFIXES
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.nearest import largest_gap, prepare_landmarks
 from scalemani.memory.process import PROCESS
 from scalemani.new_points import NEEDS_POINTS, check_features, read_placement
 from scalemani.new_points.account import Account, Placed, Placement
 from scalemani.new_points.by_descent import read_descent_placement
-from scalemani.new_points.by_neighbors import farthest_neighbor
+from scalemani.new_points.by_neighbors import usual_neighbor_distance
 from scalemani.new_points.by_paths import placed_by_paths
 from scalemani.new_points.clusters import centers_of
 from scalemani.new_points.needs import needs_of
@@ -39,7 +38,7 @@ from scalemani.new_points.neighbors import neighbor_index
 from scalemani.new_points.outputs import CERTIFICATES, KEY, earlier_result, result_key, write
 from scalemani.records.classes import StoredDiscriminants
 from scalemani.records.embeddings import StoredClustering, StoredLayout
-from scalemani.records.landmarks import StoredAffinityWeights
+from scalemani.records.landmarks import StoredAffinityWeights, StoredLandmarks
 from scalemani.records.placement import StoredPlacement
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.incoming.computing import computed_once
@@ -298,12 +297,12 @@ def by_neighbors(run: Run) -> bool:
 
 
 def spacing_of(run: Run) -> float:
-    """Return the distance of the nearest landmark or training point beyond which a point is isolated."""
+    """Return how far nearly all training points lie from the nearest landmark or neighbour."""
     if by_neighbors(run):
-        return farthest_neighbor(run)
+        return usual_neighbor_distance(run)
     if StoredDiscriminants.STAGE in run.keys:
         return np.inf
-    return largest_gap(prepare_landmarks(run.landmarks.points))
+    return StoredLandmarks(run.group("landmarks")).read_coverage().spacing
 
 
 def account_of(run: Run, stored: StoredPlacement, dimensions: Dimensions) -> Account:

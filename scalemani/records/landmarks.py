@@ -5,6 +5,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.kernels.landmarks.quality import Coverage, coverage
 from scalemani.records.reading import ArrayReader, MatrixDescription, StoredStage, landmark_matrix
 from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS, ArrayDescription
 
@@ -37,17 +38,24 @@ class StoredLandmarks(StoredStage):
         "1",
         "the weights of these points, whose combination each landmark nearly is; they sum to one; off the data",
     )
-    REACH: ClassVar = ArrayDescription(
+    SPACING: ClassVar = ArrayDescription(
         STAGE,
-        "reach",
+        "spacing",
         "whole",
         (),
         "float64",
         "as given",
-        "the distance of the farthest point from the mean of the landmarks; off the data",
+        "how far 98 % of a sample of the points lie, at most, from the nearest landmark that they are not themselves",
     )
-    ARRAYS: ClassVar = (ROWS, POINTS, ANCHOR_ROWS, ANCHOR_WEIGHTS, REACH)
+    CENTER: ClassVar = ArrayDescription(
+        STAGE, "center", "whole", ("feature",), "float64", "as given", "the median of each column of the sample"
+    )
+    RADIUS: ClassVar = ArrayDescription(
+        STAGE, "radius", "whole", (), "float64", "as given", "how far 98 % of the sample lie, at most, from the center"
+    )
+    ARRAYS: ClassVar = (ROWS, POINTS, ANCHOR_ROWS, ANCHOR_WEIGHTS, SPACING, CENTER, RADIUS)
     ANCHORS_UNIT: ClassVar = "anchors"
+    COVERAGE_UNIT: ClassVar = "coverage"
 
     @property
     def off_data(self) -> bool:
@@ -69,9 +77,13 @@ class StoredLandmarks(StoredStage):
         """The landmarks (L, D)."""
         return self.reader(self.POINTS)
 
-    def read_reach(self) -> float:
-        """Return the distance of the farthest point from the mean of the landmarks, where these lie off the data."""
-        return float(self.reader(self.REACH).read())
+    def read_coverage(self) -> Coverage:
+        """Return how the landmarks cover the points; of runs that did not measure it, how they cover each other."""
+        if not self.group.committed(self.COVERAGE_UNIT):
+            landmarks = self.points.read()
+            return coverage(landmarks, landmarks)
+        spacing, center, radius = (self.reader(one).read() for one in (self.SPACING, self.CENTER, self.RADIUS))
+        return Coverage(float(spacing), center, float(radius))
 
     def coordinates_in(self, embedding: ArrayReader) -> np.ndarray:
         """Return the coordinates (L, d) of the landmarks in an embedding (N, d) of the points, in input order."""
@@ -252,7 +264,10 @@ class StoredLandmarkCovariances(StoredStage):
         "squared, as given",
         "their diagonals alone, positive; stored where landmark_graph.covariances is diagonal",
     )
-    ARRAYS: ClassVar = (COVARIANCES, VARIANCES)
+    COUNTS: ClassVar = ArrayDescription(
+        STAGE, "counts", "whole", ("landmark",), "int64", "1", "how many points each covariance is of"
+    )
+    ARRAYS: ClassVar = (COVARIANCES, VARIANCES, COUNTS)
 
     def read_covariances(self, diagonal: bool) -> np.ndarray:
         """Return the covariances (L, D, D) float64, or their diagonals (L, D)."""

@@ -128,7 +128,10 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", scales.near_zero),
         "unused_landmarks": Meaning("landmarks that were left out of the eigenproblem", UNUSED),
     },
-    "landmark_covariances": {"singular_covariances": SINGULAR},
+    "landmark_covariances": {
+        "least_points": Meaning("points that the covariance of any landmark is of, at least", scales.least_points),
+        "singular_covariances": SINGULAR,
+    },
     "landmark_graph": {
         "sigma": Meaning("the bandwidth of the kernel that weighs edges between landmarks"),
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", scales.near_zero),
@@ -151,7 +154,7 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "eigenvalue_error_bound": Meaning("no eigenvalue is above the exact one by more"),
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", scales.near_zero),
         "far_points": Meaning(
-            "points more than twice as far from every landmark as any landmark from the one nearest to it",
+            "points more than twice as far from every landmark as 98 % of the points from the nearest one",
             scales.none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
         ),
     },

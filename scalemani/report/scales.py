@@ -67,6 +67,12 @@ def entropy(value: float, _: Mapping[str, Any], run: Run) -> Judged:
     return Judged("good" if value <= limit else "short", text)
 
 
+def least_points(value: int, _: Mapping[str, Any], run: Run) -> Judged:
+    """Judge how many points a covariance is of, by how many were requested."""
+    text = f"at least {run.params.landmark_graph.neighborhood}, which landmark_graph.neighborhood asks for"
+    return Judged("good" if value >= run.params.landmark_graph.neighborhood else "short", text)
+
+
 def floor_share(value: float, _: Mapping[str, Any], __: Run) -> Judged:
     """Judge how many edges weigh the least there is, as the stage that warns of them does."""
     text = f"at most {MUCH_AT_FLOOR:g}: beyond, edges no longer tell near from far"

@@ -14,7 +14,8 @@ from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.landmarks.geometry import ASSIGNED, TILES_TOGETHER, local_geometry
+from scalemani.kernels.landmarks.geometry import LANDMARKS_TOGETHER, local_geometry
+from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
 from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarks
 from scalemani.records.points import StoredPoints
 from scalemani.records.reading import RowsOfArray
@@ -23,22 +24,28 @@ COPIES_OF_COVARIANCES = 2  # and sums of products
 
 
 def memory(sizes: Sizes) -> list[Held]:
-    """List the landmarks, the points that are near to them, and the covariances of these."""
-    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmark_graph, sizes.params.n_landmarks
-    features, rows_together = dimensions.n_features, TILES_TOGETHER * ASSIGNED * TILE_ROWS
+    """List the landmarks, the distances of the points around them, their covariances, and a tile of points."""
+    dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
+    features, width = dimensions.n_features, min(dimensions.n_features, SKETCH_DIMENSIONS)
+    n_near = min(sizes.params.landmark_graph.neighborhood, dimensions.n_points)
     return [
         Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
+        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
         Held("covariances", EACH_PROCESS, n_landmarks, entries(sizes), copies=COPIES_OF_COVARIANCES),
-        Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, asked.neighborhood),
+        Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, n_near),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
-        Held("differences of points from landmarks", EACH_PROCESS, rows_together, features),
-        Held("a tile of points, and its differences", EACH_TASK, ASSIGNED * TILE_ROWS, features, copies=2),
+        Held("a tile of points, in float64 and centred", EACH_PROCESS, TILE_ROWS, features, "float64", 3),
+        Held("bounds of a tile", EACH_TASK, TILE_ROWS, LANDMARKS_TOGETHER, "float64", 2),
     ]
 
 
 def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the covariances, or their diagonals."""
-    return [Written("covariances of the landmarks", STORED, sizes.params.n_landmarks, entries(sizes))]
+    """List what is stored: the covariances, or their diagonals, and how many points they are of."""
+    n_landmarks = sizes.params.n_landmarks
+    return [
+        Written("covariances of the landmarks", STORED, n_landmarks, entries(sizes)),
+        Written("numbers of points that they are of", STORED, n_landmarks, 1, "int64"),
+    ]
 
 
 def entries(sizes: Sizes) -> int:
@@ -48,7 +55,7 @@ def entries(sizes: Sizes) -> int:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Measure the covariances in two passes over the points; certify how many were singular."""
+    """Measure the covariances in two passes over the points; certify of how many points, and how many were singular."""
     task, asked = work.task, work.task.params.landmark_graph
     work.executor.progress.start(task.stage, 1)
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
@@ -57,7 +64,7 @@ def run(work: StageWork) -> dict[str, Any]:
     with threads(work.in_one_process) as side_by_side:
         found = local_geometry(points, landmarks, asked.neighborhood, diagonal, Workspace(side_by_side.over))
     described = StoredLandmarkCovariances.VARIANCES if diagonal else StoredLandmarkCovariances.COVARIANCES
-    task.output.write_whole({described: found.covariances})
+    task.output.write_whole({described: found.covariances, StoredLandmarkCovariances.COUNTS: found.counts})
     singular = int(np.count_nonzero(found.regularized))
     if singular:
         remedy = "leave out features that are constant" if diagonal else "take landmark_graph.covariances=diagonal"
@@ -67,4 +74,4 @@ def run(work: StageWork) -> dict[str, Any]:
             f"landmark_graph.neighborhood, or {remedy}"
         )
     work.executor.progress.advance()
-    return {"singular_covariances": singular}
+    return {"least_points": int(found.counts.min()), "singular_covariances": singular}

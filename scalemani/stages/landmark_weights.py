@@ -74,11 +74,14 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     task.output.create(task.dimensions.n_points, arrays(task.params))
     work.map_blocks(landmark_weights_block)
-    total, largest, used = work.fold_blocks(
-        block_errors, lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] | other[2])
+    total, largest, n_made, used = work.fold_blocks(
+        block_errors,
+        lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] + other[2], one[3] | other[3]),
     )
+    # Landmarks are themselves: they say nothing of how well others are made of them.
+    mean = {"mean_reconstruction_error": total / n_made} if n_made else {}
     return {
-        "mean_reconstruction_error": total / task.dimensions.n_points,
+        **mean,
         "largest_reconstruction_error": largest,
         "unused_landmarks": int(np.count_nonzero(~used)),
     }
@@ -94,12 +97,16 @@ def arrays(params: Parameters) -> list[RowArray]:
     ]
 
 
-def block_errors(task: StageTask, block: int) -> tuple[float, float, np.ndarray]:
-    """Return the sum of a block's reconstruction errors, the largest, and which landmarks (L,) it uses."""
+def block_errors(task: StageTask, block: int) -> tuple[float, float, int, np.ndarray]:
+    """Return the sum of a block's reconstruction errors, the largest, how many of its points are no landmarks.
+
+    And which landmarks (L,) it uses. A landmark has one weight, and no error.
+    """
     output, used = StoredLandmarkWeights(task.output), np.zeros(task.params.n_landmarks, dtype=bool)
     errors = output.errors.read_block(block)
     used[output.indices.read_block(block)] = True
-    return float(errors.sum(dtype=np.float64)), float(errors.max()), used
+    made = (errors > 0) | (np.count_nonzero(output.values.read_block(block), axis=1) > 1)
+    return float(errors.sum(dtype=np.float64)), float(errors.max()), int(np.count_nonzero(made)), used
 
 
 def landmark_weights_block(task: StageTask, block: int) -> Arrays:

@@ -19,6 +19,7 @@ from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anch
 from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, Diversity
 from scalemani.kernels.landmarks.gaussian.ascent import Process
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
+from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_coverage
 from scalemani.kernels.landmarks.repulsive import PROPOSED
 from scalemani.kernels.landmarks.selection import ONE_BY_ONE, Choice, Selected, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
@@ -44,6 +45,13 @@ def memory(sizes: Sizes) -> list[Held]:
     held = [
         Held("landmarks", EACH_PROCESS, *landmarks),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dtype),
+        Held(
+            "points whose nearest landmarks are looked for",
+            EACH_PROCESS,
+            min(n_points, SAMPLED_POINTS),
+            features,
+            copies=3,
+        ),
     ]
     if sizes.n_appended:
         held.append(Held("landmarks of the earlier run, and those read beside them", EACH_PROCESS, *landmarks, 2))
@@ -128,12 +136,15 @@ def determinantal_memory(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the landmarks and their rows, or their anchors."""
     dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
+    coverage = Written("how landmarks cover the points", STORED, dimensions.n_features + 2)
     if sizes.params.landmarks.off_data:
         return [
+            coverage,
             Written("landmarks off the data", STORED, n_landmarks, dimensions.n_features),
             Written("rows and weights of their anchors", STORED, n_landmarks, ANCHORS, "float64", 2),
         ]
     return [
+        coverage,
         Written("rows of the landmarks", STORED, n_landmarks, 1, "int64"),
         Written("landmarks", ENCODED, n_landmarks, dimensions.n_features, dimensions.dtype),
     ]
@@ -152,12 +163,18 @@ def run(work: StageWork) -> dict[str, Any]:
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry
+    covered = sampled_coverage(points, landmarks, params.seed)
+    measured = {
+        StoredLandmarks.SPACING: np.array(covered.spacing),
+        StoredLandmarks.CENTER: covered.center,
+        StoredLandmarks.RADIUS: np.array(covered.radius),
+    }
+    output.write_whole(measured, StoredLandmarks.COVERAGE_UNIT)
     if rows is None:
         nearest = anchored(points, landmarks)
         anchors = {
             StoredLandmarks.ANCHOR_ROWS: nearest.rows,
             StoredLandmarks.ANCHOR_WEIGHTS: nearest.weights,
-            StoredLandmarks.REACH: np.array(nearest.reach),
         }
         output.write_whole(anchors, StoredLandmarks.ANCHORS_UNIT)
         output.write_whole({StoredLandmarks.POINTS: landmarks})

@@ -37,6 +37,16 @@ def test_features_are_those_of_the_landmarks_that_select_landmarks_finds(method)
     np.testing.assert_allclose(same, model.transform(new), rtol=1e-9)
 
 
+@pytest.mark.parametrize("method", ["gp", "gp-active"])
+def test_landmarks_are_chosen_at_the_bandwidth_of_the_features(method):
+    points = drawn()
+    model = sm.LandmarkFeatures(12, method=method, tuning=QUICK, eta=0.7, random_state=3).fit(points)
+    at_eta = sm.select_landmarks(points, 12, method, random_state=3, tuning={**QUICK, "landmarks.eta": 0.7})
+    np.testing.assert_allclose(model.landmarks_, at_eta.points, rtol=1e-9, atol=1e-9)
+    by_default = sm.select_landmarks(points, 12, method, random_state=3, tuning=QUICK)
+    assert not np.allclose(model.landmarks_, by_default.points)
+
+
 @pytest.mark.parametrize("kind", ["path", "dask", "sparse"])
 def test_points_may_come_from_anywhere_and_blocks_do_not_matter(tmp_path, kind, monkeypatch):
     points = np.maximum(drawn(), 0)

@@ -3,7 +3,7 @@ import pytest
 from sklearn.datasets import make_swiss_roll
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning, ShortfallWarning
 
 
 @pytest.fixture(scope="module")
@@ -47,11 +47,35 @@ def test_a_landmark_graph_in_pieces_is_refused_by_the_function_as_by_a_run(by_co
         sm.LaplacianEigenmaps(solver="nystrom", n_landmarks=40, landmarks=landmarks, n_neighbors=5).fit(points)
 
 
+def test_columns_that_have_no_extension_are_told_of_as_in_a_run():
+    """A chain of landmarks that nearly only their neighbours weigh on has eigenvalues beyond one."""
+    line = np.arange(12.0)[:, np.newaxis]
+    with pytest.warns(ShortfallWarning, match=r"(\d) of 11 eigenvalues are 1 or more, .* fewer n_components") as told:
+        found = sm.nystrom_eigenmaps(line, line, 2, 5.0, 11)
+    n_zero = int(np.sum(~found.embedding.any(axis=0)))
+    assert n_zero == np.sum(found.eigenvalues >= 1) > 0
+    assert str(told[0].message).startswith(f"{n_zero} of 11")
+
+
 def test_edges_that_are_zero_to_rounding_join_no_landmarks():
     line = np.r_[np.linspace(0, 1, 40), np.linspace(3, 4, 40)][:, np.newaxis]
     sm.nystrom_eigenmaps(line, line[::4], 10, 1.0, 1)
     with pytest.raises(DisconnectedGraphError, match="2 pieces"):
         sm.nystrom_eigenmaps(line, line[::4], 10, 0.2, 1)  # exp(-50) between the halves
+
+
+def test_covariances_are_of_as_many_points_as_were_requested_and_so_are_those_of_a_run():
+    points = np.random.default_rng(3).normal(size=(1500, 4))
+    landmarks = sm.select_landmarks(points, 60, "kmeans")
+    found = sm.landmark_covariances(points, landmarks, 40)
+    np.testing.assert_array_equal(found.counts, 40)
+    for row, covariance in zip(landmarks.indices, found.covariances, strict=True):
+        nearest = points[np.argsort(np.linalg.norm(points - points[row], axis=1))[:40]]
+        np.testing.assert_allclose(covariance, np.cov(nearest.T, bias=True), atol=1e-12)
+    tuning = {"landmark_graph.neighborhood": 40}
+    asked = {"n_landmarks": 60, "landmarks": landmarks.points, "solver": "nystrom"}
+    model = sm.LaplacianEigenmaps(landmark_graph="bhattacharyya", tuning=tuning, **asked).fit(points)
+    assert model.certificates_["landmark_covariances"]["least_points"] == 40
 
 
 def test_singular_covariances_are_told_of():

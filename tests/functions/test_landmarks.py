@@ -184,3 +184,42 @@ def test_landmarks_of_a_gaussian_process_take_their_numbers_by_name():
         select_landmarks(points, 12, "gp-active", tuning={"landmarks.eta": 0.0})
     with pytest.raises(ConfigError, match="takes more points in a batch than landmarks, got batches of 12 points"):
         select_landmarks(points, 12, "gp", tuning={"landmarks.batch_points": 12})
+
+
+@pytest.mark.parametrize("method", ["gp-active", "gp"])
+def test_seeds_decide_landmarks_of_gaussian_processes(method):
+    """All variances are one before the first landmark, so that any row may be the first."""
+    points = drawn(400, 3)
+    tuning = {"landmarks.steps": 20, "landmarks.batch_points": 100} if method == "gp" else None
+    chosen = [select_landmarks(points, 8, method, seed, tuning=tuning).points for seed in (0, 0, 1, 2)]
+    np.testing.assert_array_equal(chosen[0], chosen[1])
+    assert not np.array_equal(chosen[0], chosen[2])
+    assert not np.array_equal(chosen[2], chosen[3])
+
+
+def test_the_first_landmark_of_active_learning_is_as_likely_any_point_and_the_next_follow_by_variance():
+    points = drawn(300, 2)
+    firsts = set()
+    for seed in range(40):
+        rows = select_landmarks(points, 2, "gp-active", seed).indices
+        away = np.linalg.norm(points[:, None] - points[rows], axis=2)
+        # The second is the point farthest from the first; either of the two may be that.
+        assert np.isclose(away.max(axis=0), np.linalg.norm(points[rows[0]] - points[rows[1]])).any()
+        firsts |= set(rows.tolist())
+    assert len(firsts) > 20
+
+
+def test_the_bandwidth_of_active_learning_is_the_one_given_by_name():
+    """Each landmark is the point of largest conditional variance under the eta given, not under the default one."""
+    points = drawn(250, 3)
+    for eta in (0.5, 8.0):
+        rows = select_landmarks(points, 12, "gp-active", tuning={"landmarks.eta": eta}).indices
+        kernel = np.exp(-np.square(points[:, None] - points).sum(axis=2) / eta)
+        orders = []
+        for first in rows:
+            chosen = [first]
+            while len(chosen) < 12:
+                solved = np.linalg.solve(kernel[np.ix_(chosen, chosen)], kernel[chosen])
+                chosen.append(int(np.argmax(1 - np.einsum("it,ti->i", kernel[:, chosen], solved))))
+            orders.append(sorted(chosen))
+        assert rows.tolist() in orders

@@ -69,12 +69,12 @@ def test_the_account_adds_up_what_every_read_placed():
     new = NewPoints(Doubling(), open_points(points))
     new.read(0, 20)
     new.read(20, 30)
-    shares = {"far": 1 / 30, "isolated": 4 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
+    shares = {"far": 1 / 30, "isolated": 2 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
     assert new.account.certificates == pytest.approx(shares)
     (far, far_kind), (alone, alone_kind), (moving, moving_kind) = new.account.warnings
     assert far.startswith("1 of 30 new points lie more than 2 times")
     assert "first rows 21:" in far
-    assert alone.startswith("1 of 30 new points lie more than 2 times as far from what the embedding knows")
+    assert alone.startswith("1 of 30 new points lie more than 2 times as far from what the embedding knows, ")
     assert "first rows 6:" in alone
     assert moving.startswith("2 of 30 new points were still moving")
     assert (far_kind, alone_kind, moving_kind) == (ScalemaniWarning, ScalemaniWarning, ShortfallWarning)

@@ -63,6 +63,7 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
         neighbors = bhattacharyya_neighbors(landmarks, covariances, JOINED)
         kept = StoredLandmarkCovariances(model.run_.group("landmark_covariances"))
         np.testing.assert_array_equal(kept.read_covariances(diagonal=True), covariances)
+        np.testing.assert_array_equal(kept.reader(kept.COUNTS).read(), 100)
     np.testing.assert_array_equal(graph.neighbors.read(), neighbors)
     values, vectors = brute_maps(landmarks, neighbors, sigma)
     np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-9)
@@ -77,6 +78,45 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
 
 
 @pytest.mark.parametrize("solver", ["nystrom", "le-z"])
+@pytest.mark.parametrize("factor", [0.6, 3.0])
+def test_edges_weigh_by_the_sigma_requested(solver, factor):
+    """And so do points, whose kernel over the landmarks has the same bandwidth, in a run and as new ones."""
+    landmarks = POINTS[::10]
+    distances = cdist(landmarks, landmarks)
+    sigma = factor * np.median(np.sort(distances, axis=1)[:, 7])
+    tuning = {**TUNING, "landmark_graph.sigma": sigma}
+    asked = {"n_components": COMPONENTS, "n_landmarks": len(landmarks), "landmarks": landmarks, "tuning": tuning}
+    model = sm.LaplacianEigenmaps(solver=solver, **asked).fit(POINTS)
+    values, vectors = brute_maps(landmarks, np.argsort(distances, axis=1)[:, 1 : JOINED + 1], sigma)
+    np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-9)
+    assert model.certificates_["landmark_graph"]["sigma"] == sigma
+    if solver == "nystrom":
+        away = cdist(NEW, landmarks)
+        nearest = np.argsort(away, axis=1)[:, : JOINED + 1]
+        kernel = np.exp(-(np.take_along_axis(away, nearest, axis=1) ** 2) / (2 * sigma**2))
+        expected = np.einsum("nk,nkd->nd", kernel / kernel.sum(axis=1, keepdims=True), vectors[nearest]) / (1 - values)
+        placed = model.transform(NEW)
+        signs = np.sign(np.einsum("nd,nd->d", expected, placed))
+        np.testing.assert_allclose(placed, expected * signs, atol=1e-7 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("solver", ["lll", "le-z"])
+@pytest.mark.parametrize("regularization", [1e-6, 0.5])
+def test_weights_of_new_points_are_regularised_as_requested(solver, regularization):
+    landmarks, k = POINTS[::10], 6
+    asked = {"n_landmarks": len(landmarks), "landmarks": landmarks, "landmark_neighbors": k, "tuning": None}
+    model = sm.LaplacianEigenmaps(2, solver=solver, regularization=regularization, **asked).fit(POINTS)
+    at_landmarks = model.transform(landmarks)
+    placed = model.transform(NEW[:40])
+    for point, found in zip(NEW[:40], placed, strict=True):
+        nearest = np.argsort(np.linalg.norm(landmarks - point, axis=1))[:k]
+        differences = landmarks[nearest] - point
+        gram = differences @ differences.T
+        weights = np.linalg.solve(gram + regularization * np.trace(gram) / k * np.eye(k), np.ones(k))
+        np.testing.assert_allclose(found, weights / weights.sum() @ at_landmarks[nearest], atol=1e-6)
+
+
+@pytest.mark.parametrize("solver", ["nystrom", "le-z"])
 def test_points_far_from_every_landmark_are_counted_and_told_of(solver, tmp_path):
     points = POINTS[:600].copy()
     points[[5, 50, 500]] += [[40.0], [-60.0], [90.0]]
@@ -85,9 +125,8 @@ def test_points_far_from_every_landmark_are_counted_and_told_of(solver, tmp_path
     with pytest.warns(ScalemaniWarning, match="embedding: 3 of 600 points lie more than 2 times as far from every"):
         model.fit(points)
     landmarks = model.run_.landmarks.points
-    between = cdist(landmarks, landmarks)
-    np.fill_diagonal(between, np.inf)
-    far = cdist(points, landmarks).min(axis=1) > 2 * between.min(axis=1).max()
+    away = cdist(points, landmarks)
+    far = away.min(axis=1) > 2 * np.quantile(np.where(away == 0, np.inf, away).min(axis=1), 0.98)
     assert model.certificates_["embedding"]["far_points"] == far.sum() == 3
 
 
@@ -152,7 +191,7 @@ def test_covariances_of_fewer_points_than_dimensions_are_told_of():
     model = sm.LaplacianEigenmaps(2, solver="le-z", landmark_graph="bhattacharyya", n_landmarks=40, tuning=tuning)
     with pytest.warns(ScalemaniWarning, match=r"40 of 40 landmarks have singular covariances, of 20 points each in 64"):
         model.fit(POINTS[:500])
-    assert model.certificates_["landmark_covariances"] == {"singular_covariances": 40}
+    assert model.certificates_["landmark_covariances"] == {"least_points": 20, "singular_covariances": 40}
 
 
 def test_the_stage_of_covariances_has_nothing_to_do_for_graphs_by_distances(scalemani, tmp_path):

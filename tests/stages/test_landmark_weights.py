@@ -43,7 +43,8 @@ def test_reconstruction_errors_are_those_of_the_stored_weights(roll, finished):
     missed = np.linalg.norm(points - weights @ landmarks, axis=1)
     errors = np.divide(missed, alone, out=np.zeros(len(points)), where=alone > 0)
     certificates = finished.certificates["landmark_weights"]
-    assert certificates["mean_reconstruction_error"] == pytest.approx(errors.mean(), rel=1e-5)
+    assert np.sum(alone == 0) == N_LANDMARKS
+    assert certificates["mean_reconstruction_error"] == pytest.approx(errors[alone > 0].mean(), rel=1e-5)
     assert certificates["largest_reconstruction_error"] == pytest.approx(errors.max(), rel=1e-5)
     assert errors.mean() > (0.3 if width_of(finished) == 2 else 0.01)
 
@@ -53,3 +54,9 @@ def test_landmarks_that_no_point_uses_are_counted(roll, finished):
     nearest = np.argsort(distances(points, landmarks), axis=1, kind="stable")[:, : width_of(finished)]
     unused = N_LANDMARKS - len(np.unique(nearest))
     assert finished.certificates["landmark_weights"]["unused_landmarks"] == unused
+
+
+def test_where_every_point_is_a_landmark_no_mean_error_is_certified(roll, tmp_path):
+    params = Parameters().with_values({"landmarks": {"n_landmarks": 200}, "embedding": {"solver": "lll"}})
+    found = run(open_points(roll[:200]), tmp_path, "laplacian-eigenmaps", params, Executor(), 1024).certificates
+    assert found["landmark_weights"] == {"largest_reconstruction_error": 0.0, "unused_landmarks": 0}

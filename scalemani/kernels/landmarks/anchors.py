@@ -31,14 +31,12 @@ class Anchored(NamedTuple):
     """Landmarks among the points.
 
     The `rows` (L, c) int64 of the anchors of each, ascending by distance; their `weights` (L, c) float64, which sum to
-    one; the `distances` (L,) float64 of the nearest ones; and how far the farthest of all points is from the mean of
-    the landmarks.
+    one; and the `distances` (L,) float64 of the nearest ones.
     """
 
     rows: np.ndarray
     weights: np.ndarray
     distances: np.ndarray
-    reach: float
 
 
 def no_rows(n_landmarks: int, n_nearest: int) -> NearestRows:
@@ -76,18 +74,17 @@ def anchored(points: PointsByRow, landmarks: np.ndarray) -> Anchored:
     points : N points
     landmarks : (L, D) float64
     """
-    basis, center = pruning_basis(landmarks, SKETCH_DIMENSIONS), landmarks.mean(axis=0)
-    found, reach = no_rows(len(landmarks), min(ANCHORS, len(points))), 0.0
+    basis = pruning_basis(landmarks, SKETCH_DIMENSIONS)
+    found = no_rows(len(landmarks), min(ANCHORS, len(points)))
     for start, tile in tiles(points):
         found = nearer_rows(found, landmarks, tile, start, basis)
-        reach = max(reach, float(np.linalg.norm(tile - center, axis=1).max()))
     weights = np.empty(found.rows.shape)
     for start in range(0, len(landmarks), LANDMARKS_AT_ONCE):
         some = slice(start, start + LANDMARKS_AT_ONCE)
         rows, places = np.unique(found.rows[some], return_inverse=True)
         near = places.reshape(found.rows[some].shape)
         weights[some] = local_weights(landmarks[some], points[rows], near, SINGULAR_REGULARIZATION)
-    return Anchored(found.rows, weights, np.sqrt(found.squared_distances[:, 0]), reach)
+    return Anchored(found.rows, weights, np.sqrt(found.squared_distances[:, 0]))
 
 
 def tiles(points: PointsByRow) -> Iterator[tuple[int, np.ndarray]]:

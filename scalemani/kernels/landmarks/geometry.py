@@ -4,19 +4,20 @@ Points are read twice, in tiles: once for the radius of each neighbourhood, once
 """
 
 import functools
-from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import BoundedPairs, bounded_pairs, prepare_landmarks
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.points_by_row import PointsByRow
 
-TILES_TOGETHER = 4  # worked on side by side, and held: enough for a few threads at this size of a tile
-ASSIGNED = 4  # nearest landmarks to whose neighbourhoods a point may belong
+LANDMARKS_TOGETHER = 128  # of one task: their bounds to a tile of points take half a megabyte
+ROUNDED_UP = 1.0 + 2.0**-20  # limits, beyond what float32 takes off them
 SINGULAR = 1e-10  # least over largest eigenvalue at which a covariance cannot be inverted
 ADDED_SHARE = 1e-3  # of the mean variance, which is added to the diagonal of a singular covariance
 
@@ -42,44 +43,43 @@ def local_geometry(
 ) -> LocalGeometry:
     """Return the covariances of the `neighborhood` points nearest to each landmark, around their mean.
 
-    A point belongs to neighbourhoods of its four nearest landmarks at most, so that no distance to all landmarks is
-    kept: a neighbourhood that would hold more than the points that are so near to its landmark holds these. Points
-    exactly as far as the last one belong too.
+    The search is exact: bounds by sketches skip points that cannot be among the nearest, and all others are measured.
+    Points exactly as far as the last one belong too, so that no order of the points decides.
 
     Parameters
     ----------
     points : N points, read tile by tile, twice
     landmarks : (L, D) real, distinct
-    neighborhood : m
+    neighborhood : m; all points where there are fewer
     diagonal : whether variances alone are computed, for many dimensions
-    workspace : what runs tiles side by side; their results are added in the order of the points
+    workspace : what runs groups of landmarks side by side
 
     Returns
     -------
     LocalGeometry, positive definite: a thousandth of the mean variance is added to the diagonal of singular ones (where
-    all points are repeated, of the mean variance of all landmarks)
+    all points are repeated, of the mean variance of all landmarks). The counts are m or more. The same bits for any
+    tiles and threads: moments are summed in the order of the points
 
     References
     ----------
     [DPP] 3.3
     """
-    prepared = prepare_landmarks(landmarks)
-    n_assigned, n_landmarks = min(ASSIGNED, len(landmarks)), len(landmarks)
-    listed = np.full((n_landmarks, neighborhood), np.inf)
+    (n_landmarks, width), n_near = landmarks.shape, min(neighborhood, len(points))
+    listed = np.full((n_landmarks, n_near), np.inf)
+    _over_pairs(lambda pairs, some: _keep_smallest(pairs, listed[some]), points, landmarks, workspace)
+    reaches = listed[:, 0].copy()
+    moments = _Moments(
+        np.zeros(n_landmarks, dtype=np.int64),
+        np.zeros((n_landmarks, width)),
+        np.zeros((n_landmarks, width, 1 if diagonal else width)),
+    )
 
-    def nearest(tile: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return nearest_landmarks(tile, prepared, n_assigned)
+    def accumulate(pairs: BoundedPairs, some: slice) -> None:
+        _accumulate(pairs, reaches[some], _Moments(*(part[some] for part in moments)))
 
-    for indices, squares in _of_tiles(nearest, points, workspace):
-        _keep_smallest(indices, squares, listed)
-    reaches = np.where(np.isfinite(listed), listed, -np.inf).max(axis=1)
-    width = landmarks.shape[1]
-    sums, products = np.zeros((n_landmarks, width)), np.zeros((n_landmarks, width, 1 if diagonal else width))
-    counts = np.zeros(n_landmarks, dtype=np.int64)
-    within_reach = functools.partial(_within_reach, prepared=prepared, n_assigned=n_assigned, reaches=reaches)
-    for chosen, differences in _of_tiles(within_reach, points, workspace):
-        _accumulate(chosen, differences, counts, sums, products)
-    found = np.maximum(counts, 1)[:, np.newaxis]
+    _over_pairs(accumulate, points, landmarks, workspace)
+    counts, sums, products = moments
+    found = counts[:, np.newaxis]
     means = sums / found
     if diagonal:
         return _positive_variances(np.maximum(products[:, :, 0] / found - means**2, 0.0), counts)
@@ -87,65 +87,94 @@ def local_geometry(
     return _positive_definite(covariances, counts)
 
 
-def _of_tiles(function: Callable[[np.ndarray], Any], points: PointsByRow, workspace: Workspace) -> Iterator[Any]:
-    """Yield function(tile) of all tiles of points in their order, a few of them computed side by side."""
+class _Moments(NamedTuple):
+    """Of the points around each landmark, less the landmark: counts (L,), sums (L, D), of products (L, D, D or 1)."""
 
-    def of_tile(rows: slice) -> Any:
-        return function(points[np.arange(rows.start, rows.stop)])
-
-    tiles = slices(len(points), TILE_ROWS)
-    for first in range(0, len(tiles), TILES_TOGETHER):
-        yield from workspace.over(of_tile, tiles[first : first + TILES_TOGETHER])
+    counts: np.ndarray
+    sums: np.ndarray
+    products: np.ndarray
 
 
-def _within_reach(
-    tile: np.ndarray, prepared: PreparedLandmarks, n_assigned: int, reaches: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return landmarks (n,) whose neighbourhood a point of a tile belongs to, and its differences (n, D) from each.
-
-    Of differences from the landmark moments are computed: next to it they lose no digits to its place.
-    """
-    indices, squares = nearest_landmarks(tile, prepared, n_assigned)
-    rows, columns = np.nonzero(squares <= reaches[indices])
-    chosen = indices[rows, columns]
-    return chosen, tile[rows].astype(np.float64) - prepared.landmarks[chosen].astype(np.float64)
-
-
-@compiled
-def _accumulate(
-    chosen: np.ndarray, differences: np.ndarray, counts: np.ndarray, sums: np.ndarray, products: np.ndarray
+def _over_pairs(
+    function: Callable[[BoundedPairs, slice], None], points: PointsByRow, landmarks: np.ndarray, workspace: Workspace
 ) -> None:
-    full = products.shape[2] > 1
-    for number in range(chosen.shape[0]):
-        landmark, row = chosen[number], differences[number]
-        counts[landmark] += 1
-        for i in range(row.shape[0]):
-            sums[landmark, i] += row[i]
-            if full:
-                for j in range(row.shape[0]):
-                    products[landmark, i, j] += row[i] * row[j]
-            else:
-                products[landmark, i, 0] += row[i] * row[i]
+    """Call function(pairs, some) of all tiles of points in their order, each with all groups of landmarks."""
+    prepared, groups = prepare_landmarks(landmarks), slices(len(landmarks), LANDMARKS_TOGETHER)
+    for tile in slices(len(points), TILE_ROWS):
+        against = bounded_pairs(points[np.arange(tile.start, tile.stop)], prepared)
+        for _ in workspace.over(functools.partial(_of_group, function, against), groups):
+            pass
+
+
+def _of_group(
+    function: Callable[[BoundedPairs, slice], None], against: Callable[[slice], BoundedPairs], some: slice
+) -> None:
+    function(against(some), some)
 
 
 @compiled
-def _keep_smallest(indices: np.ndarray, squares: np.ndarray, listed: np.ndarray) -> None:
+def _keep_smallest(pairs: BoundedPairs, listed: np.ndarray) -> None:
     """Keep the smallest squared distances of each landmark in a heap, the largest first."""
-    for i in range(indices.shape[0]):
-        for k in range(indices.shape[1]):
-            heap, value = listed[indices[i, k]], squares[i, k]
-            if not value < heap[0]:
+    rows, landmarks, products, norms, unit = pairs
+    unit /= ROUNDED_UP
+    n_listed, limits = listed.shape[1], (listed[:, 0] / unit).astype(np.float32)
+    for i in range(rows.shape[0]):
+        if not _any_within(products, norms[i], limits, i):
+            continue
+        for j in range(landmarks.shape[0]):
+            if products[i, j] + norms[i] > limits[j]:
+                continue
+            value = squared_row_distance(rows, i, landmarks, j, listed[j, 0])
+            if not value < listed[j, 0]:
                 continue
             place = 0
-            while 2 * place + 1 < heap.shape[0]:
+            while 2 * place + 1 < n_listed:
                 child = 2 * place + 1
-                if child + 1 < heap.shape[0] and heap[child + 1] > heap[child]:
+                if child + 1 < n_listed and listed[j, child + 1] > listed[j, child]:
                     child += 1
-                if heap[child] <= value:
+                if listed[j, child] <= value:
                     break
-                heap[place] = heap[child]
+                listed[j, place] = listed[j, child]
                 place = child
-            heap[place] = value
+            listed[j, place] = value
+            limits[j] = np.float32(listed[j, 0] / unit)
+
+
+@compiled
+def _accumulate(pairs: BoundedPairs, reaches: np.ndarray, moments: _Moments) -> None:
+    """Add the moments of the points within reach: of differences, which next to a landmark lose no digits."""
+    rows, landmarks, products, norms, unit = pairs
+    unit /= ROUNDED_UP
+    counts, sums, squares = moments
+    width, full, limits = rows.shape[1], squares.shape[2] > 1, (reaches / unit).astype(np.float32)
+    difference = np.empty(width)
+    for i in range(rows.shape[0]):
+        if not _any_within(products, norms[i], limits, i):
+            continue
+        for j in range(landmarks.shape[0]):
+            if products[i, j] + norms[i] > limits[j]:
+                continue
+            if squared_row_distance(rows, i, landmarks, j, reaches[j]) > reaches[j]:
+                continue
+            counts[j] += 1
+            for c in range(width):
+                difference[c] = np.float64(rows[i, c]) - np.float64(landmarks[j, c])
+                sums[j, c] += difference[c]
+            for c in range(width):
+                if full:
+                    for d in range(width):
+                        squares[j, c, d] += difference[c] * difference[d]
+                else:
+                    squares[j, c, 0] += difference[c] * difference[c]
+
+
+@compiled
+def _any_within(products: np.ndarray, norm: np.float32, limits: np.ndarray, row: int) -> bool:
+    """Return whether any bound of a row is within its limit, or is no number: counts vectorise, branches do not."""
+    i, count = np.uint64(row), np.int32(0)
+    for j in range(np.uint64(limits.shape[0])):
+        count += np.int32(not products[i, j] + norm > limits[j])
+    return count > 0
 
 
 def _positive_variances(variances: np.ndarray, counts: np.ndarray) -> LocalGeometry:

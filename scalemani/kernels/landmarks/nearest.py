@@ -1,8 +1,6 @@
-"""The nearest landmarks of each point, exactly: bounds by matrix products of short sketches, then true distances.
+"""The nearest landmarks of each point, exactly: bounds by matrix products of short sketches, then true distances."""
 
-And points that no landmark is near to, beside how far landmarks lie apart.
-"""
-
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +18,6 @@ SCAN_ALL_BELOW = 96  # landmarks: a plain scan is quicker than bounds
 SPARE_CANDIDATES, SPARE_SHARE = 8, 16  # to spare, and one for so many: the bound that finds them need not be exact
 # Covers the rounding of a float32 product of up to 256 terms and of sketches accurate to 2**-18 of their norms.
 BOUND_MARGIN = 2.0**-15
-WIDE = 2.0  # times the largest gap between landmarks: these are a sample, and some points lie in its gaps
 UNDERFLOW_MARGIN = 1e-35  # of float32 products, when an outlier makes the unit very large
 LARGEST_SKETCH = 1e9  # squared norms in units of the landmarks' spread; rows beyond are scanned
 
@@ -104,23 +101,37 @@ def nearest_landmarks(
     return indices, distances
 
 
-def largest_gap(prepared: PreparedLandmarks) -> float:
-    """Return the largest distance of a landmark from the landmark nearest to it; infinite where there is but one."""
-    if len(prepared.landmarks) == 1:
-        return np.inf
-    return float(np.sqrt(nearest_landmarks(prepared.landmarks, prepared, 2)[1][:, 1].max()))
+class BoundedPairs(NamedTuple):
+    """Points (n, D) and landmarks (m, D), comparable, and what bounds their squared distances.
 
-
-def far_from_landmarks(points: np.ndarray, landmarks: np.ndarray, distance: float) -> np.ndarray:
-    """Return the rows (m,) of points (n, D) that are farther than a distance from every landmark (L, D).
-
-    Most points are near to several landmarks, so that few of them are looked at: much less than what it takes to find
-    the nearest one.
+    The sum of a point's norm (n,) float32 and of its product with a landmark, (n, m) float32, is no more than their
+    squared distance in the unit; norms are minus infinity where nothing is known.
     """
-    rows, columns = comparable(points, landmarks)
-    near = np.zeros(len(rows), np.bool_)
-    _mark_near(rows, columns, distance**2, near)
-    return np.flatnonzero(~near)
+
+    rows: np.ndarray
+    landmarks: np.ndarray
+    products: np.ndarray
+    norms: np.ndarray
+    unit: float
+
+
+def bounded_pairs(points: np.ndarray, prepared: PreparedLandmarks) -> Callable[[slice], BoundedPairs]:
+    """Return what gives the pairs of points (n, D) with a slice of the landmarks."""
+    rows, columns = comparable(points, prepared.landmarks)
+    unit, table = 1.0, np.zeros((1, len(columns)), np.float32)
+    factors, norms = np.zeros((len(rows), 1), np.float32), np.full(len(rows), -np.inf)
+    if prepared.basis is not None:
+        unit, table = prepared.basis.scale**2, prepared.products
+        factors = np.empty((len(rows), len(table)), np.float32)
+        norms = _fill_factors(rows, prepared.basis, factors)
+        norms[np.isinf(norms)] = -np.inf
+
+    def against(some: slice) -> BoundedPairs:
+        with np.errstate(over="ignore", invalid="ignore"):
+            products = np.matmul(factors, table[:, some])
+        return BoundedPairs(rows, columns[some], products, norms.astype(np.float32), unit)
+
+    return against
 
 
 def _fill_factors(rows: np.ndarray, basis: SketchBasis, factors: np.ndarray) -> np.ndarray:
@@ -187,12 +198,3 @@ def _bound_of_nearest(bounds: np.ndarray, row: int, n_landmarks: int, n_wanted: 
     return bound_within(
         bounds, row, n_landmarks, low, high, n_wanted, n_wanted + SPARE_CANDIDATES + n_wanted // SPARE_SHARE
     )
-
-
-@compiled
-def _mark_near(rows: np.ndarray, landmarks: np.ndarray, square: float, near: np.ndarray) -> None:
-    for i in range(rows.shape[0]):
-        for j in range(landmarks.shape[0]):
-            if squared_row_distance(rows, i, landmarks, j, square) <= square:
-                near[i] = True
-                break

@@ -1,13 +1,81 @@
-"""How well landmarks serve points: what a kernel loses on them, and how well-posed the weights over them are."""
+"""How well landmarks serve points: how near they are, what a kernel loses on them, how well-posed weights are."""
 
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
 
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import default_regularization
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import comparable, squared_row_distance
+from scalemani.kernels.rows.points_by_row import PointsByRow
 
 EXHAUSTED = 1e-10  # variance that landmarks leave each other, below which it is rounding: as for their selection
+
+SAMPLED_POINTS = 1024  # by which it is known how far points lie out, and from their nearest landmark
+USUAL = 0.98  # share of these that decides: a few outliers do not
+WIDE = 2.0  # times the usual distance, from which on a point lies in no gap of the landmarks but off the data
+
+
+class Coverage(NamedTuple):
+    """How far nearly all points lie from their nearest landmark, and, as `radius`, from the center (D,) of the points.
+
+    The nearest landmark of one that is a landmark is another one: it is what a point that is left out would have.
+    """
+
+    spacing: float
+    center: np.ndarray
+    radius: float
+
+
+def sampled_coverage(points: PointsByRow, landmarks: np.ndarray, seed: int) -> Coverage:
+    """Return the coverage of a random sample of N points by landmarks (L, D)."""
+    if len(points) > SAMPLED_POINTS:
+        rows = np.unique(generator(seed, "landmarks/usual").integers(0, len(points), SAMPLED_POINTS))
+    else:
+        rows = np.arange(len(points))
+    return coverage(points[rows], landmarks)
+
+
+def coverage(points: np.ndarray, landmarks: np.ndarray) -> Coverage:
+    """Return the coverage of points (n, D) by landmarks (L, D): quantiles, which few outliers hardly move."""
+    center, prepared = np.median(points, axis=0).astype(np.float64), prepare_landmarks(landmarks)
+    near, out = np.empty(len(points)), np.empty(len(points))
+    for some in slices(len(points), TILE_ROWS):
+        squares = nearest_landmarks(points[some], prepared, min(2, len(landmarks)))[1]
+        near[some] = np.sqrt(np.where(squares[:, 0] > 0, squares[:, 0], squares[:, -1]))
+        out[some] = np.linalg.norm(points[some] - center, axis=1)
+    return Coverage(usual(near), center, float(np.quantile(out, USUAL, method="lower")))
+
+
+def usual(distances: np.ndarray) -> float:
+    """Return what `USUAL` of the distances that are not zero do not exceed; infinite where all are zero."""
+    apart = distances[distances > 0]
+    return float(np.quantile(apart, USUAL, method="lower")) if len(apart) else np.inf
+
+
+def far_from_landmarks(points: np.ndarray, landmarks: np.ndarray, distance: float) -> np.ndarray:
+    """Return the rows (m,) of points (n, D) that are farther than a distance from every landmark (L, D).
+
+    Most points are near to several landmarks, so that few of them are looked at: much less than what it takes to find
+    the nearest one.
+    """
+    rows, columns = comparable(points, landmarks)
+    near = np.zeros(len(rows), np.bool_)
+    _mark_near(rows, columns, distance**2, near)
+    return np.flatnonzero(~near)
+
+
+@compiled
+def _mark_near(rows: np.ndarray, landmarks: np.ndarray, square: float, near: np.ndarray) -> None:
+    for i in range(rows.shape[0]):
+        for j in range(landmarks.shape[0]):
+            if squared_row_distance(rows, i, landmarks, j, square) <= square:
+                near[i] = True
+                break
 
 
 class NystromKernel(NamedTuple):

@@ -153,7 +153,8 @@ def _determinantal(points: PointsByRow, choice: Choice) -> Selected:
 
 def _active(points: PointsByRow, choice: Choice) -> Selected:
     rows = _sample(points, choice)
-    return at_rows(points, rows[active_landmarks(points[rows], choice.n_landmarks, choice.process.eta)])
+    first = int(generator(choice.seed, "landmarks/active").integers(len(rows)))
+    return at_rows(points, rows[active_landmarks(points[rows], choice.n_landmarks, choice.process.eta, first)])
 
 
 def _ascended(points: PointsByRow, choice: Choice) -> Selected:

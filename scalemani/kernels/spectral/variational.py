@@ -3,7 +3,15 @@
 Z are the affinities of each point to the landmarks, over their sum: the columns of the normalised W at the landmarks,
 with degrees as the landmarks see them, which is how Nystrom's formula estimates them as well. A landmark is itself. The
 embedding is sought as Z X~, so that X~ solves (Z^T L Z) x = lambda (Z^T D Z) x: the reduced problem of locally linear
-landmarks with another Z. Plain Nystrom solves the landmarks' own block of W instead, and sees no other affinity.
+landmarks with another Z. Its eigenvalues are the Rayleigh-Ritz values of (L, D) in the span of Z, none below the exact
+one, whatever Z is. Another Z has the columns of W + I at the landmarks, rows over their sums, as kernels that are one
+where a point meets itself give it: a landmark is then a mean of itself and the landmarks among its neighbours, and all
+other rows are the same. Neither span holds the other, but that one is smoother: on graphs of 400 points in a plane with
+100 landmarks its first eigenvalues are 0.5 to 4 % above the exact ones, where those here are 3 to 14 % above. What the
+landmarks that are themselves give is that the solution x~ is their place in the embedding, so that new points are means
+of places.
+
+Plain Nystrom solves the landmarks' own block of W instead, and sees no other affinity.
 
 With degrees over all of W, rows of Z would sum to the share of a point's affinities that goes to landmarks, which on
 graphs of few neighbours is mostly noise: Procrustes errors are 0.34 and not 0.12 on 2,000 digits with 100 neighbours

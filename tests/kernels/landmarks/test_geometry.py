@@ -7,35 +7,57 @@ from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_distances, bhattacharyya_neighbors
 from scalemani.kernels.landmarks.geometry import local_geometry
 
-ASSIGNED = 4  # nearest landmarks to whose neighbourhoods a point may belong
-
 
 def drawn(n_points=3000, n_columns=3, seed=0):
     return np.random.default_rng(seed).normal(size=(n_points, n_columns))
 
 
-def oracle_rows(points, landmarks, neighborhood):
-    """Return the points around each landmark: its nearest, of those that have it among their nearest few."""
-    distances = np.linalg.norm(points[:, np.newaxis] - landmarks, axis=2)
-    assigned = np.argsort(np.argsort(distances, axis=1), axis=1) < ASSIGNED
-    for landmark in range(len(landmarks)):
-        own = np.flatnonzero(assigned[:, landmark])
-        yield own[np.argsort(distances[own, landmark], kind="stable")[:neighborhood]]
-
-
-@pytest.mark.parametrize("neighborhood", [7, 60, 5000])
-@pytest.mark.parametrize("offset", [0.0, 1e6])
-def test_covariances_are_those_of_the_points_around_each_landmark(neighborhood, offset):
-    points = drawn() + offset
-    landmarks = points[::150]
+def check_against_brute_force(points, landmarks, neighborhood):
+    """Compare covariances and counts with those of the nearest points of each landmark, by all distances."""
     full = local_geometry(points, landmarks, neighborhood)
     diagonal = local_geometry(points, landmarks, neighborhood, diagonal=True)
-    for landmark, rows in enumerate(oracle_rows(points, landmarks, neighborhood)):
-        expected = np.cov(points[rows].T - landmarks[landmark][:, np.newaxis], bias=True)
-        np.testing.assert_allclose(full.covariances[landmark], expected, atol=1e-9 * np.trace(expected))
-        np.testing.assert_allclose(diagonal.covariances[landmark], np.diag(expected), atol=1e-9 * np.trace(expected))
-        assert full.counts[landmark] == len(rows)
+    points, landmarks = points.astype(np.float64), landmarks.astype(np.float64)
+    for number, landmark in enumerate(landmarks):
+        nearest = points[np.argsort(np.linalg.norm(points - landmark, axis=1), kind="stable")[:neighborhood]]
+        expected = np.cov(nearest.T - landmark[:, np.newaxis], bias=True)
+        np.testing.assert_allclose(full.covariances[number], expected, atol=1e-9 * np.trace(expected))
+        np.testing.assert_allclose(diagonal.covariances[number], np.diag(expected), atol=1e-9 * np.trace(expected))
+    np.testing.assert_array_equal(full.counts, min(neighborhood, len(points)))
+    np.testing.assert_array_equal(diagonal.counts, full.counts)
     assert not full.regularized.any()
+
+
+@pytest.mark.parametrize("neighborhood", [7, 60, 1200, 5000])
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_covariances_are_those_of_the_nearest_points_of_each_landmark(neighborhood, offset):
+    points = drawn() + offset
+    check_against_brute_force(points, points[::150], neighborhood)
+
+
+@pytest.mark.parametrize("neighborhood", [40, 700])
+def test_so_they_are_where_bounds_by_sketches_skip_points_some_of_them_far_out(neighborhood):
+    """Of more landmarks than are scanned without bounds, and of two groups; rows beyond the reach of sketches too."""
+    points = drawn(2500, 5)
+    points[::500] *= 1e6
+    points[7] = 3e9
+    check_against_brute_force(points, points[1::18], neighborhood)
+    check_against_brute_force(points.astype(np.float32), points[1::18] + 1e-3, neighborhood)
+
+
+def test_clusters_of_different_density_have_neighbourhoods_of_one_size():
+    """Most landmarks are in the sparse cluster: points of the dense one have few of them among their nearest."""
+    dense, sparse = 0.01 * drawn(2000), 20 + 5 * drawn(300, seed=1)
+    landmarks = np.concatenate([dense[:4], sparse[::3]])
+    check_against_brute_force(np.concatenate([dense, sparse]), landmarks, 250)
+
+
+def test_points_as_far_as_the_last_one_belong_to_a_neighbourhood_in_any_order():
+    grid = np.stack(np.meshgrid(np.arange(9.0), np.arange(9.0)), axis=-1).reshape(-1, 2)
+    found = local_geometry(grid, np.array([[4.0, 4.0]]), 6)
+    assert found.counts.tolist() == [9]  # itself, four at 1, four at the square root of 2
+    np.testing.assert_allclose(found.covariances[0], np.eye(2) * 6 / 9, rtol=1e-12)
+    again = local_geometry(grid[np.random.default_rng(0).permutation(81)], np.array([[4.0, 4.0]]), 6)
+    np.testing.assert_allclose(again.covariances, found.covariances, rtol=1e-12)
 
 
 def test_fewer_points_than_dimensions_are_regularised_and_said_so():

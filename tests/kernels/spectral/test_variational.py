@@ -85,3 +85,28 @@ def test_it_minimizes_over_all_affinities():
     expected = scipy.linalg.eigh(z.T @ laplacian @ z, z.T @ (degrees[:, None] * z), eigvals_only=True)
     np.testing.assert_allclose(found.eigenvalues, expected[1:5], atol=1e-10)
     assert np.all(found.eigenvalues >= exact_eigenmaps(sp.csr_matrix(affinities), 4).eigenvalues - 1e-12)
+
+
+def rayleigh_ritz(affinities, z, n_wanted):
+    """Return the smallest stationary values of x^T L x / x^T D x over x in the span of Z, the trivial one left out."""
+    degrees = affinities.sum(axis=1)
+    laplacian = np.diag(degrees) - affinities
+    return scipy.linalg.eigh(z.T @ laplacian @ z, z.T @ (degrees[:, None] * z), eigvals_only=True)[1 : n_wanted + 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_it_differs_from_the_columns_of_w_plus_identity_only_in_how_landmarks_stand_for_themselves(seed):
+    """With those columns a landmark is a mean of itself and others; the rest of Z is the same, and both bound alike."""
+    affinities, landmarks = graph(200, seed, 30), np.arange(0, 200, 4)
+    columns = (affinities + np.eye(200))[:, landmarks]
+    z = columns / columns.sum(axis=1, keepdims=True)
+    by_columns = rayleigh_ritz(affinities, z, 3)
+    z[landmarks] = np.eye(len(landmarks))
+    found = variational_eigenmaps(sp.csr_matrix(affinities), landmarks, 3)
+    np.testing.assert_allclose(found.eigenvalues, rayleigh_ritz(affinities, z, 3), atol=1e-10)
+    exact = exact_eigenmaps(sp.csr_matrix(affinities), 3).eigenvalues
+    assert np.all(found.eigenvalues >= exact - 1e-12)
+    assert np.all(by_columns >= exact - 1e-12)
+    # Coordinates of the landmarks are those that the problem is solved for.
+    weights = scipy.linalg.lstsq(z, found.embedding)[0]
+    np.testing.assert_allclose(found.embedding[landmarks], weights, atol=1e-8)

@@ -22,16 +22,20 @@ TRIED_POINTS = 2000
 Does = Callable[[np.ndarray, int, float], bool]
 
 
-def active_landmarks(points: np.ndarray, n_landmarks: int, bandwidth: float | None = None) -> np.ndarray:
-    """Return the rows of greatest conditional variance, one after the other, ties by row: the first is row 0.
+def active_landmarks(
+    points: np.ndarray, n_landmarks: int, bandwidth: float | None = None, first: int = 0
+) -> np.ndarray:
+    """Return the rows of greatest conditional variance, one after the other, ties by row.
 
-    The kernel is exp(-|x - x'|^2 / bandwidth). The factor takes `n_landmarks` times S numbers.
+    The kernel is exp(-|x - x'|^2 / bandwidth): before there is a landmark, all variances are one, and any row may be
+    the first. The factor takes `n_landmarks` times S numbers.
 
     Parameters
     ----------
     points : (S, D) real, finite
     n_landmarks : L, at most S
     bandwidth : eta, in squared units of the points; None: the sum of the variances of the columns
+    first : the row of the first landmark
 
     Returns
     -------
@@ -49,7 +53,7 @@ def active_landmarks(points: np.ndarray, n_landmarks: int, bandwidth: float | No
     """
     rows = np.ascontiguousarray(points)
     eta = total_variance(rows) if bandwidth is None else bandwidth
-    chosen, variances = pivots(rows, n_landmarks, eta)
+    chosen, variances = pivots(rows, n_landmarks, eta, first)
     if len(chosen) < n_landmarks:
         raise exhausted(rows, n_landmarks, len(chosen), eta, variances_last)
     others = np.delete(variances, chosen)
@@ -122,20 +126,28 @@ def variances_last(points: np.ndarray, n_landmarks: int, bandwidth: float) -> bo
     return len(pivots(points, n_landmarks, bandwidth)[0]) == n_landmarks
 
 
-def pivots(rows: np.ndarray, n_landmarks: int, bandwidth: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows chosen, fewer where variances are exhausted, and the variances (S,) that are left."""
+def pivots(rows: np.ndarray, n_landmarks: int, bandwidth: float, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows chosen, fewer where variances are exhausted, and the variances (S,) that are left.
+
+    Parameters
+    ----------
+    rows : (S, D) real
+    n_landmarks : at most so many rows
+    bandwidth : eta, in squared units of the points
+    first : the row that is chosen first
+    """
     factor, variances = np.empty((n_landmarks, len(rows))), np.ones(len(rows))
     chosen = np.empty(n_landmarks, dtype=np.int64)
-    n_chosen = _factorise(rows, bandwidth, factor, variances, chosen)
+    n_chosen = _factorise(rows, bandwidth, first, factor, variances, chosen)
     return chosen[:n_chosen], variances
 
 
 @compiled
 def _factorise(
-    rows: np.ndarray, bandwidth: float, factor: np.ndarray, variances: np.ndarray, chosen: np.ndarray
+    rows: np.ndarray, bandwidth: float, first: int, factor: np.ndarray, variances: np.ndarray, chosen: np.ndarray
 ) -> int:
     for step in range(chosen.shape[0]):
-        pivot = np.argmax(variances)
+        pivot = first if step == 0 else np.argmax(variances)
         if variances[pivot] <= EXHAUSTED:
             return step
         chosen[step] = pivot
