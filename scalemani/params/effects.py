@@ -307,6 +307,8 @@ def reached(name: str, here: Situation) -> bool:
     stage = name.partition(".")[0]
     if name == "affinities.perplexity" and here.asked.neighbors.n_neighbors is None:
         return "neighbors" in here.stages
+    if name == "components.least_bridge_weight":  # methods by distances take bridges as long as they are
+        return {"components", "affinities"} <= here.stages
     if stage == "landmark_weights" and here.placed_by_landmarks:
         return True
     return stage == "seed" or stage in here.stages

@@ -1,4 +1,4 @@
-"""An estimator and the command line compute the same: what one has stored the other finds complete."""
+"""An estimator and the command line share a store: what one has stored the other finds complete."""
 
 import numpy as np
 import pytest
