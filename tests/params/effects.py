@@ -282,7 +282,7 @@ ROWS: dict[str, Rows] = {
     "landmark_weights.regularization": (Row(0.1), Row(0.1, REFINED, "new", methods=BY_LANDMARKS)),
     "landmark_graph.kind": (Row("bhattacharyya"),),
     "landmark_graph.n_neighbors": (Row(5),),
-    "landmark_graph.sigma": (Row(0.7),),
+    "landmark_graph.sigma": (Row(4.0),),
     "landmark_graph.neighborhood": (Row(40, BHATTACHARYYA),),
     "landmark_graph.covariances": (Row("diagonal", BHATTACHARYYA),),
     "landmark_embedding.n_components": (Row(1, methods=UNCLUSTERED), Row(3, methods=("spectral-clustering",))),

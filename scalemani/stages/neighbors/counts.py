@@ -1,5 +1,7 @@
 """How many cells, candidates and list entries a search looks at."""
 
+import math
+
 import numpy as np
 
 from scalemani.chunked.sizes import Sizes
@@ -8,6 +10,7 @@ from scalemani.params import Parameters
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
+KEPT_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
 
 
@@ -38,9 +41,10 @@ def n_candidates(search: StageTask | Sizes, number: int) -> int:
     if number == 0 and search.dimensions.n_features <= params.partition.sketch_dimensions:
         return round(WHOLE_CANDIDATES * k)
     asked = params.neighbors
-    if k <= asked.few_neighbors:
-        return round(asked.few_candidates * k)
-    return round((asked.first_candidates if number == 0 else asked.later_candidates) * k)
+    first = asked.few_candidates if k <= asked.few_neighbors else asked.first_candidates
+    if number == 0:
+        return max(round(first * k), math.ceil(k / KEPT_SHARE))
+    return round((first if k <= asked.few_neighbors else asked.later_candidates) * k)
 
 
 def n_listed(params: Parameters) -> int:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import scalemani as sm
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
 from scalemani.params import Parameters
@@ -45,3 +46,18 @@ def test_sketches_with_all_dimensions_leave_half_more_candidates_than_neighbours
 
 def test_the_head_of_a_list_is_looked_at_and_not_more_than_there_is():
     assert [n_listed(asked(n_neighbors=k, most_listed=20)) for k in (5, 20, 90)] == [5, 20, 20]
+
+
+@pytest.mark.parametrize("k", [1, 4, 15, 31, 90])
+def test_a_first_round_settles_enough_candidates_to_fill_all_lists(k):
+    """A scan of cells keeps four fifths of what it is asked for at least."""
+    params = asked(n_neighbors=k, few_candidates=1.0, first_candidates=1.0)
+    wanted = n_candidates(Sizes(Dimensions(10**6, 784, "float32", 20480), params), 0)
+    assert 4 * wanted // 5 >= k
+
+
+def test_a_search_of_few_cells_and_few_candidates_fills_all_lists():
+    points = np.random.default_rng(5).random((400, 12)).astype(np.float32)
+    search = {"n_probes": 3, "max_rounds": 0, "cell_points": 16, "sketch_dimensions": 2, "recall": 0.1}
+    found = sm.knn_graph(points, 12, "partition", **search, tuning={"neighbors.few_candidates": 1.0})
+    assert np.isfinite(found.distances[...]).all()
