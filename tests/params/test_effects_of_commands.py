@@ -16,6 +16,7 @@ from scalemani.cli import machines
 from scalemani.cli.commands import app
 from scalemani.cli.options import Options
 from scalemani.store.run_store import RunStore
+from scalemani.workers.tls import make_certificates
 from tests.params.effects import points_of_each_kind
 
 COMMANDS = typer.main.get_command(app).commands
@@ -149,6 +150,7 @@ TABLES = {
             "what": Effect("--what affinities", "out"),
             "labels": Effect("--labels FOLDER/labels.npy", "out", instead="RUN OUT.csv"),
             "neighbors": Effect("--neighbors", "out", instead="RUN OUT.parquet"),
+            "escape_formulas": Effect("--escape-formulas", "out", instead="RUN OUT.csv --labels FOLDER/formulas.npy"),
             "debug": traced("NOWHERE OUT.npz"),
         },
     ),
@@ -236,7 +238,7 @@ TABLES = {
             "workers": Effect("--workers 3", "started"),
             "threads": Effect("--threads 3", "started"),
             "memory": Effect("--memory 4GB", "started"),
-            "tls": Effect("--tls CERTIFICATES", "started", instead="tls://127.0.0.1:9"),
+            "tls": Effect("--tls CERTIFICATES", "status", instead="tls://127.0.0.1:9"),
             "debug": traced("tcp://192.0.2.1:9"),
         },
     ),
@@ -256,6 +258,7 @@ def folder(tmp_path_factory):
         "new": POINTS[:20] * np.float32(1.1),
         "labels": np.arange(n) % 3,
         "other": np.arange(n) % 4,
+        "formulas": np.where(np.arange(n) % 2, "=1+1", "plain"),
         "weights": 1.0 + np.arange(n) % 3,
         "start": draw.normal(size=(n, 2)),
         "ids": np.arange(n),
@@ -275,10 +278,7 @@ def folder(tmp_path_factory):
     sm.ElasticEmbedding(max_iter=3, store=here / "descent", **given).fit(POINTS)
     crowded = np.concatenate([POINTS, np.repeat(POINTS[:1], 12, axis=0)])  # copies are equally near: saturated
     sm.LaplacianEigenmaps(perplexity=4, store=here / "poor", **given).fit(crowded)
-    machines_tls = here / "certificates"
-    from scalemani.workers.tls import make_certificates
-
-    make_certificates(machines_tls, 9)
+    make_certificates(here / "certificates", 9)
     return here
 
 
@@ -297,6 +297,7 @@ class Seen:
         views = {
             "result": lambda: np.asarray(sm.open_run(self.run).embedding[...]),
             "stages": lambda: list(sm.open_run(self.run).keys),
+            "said": lambda: re.sub(r"[\d.]+ \w+ free", "", self.said),  # a disk is never still
             "files": lambda: sorted(str(path.relative_to(self.run)) for path in self.run.rglob("*") if path.is_dir()),
             "out": lambda: {path.name: path.read_bytes() for path in sorted(self.place.glob("out*"))},
             "folders": lambda: sorted(path.name for path in self.place.iterdir()),

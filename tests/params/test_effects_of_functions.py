@@ -275,7 +275,7 @@ TABLES += [
         {
             "n_landmarks": Row(9),
             "method": Row("random"),
-            "eta": (Row(1.0, changes="landmarks"), Row(1.0, {"method": "gp-active"}, "landmarks")),
+            "eta": (Row(1.0, changes="landmarks"), Row(0.05, {"method": "gp-active"}, "landmarks")),
             "geometry": Row("hellinger"),
             "landmark_sample": Row(1000, {"method": "minmax"}),
             "tuning": Row({"landmarks.steps": 10}),
