@@ -64,5 +64,6 @@ def field_within(
                 return best
             asked *= max(ROOM * tolerance / errors.least_tolerance, LEAST_REFINEMENT) * ROOM
     if best is None:
-        raise refusal or ConfigError(f"none of the methods {methods} sums the {kernel} kernel")
+        assert refusal is not None  # of the first method
+        raise refusal
     return best

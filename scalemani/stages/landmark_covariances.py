@@ -35,7 +35,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, n_near),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
         Held("a tile of points, in float64 and centred", EACH_PROCESS, TILE_ROWS, features, "float64", 3),
-        Held("bounds of a tile", EACH_TASK, TILE_ROWS, LANDMARKS_TOGETHER, "float64", 2),
+        Held("bounds of a tile to some landmarks", EACH_TASK, TILE_ROWS, LANDMARKS_TOGETHER, "float64", 2),
     ]
 
 

@@ -50,7 +50,7 @@ def test_a_pipe_or_device_in_a_zarr_array(tmp_path, name, make):
     array[:] = 1
     (tmp_path / "p.zarr" / name).unlink()
     make(tmp_path / "p.zarr" / name)
-    with pytest.raises(ScalemaniError, match="no regular file"):
+    with pytest.raises(ScalemaniError, match=r"no regular file|leads out of .* through a symbolic link"):
         open_points(tmp_path / "p.zarr").read(0, 400)
 
 

@@ -19,15 +19,15 @@ HELD = {
         },
     ),
     "affinities": (1, {"trees": 10, "jitter": 0.4}),
-    "components": (1, {"queries_per_component": 64, "most_queries": 8192, "least_bridge_weight": 1e-3}),
+    "components": (2, {"queries_per_component": 64, "most_queries": 8192, "least_bridge_weight": 1e-3}),
     "landmarks": (
-        1, {"snap": True, "sigma": None, "update": "gaussian", "neighborhood": None, "geodesic": False,
+        2, {"snap": True, "sigma": None, "update": "gaussian", "neighborhood": None, "geodesic": False,
             "eta": None, "projection": "none", "batch_points": None, "steps": 1000}
     ),
     "landmark_graph": (
-        1, {"n_neighbors": None, "sigma": None, "neighborhood": 100, "covariances": "full"}
+        2, {"n_neighbors": None, "sigma": None, "neighborhood": 100, "covariances": "full"}
     ),
-    "embedding": (5, {"float32_reaches": 4e-6}),
+    "embedding": (6, {"float32_reaches": 4e-6}),
     "clustering": (2, {"settled": 1e-6, "most_passes": 100}),
     "layout": (
         5,

@@ -104,7 +104,7 @@ def test_what_it_holds_is_not_computed_again(old):
     points, params = StoredPoints(group(old, "points")).points.read(), opened.params
     reused = unchanged_stages(old, "t-sne")
     plan = plan_run(open_points(points), old, "t-sne", params, Executor(workers=1), BLOCK_ROWS)
-    assert {"points", "landmarks"} <= set(reused)
+    assert "points" in reused
     for planned in plan.stages:
         if planned.stage.name in reused:
             assert planned.key == opened.keys[planned.stage.name], planned.stage.name

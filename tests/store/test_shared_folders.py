@@ -79,7 +79,8 @@ def test_scratch_has_a_folder_that_nobody_else_enters(roll, temporary, open_umas
         tempfile.TemporaryDirectory, "__enter__", lambda self: (seen.append(mode(Path(self.name))), enter(self))[1]
     )
     LaplacianEigenmaps(n_landmarks=60, n_neighbors=8, perplexity=3, scheduler="processes", workers=1).fit(roll[:1500])
-    assert seen == [0o700, 0o700]  # the store, and what worker processes write
+    assert len(seen) > 2  # the store, what worker processes write, and certificates while they are loaded
+    assert set(seen) == {0o700}
     assert not [path for path in temporary.rglob("*") if path.is_file()]
 
 
