@@ -9,6 +9,7 @@ import pytest
 import scalemani as sm
 from scalemani.errors import ConfigError
 from scalemani.progress import Silent
+from scalemani.workers.budget import Budget
 from scalemani.workers.executor import Executor, bytes_of
 
 
@@ -46,6 +47,14 @@ def test_what_is_left_open_is_the_default():
     asked = Executor.asked_for(None, None, None, Silent())
     assert (asked.workers, asked.memory, asked.wait) == (Executor().workers, None, Executor().wait)
     assert Executor.asked_for("threads", 3, "1kB", Silent(), wait=2.0).memory == 1000
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "budgets"),
+    [(None, [Budget(3, 4 * 10**9)]), ("threads", [Budget(3, 4 * 10**9)]), ("processes", [Budget(1, 10**9)] * 3)],
+)
+def test_threads_share_a_budget_and_local_processes_divide_it_with_the_driver(scheduler, budgets):
+    assert Executor(scheduler=scheduler, workers=3, memory=4 * 10**9).processes == budgets
 
 
 def test_a_process_that_was_forked_after_a_fit_fits_too():
