@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.embeddings.descent import State
-from scalemani.embeddings.problem import ISOLATED, Problem, field_of_masses, repulsive_term
+from scalemani.embeddings.problem import Problem, correct_isolated, field_of_masses, repulsive_term
 from scalemani.embeddings.repulsion import make_repulsion
 from scalemani.errors import ConfigError, NumericalError
 from scalemani.kernels.arrays.draws import sample_rows
@@ -115,11 +115,9 @@ def force_errors(
 
 def divisors(positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> np.ndarray:
     """Return the sums (N,) that a copy of each point meets, as an objective divides by them."""
-    sums_at, _ = field_of_masses(sums, positions, masses)
-    isolated = np.flatnonzero(sums_at < ISOLATED)
-    exact = ExactSums(sums.kernel).field(positions, charges=masses, rows=isolated)[0]
-    sums_at[isolated] = exact + masses[isolated] - 1.0
-    return np.maximum(sums_at, LEAST_SUM)
+    field = field_of_masses(sums, positions, masses)
+    correct_isolated(sums, positions, field, masses)
+    return np.maximum(field[0], LEAST_SUM)
 
 
 def sums_at_end(

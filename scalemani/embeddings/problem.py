@@ -116,9 +116,7 @@ def repulsive_term(
     if objective.combine == "log-sum":
         total = max(float(sums_at.sum()), LEAST_SUM)
         return Push(float(np.log(total)), gradients, 2.0 / total)
-    isolated = np.flatnonzero(sums_at < ISOLATED) if not sums.exact else np.empty(0, np.int64)
-    exact = ExactSums(objective.kernel)
-    sums_at[isolated], gradients[isolated] = exact.field(positions, rows=isolated)
+    exact, isolated = ExactSums(objective.kernel), correct_isolated(sums, positions, (sums_at, gradients))
     bounded = np.maximum(sums_at, LEAST_SUM)
     charges = 1 / bounded
     gradients *= charges[:, np.newaxis]
@@ -141,10 +139,7 @@ def repulsive_term_of_masses(objective: Objective, positions: np.ndarray, sums: 
     if objective.combine == "log-sum":
         total = max(float(masses @ sums_at), LEAST_SUM)
         return Push(float(np.log(total)), gradients * masses[:, np.newaxis], 2.0 / total)
-    isolated = np.flatnonzero(sums_at < ISOLATED) if not sums.exact else np.empty(0, np.int64)
-    exact = ExactSums(objective.kernel)
-    sums_at[isolated], gradients[isolated] = exact.field(positions, charges=masses, rows=isolated)
-    sums_at[isolated] += masses[isolated] - 1.0
+    exact, isolated = ExactSums(objective.kernel), correct_isolated(sums, positions, (sums_at, gradients), masses)
     bounded = np.maximum(sums_at, LEAST_SUM)
     charges = masses / bounded
     gradients /= bounded[:, np.newaxis]
@@ -153,6 +148,26 @@ def repulsive_term_of_masses(objective: Objective, positions: np.ndarray, sums: 
         charges[isolated] = 0.0
     gradients += sums.field(positions, charges=charges)[1]
     return Push(float(masses @ np.log(bounded)), gradients * masses[:, np.newaxis], 1.0)
+
+
+def correct_isolated(
+    sums: PairSums, positions: np.ndarray, field: tuple[np.ndarray, np.ndarray], masses: np.ndarray | None = None
+) -> np.ndarray:
+    """Replace what approximate sums gave at isolated points by exact sums, in place, and return the rows of these.
+
+    Parameters
+    ----------
+    sums, positions : which gave the field, and where
+    field : (N,) sums that a copy of each point meets and their gradients (N, d), written
+    masses : (N,) float64, how many points each stands for; None: one
+    """
+    sums_at, gradients = field
+    isolated = np.flatnonzero(sums_at < ISOLATED) if not sums.exact else np.empty(0, np.int64)
+    found = ExactSums(sums.kernel).field(positions, charges=masses, rows=isolated)
+    sums_at[isolated], gradients[isolated] = found
+    if masses is not None:
+        sums_at[isolated] += masses[isolated] - 1.0
+    return isolated
 
 
 def field_of_masses(sums: PairSums, positions: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

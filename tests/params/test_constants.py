@@ -20,7 +20,7 @@ HELD = {
         "embeddings.force_errors": {
             "CERTIFIED_TARGETS": 1000, "WATCHED_TARGETS": 250, "WATCHED_EVERY": 50, "WATCHING_SEED": 2**32, "ROOM": 0.8,
             "LOOSE": 0.4, "LEAST_SHARE": 0.05, "SINGLE_POINTS": 10.0, "LEAST_FORCE": 1e-3,
-            "ISOLATED": 0.1, "LEAST_SUM": 1e-300,
+            "LEAST_SUM": 1e-300,
         },
         "embeddings.growth": {
             "NEVER": 1.0, "FIRST_DOUBLING": 150, "LOOK_EVERY": 50, "WATCHED_EVERY": 50, "ERROR_GROWTH": 1.5,
