@@ -50,7 +50,7 @@ class ForceErrors(NamedTuple):
 
 
 def errors_of(gradients: np.ndarray, exact: np.ndarray) -> ForceErrors:
-    """Return the relative errors of gradients (n, d) beside exact ones."""
+    """Return the relative errors of gradients (n, d) compared with exact ones."""
     errors, lengths = np.linalg.norm(gradients - exact, axis=1), np.linalg.norm(exact, axis=1)
     error, length = float(np.sqrt((errors**2).sum())), float(np.sqrt((lengths**2).sum()))
     whole = error / length if length > 0 else error / LEAST_FORCE

@@ -1,4 +1,4 @@
-"""Sums of a kernel that are refined, or replaced by those of another method, until their error as measured holds."""
+"""Refine sums of a kernel, or take another method, until the measured error is within the tolerance."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import PairSums
 
 MOST_TRIALS = 4  # of one method, each finer than the one before
-LEAST_REFINEMENT = 0.03  # of what it was asked for: errors at so much more do not tell what is needed
+LEAST_REFINEMENT = 0.03  # of the tolerance of the trial before: far larger errors do not tell what is needed
 
 
 class MeasuredField(NamedTuple):
@@ -29,8 +29,8 @@ def field_within(
 ) -> MeasuredField:
     """Return the first of the methods whose errors are measured to be within a tolerance; else the best of all.
 
-    A method is asked for less until its errors are `ROOM` of the tolerance, or it goes no finer; the first one is not
-    where others follow.
+    The tolerance that a method is given is lowered until its measured errors are within `ROOM` of the requested one, or
+    the method goes no finer. Where others follow, the first method is tried once.
 
     Parameters
     ----------

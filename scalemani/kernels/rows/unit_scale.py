@@ -1,6 +1,6 @@
 """Arrays whose entries are so large or so small that squares of sums of squares leave float64, brought near one.
 
-Factors are powers of two: no digit is lost but of entries that vanish beside the largest.
+Factors are powers of two: no digit is lost, except of entries that are negligible compared with the largest.
 """
 
 from collections.abc import Iterable
