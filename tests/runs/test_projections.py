@@ -1,5 +1,7 @@
 """Memory and disk as projected, beside what real runs on narrow and wide points take, dense and sparse."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +9,9 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.params import Parameters
+from scalemani.runs.opened import open_run
 from scalemani.runs.resources import overhead_bytes
-from scalemani.runs.walk import plan_run, run
+from scalemani.runs.walk import plan_run
 from scalemani.sources import open_points
 from scalemani.workers.budget import PROCESS_BYTES
 from scalemani.workers.executor import Executor
@@ -73,11 +76,13 @@ def test_of_sparse_rows_none_does_either(tmp_path):
 
 
 def check_projections(given, values, tmp_path):
-    """Run and compare what each stage takes with what was planned for it."""
+    """Run in a process of its own, whose heap holds no memory of other tests, and compare each stage with its plan."""
     points, params = open_points(given), Parameters().with_values(values)
-    executor = Executor(workers=2)
-    plan = plan_run(points, tmp_path / "run", "laplacian-eigenmaps", params, executor)
-    finished = run(points, tmp_path / "run", "laplacian-eigenmaps", params, executor)
+    plan = plan_run(points, tmp_path / "run", "laplacian-eigenmaps", params, Executor(workers=2))
+    sets = [f"--set={stage}.{name}={value}" for stage, numbers in values.items() for name, value in numbers.items()]
+    command = [sys.executable, "-m", "scalemani", "embed", given, str(tmp_path / "run"), "--workers=2", "--quiet"]
+    subprocess.run([*command, *sets], check=True)
+    finished = open_run(tmp_path / "run")
     written, said, overhead = {}, {}, overhead_bytes(plan.dimensions.n_blocks)
     for stage in plan.stages:
         name, record = stage.stage.name, finished.group(stage.stage.name).record
