@@ -13,7 +13,7 @@ from scalemani.kernels.arrays.threads import threads as side_by_side
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.objectives import objective_of
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import open_run

@@ -10,7 +10,7 @@ from scalemani.chunked.task import StageTask
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.records.affinity_graph import affinity_graph
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.reading import RowsOfArray
 from scalemani.store.groups import block_unit
 

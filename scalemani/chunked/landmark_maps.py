@@ -72,10 +72,10 @@ def landmark_map_held(sizes: Sizes) -> list[Held]:
 def embed_by_landmark_graph(work: StageWork) -> dict[str, Any]:
     """Write the embedding by blocks, with the eigenvalues of the landmarks' graph; certify what lies far from all."""
     task = work.task
-    task.output.create(task.dimensions.n_points, [StoredEmbedding.EMBEDDING.sized(task.params.n_components)])
+    task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
     work.map_blocks(mapped_block)
     graph = StoredLandmarkGraph(task.inputs["landmark_graph"])
-    task.output.write_whole({StoredEmbedding.EIGENVALUES: graph.eigenvalues.read()})
+    task.output.write_whole({StoredEmbedding.eigenvalues: graph.eigenvalues.read()})
     n_far = work.fold_blocks(far_points, operator.add, "distances")
     if n_far:
         work.warn(
@@ -100,7 +100,7 @@ def mapped_block(task: StageTask, block: int) -> Arrays:
     embedding = np.empty((points.shape[0], found.coordinates.shape[1]))
     for tile in slices(points.shape[0], TILE_ROWS):
         embedding[tile] = combined(dense_rows(points[tile]), found.prepared, found.combining).of(found.coordinates)
-    return {StoredEmbedding.EMBEDDING: embedding}
+    return {StoredEmbedding.embedding: embedding}
 
 
 def read_spacing(task: StageTask) -> float:

@@ -13,9 +13,8 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import add_moments
 from scalemani.kernels.spectral.reduced import diagonal_product, symmetric_part
-from scalemani.records.classes import StoredClasses
 from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights, sparse_weights
-from scalemani.records.points import points_in_order
+from scalemani.records.points import StoredClasses, points_in_order
 from scalemani.workers.folds import runs_of
 
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits

@@ -10,6 +10,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.reordering import reordered
 from scalemani.kernels.arrays.workspace import Empty
+from scalemani.records.embeddings import StoredLandmarkScores
 from scalemani.records.points import StoredWorkPoints
 from scalemani.store.schema import ArrayDescription
 
@@ -47,6 +48,19 @@ def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.emp
         return positions
     input_rows = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read(empty)
     return reordered(positions, input_rows, np.float64, empty)
+
+
+def write_scores(stored: StoredLandmarkScores, eigenvalues: np.ndarray, vectors: np.ndarray) -> None:
+    """Write the eigenvalues (d,) and the landmarks' coordinates (L, d) of an embedding, unless they are stored."""
+    if not stored.group.committed(stored.SOLVED):
+        arrays = {type(stored).eigenvalues: eigenvalues, type(stored).vectors: vectors}
+        stored.group.write_whole(arrays, stored.SOLVED)
+
+
+def write_over_landmarks(work: StageWork, stored: StoredLandmarkScores) -> None:
+    """Write the embedding of all points, Z times the stored coordinates of the landmarks."""
+    empty = work.workspace().empty
+    write_embedding(work, type(stored).embedding, over_landmarks(work.task, stored.vectors.read(), empty), empty)
 
 
 def write_embedding(

@@ -9,7 +9,7 @@ from scalemani.new_points.by_axes import read_axes_placement
 from scalemani.new_points.by_descent import read_descent_placement
 from scalemani.new_points.by_landmarks import read_landmark_placement
 from scalemani.new_points.by_paths import placed_by_paths, read_path_placement
-from scalemani.records.classes import StoredDiscriminants
+from scalemani.records.embeddings import StoredDiscriminants
 from scalemani.records.landmarks import StoredAffinityWeights
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.opened import Run

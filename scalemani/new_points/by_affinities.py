@@ -7,7 +7,7 @@ import numpy as np
 from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.account import Placed
 from scalemani.new_points.by_neighbors import NeighborPlacement, query_affinities, read_training_points
-from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import Run

@@ -8,7 +8,7 @@ import numpy as np
 from scalemani.kernels.rows.compressed import Points, dense_tiles
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
-from scalemani.records.classes import StoredDiscriminants
+from scalemani.records.embeddings import StoredDiscriminants
 from scalemani.runs.opened import Run
 
 

@@ -13,7 +13,7 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.new_points.account import Placed
 from scalemani.new_points.by_neighbors import NeighborPlacement, query_affinities, read_training_points
 from scalemani.objectives import objective_of
-from scalemani.records.weights import StoredWeights
+from scalemani.records.points import StoredWeights
 from scalemani.runs.opened import Run
 
 

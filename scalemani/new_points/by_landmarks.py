@@ -12,8 +12,7 @@ from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.kernels.spectral.diffusion import diffusion_scales
 from scalemani.new_points.account import Placed
 from scalemani.new_points.reach import Reach, reach_of
-from scalemani.records.embeddings import StoredDiffusionCoordinates
-from scalemani.records.landmark_scores import LANDMARK_SCORES
+from scalemani.records.embeddings import LANDMARK_SCORES, StoredDiffusionCoordinates
 from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredLandmarkGraph, StoredLandmarks
 from scalemani.runs.opened import Run
 from scalemani.store.objects import damaged_object

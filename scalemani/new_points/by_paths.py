@@ -10,7 +10,7 @@ from scalemani.kernels.spectral.linear import Components
 from scalemani.kernels.spectral.scaling import Triangulation, triangulation
 from scalemani.new_points.account import Placed
 from scalemani.new_points.by_neighbors import NeighborPlacement, read_training_points
-from scalemani.records.landmark_scores import StoredIsomap
+from scalemani.records.embeddings import StoredIsomap
 from scalemani.records.landmarks import StoredGeodesics, StoredLandmarkWeights
 from scalemani.runs.opened import Run
 
@@ -58,8 +58,8 @@ def read_path_placement(run: Run, in_memory: bool) -> PathPlacement:
     solution = Components(scaled.eigenvalues.read(), scaled.vectors.read())
     n_landmarks = len(solution.vectors)
     n_parts = stored.n_parts(n_landmarks)
-    paths: Callable[[int], np.ndarray] = stored.read_to_points
+    paths: Callable[[int], np.ndarray] = stored.to_points
     if in_memory:
-        paths = [stored.read_to_points(part) for part in range(n_parts)].__getitem__
+        paths = [stored.to_points(part) for part in range(n_parts)].__getitem__
     found = triangulation(stored.read_symmetric(n_landmarks), solution)
     return PathPlacement(*read_training_points(run, in_memory), found, paths, n_parts)

@@ -36,10 +36,8 @@ from scalemani.new_points.clusters import centers_of
 from scalemani.new_points.needs import needs_of
 from scalemani.new_points.neighbors import neighbor_index
 from scalemani.new_points.outputs import CERTIFICATES, KEY, earlier_result, result_key, write
-from scalemani.records.classes import StoredDiscriminants
-from scalemani.records.embeddings import StoredClustering, StoredLayout
+from scalemani.records.embeddings import StoredClustering, StoredDiscriminants, StoredLayout, StoredPlacement
 from scalemani.records.landmarks import StoredAffinityWeights, StoredLandmarks
-from scalemani.records.placement import StoredPlacement
 from scalemani.routes import PRECOMPUTED
 from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.opened import Run
@@ -244,7 +242,7 @@ def place_blocks(
     work = StageWork(task, executor, used.at_once, used.in_one_process, batch)
     described = described_arrays(run)
     width = run.embedding.shape[1]
-    columns = [(width,) if one is StoredPlacement.COORDINATES else () for one in described]
+    columns = [(width,) if one == StoredPlacement.coordinates else () for one in described]
     group.create(dimensions.n_points, [one.sized(*shape) for one, shape in zip(described, columns, strict=True)])
     function = functools.partial(placed_block, job)
     if anywhere:
@@ -267,7 +265,7 @@ def placed_block(job: Job, task: StageTask, block: int) -> Arrays:
     far[placement.reach.beyond(rows)] = 1
     found = dict(zip(StoredPlacement.ARRAYS, (*placed, far), strict=True))
     if placed.nearest is not None:
-        found[StoredPlacement.NEAREST] = np.minimum(placed.nearest, LARGEST_STORED)
+        found[StoredPlacement.nearest] = np.minimum(placed.nearest, LARGEST_STORED)
     return {one: np.asarray(values, str(one.dtype)) for one, values in found.items() if values is not None}
 
 
@@ -310,19 +308,21 @@ def account_of(run: Run, stored: StoredPlacement, dimensions: Dimensions) -> Acc
     account, described = Account(spacing_of(run)), described_arrays(run)
     for block in range(dimensions.n_blocks):
         found: dict[Any, Any] = {one: stored.reader(one).read_block(block) for one in described}
-        quality = [found.get(one) for one in StoredPlacement.ARRAYS if one is not StoredPlacement.FAR]
-        far = np.flatnonzero(found[StoredPlacement.FAR])
+        quality = [found.get(one) for one in StoredPlacement.ARRAYS if one != StoredPlacement.far]
+        far = np.flatnonzero(found[StoredPlacement.far])
         account.add(dimensions.rows(block)[0], far, Placed(*quality))  # type: ignore[arg-type]
     return account
 
 
 def described_arrays(run: Run) -> tuple[ArrayDescription, ...]:
     """Return what is stored of new points in a run."""
+    stored = StoredPlacement
     if StoredLayout.STAGE in run.keys:
-        return StoredPlacement.BY_DESCENT
+        return stored.coordinates, stored.far, stored.nearest, stored.descended, stored.arrived, stored.falls
     if by_neighbors(run):
-        return StoredPlacement.BY_AFFINITIES
-    return StoredPlacement.BY_AXES if StoredDiscriminants.STAGE in run.keys else StoredPlacement.BY_LANDMARKS
+        return stored.coordinates, stored.far, stored.nearest
+    axes = (stored.coordinates, stored.far)
+    return axes if StoredDiscriminants.STAGE in run.keys else (*axes, stored.nearest, stored.errors)
 
 
 def sampled_recall(run: Run, source: PointsSource) -> float:

@@ -1,65 +1,26 @@
 """All arrays of all stages, and what the names of their dimensions stand for."""
 
 from scalemani.errors import StoreError
-from scalemani.records.affinities import StoredAffinities, StoredComponents
-from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
-from scalemani.records.classes import (
-    StoredClasses,
-    StoredDiscriminants,
-    StoredKernelDiscriminants,
-)
-from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
-from scalemani.records.duplicates import StoredDuplicates
-from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
-from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.landmark_scores import LANDMARK_SCORES, StoredIsomap
-from scalemani.records.landmarks import (
-    StoredAffinityWeights,
-    StoredGeodesics,
-    StoredLandmarkCovariances,
-    StoredLandmarkEmbedding,
-    StoredLandmarkGraph,
-    StoredLandmarks,
-    StoredLandmarkWeights,
-    StoredReduced,
-)
-from scalemani.records.points import StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.records import affinities, coarse, embeddings, graph, landmarks, points
 from scalemani.records.reading import StoredStage
-from scalemani.records.weights import StoredWeights
 from scalemani.store.schema import ArrayDescription, numberless
 
-STORED_STAGES: tuple[type[StoredStage], ...] = (
-    StoredDuplicates,
-    StoredPoints,
-    StoredPartition,
-    StoredWorkPoints,
-    StoredWeights,
-    StoredNeighbors,
-    StoredGraph,
-    StoredGeodesics,
-    StoredAffinities,
-    StoredComponents,
-    StoredSymmetricAffinities,
-    StoredNormalizedAffinities,
-    StoredLandmarks,
-    StoredLandmarkWeights,
-    StoredAffinityWeights,
-    StoredReduced,
-    StoredLandmarkEmbedding,
-    StoredLandmarkCovariances,
-    StoredLandmarkGraph,
-    StoredCoarseGraphs,
-    StoredCoarseEmbedding,
-    StoredEmbedding,
-    StoredDiffusionCoordinates,
-    StoredClasses,
-    *LANDMARK_SCORES,
-    StoredIsomap,
-    StoredDiscriminants,
-    StoredKernelDiscriminants,
-    StoredClustering,
-    StoredLayout,
+# The stages that store arrays, in the order in which `FORMAT.md` describes them.
+ORDER = (
+    *("duplicates", "points", "partition", "work_points", "weights", "neighbors", "graph", "geodesics", "affinities"),
+    *("components", "symmetric_affinities", "normalized_affinities", "landmarks", "landmark_weights"),
+    *("affinity_weights", "reduced", "landmark_embedding", "landmark_covariances", "landmark_graph", "coarse_graphs"),
+    *("coarse_embedding", "embedding", "diffusion_coordinates", "classes", "principal_components"),
+    *("kernel_components", "local_reconstruction", "isomap", "discriminants", "kernel_discriminants"),
+    *("clustering", "layout"),
 )
+BY_STAGE: dict[str, type[StoredStage]] = {
+    stored.STAGE: stored
+    for module in (affinities, coarse, embeddings, graph, landmarks, points)
+    for stored in vars(module).values()
+    if isinstance(stored, type) and issubclass(stored, StoredStage) and "STAGE" in vars(stored)
+}
+STORED_STAGES = tuple(BY_STAGE[stage] for stage in ORDER)
 
 DIMENSIONS: dict[str, str] = {
     "given_row": "the rows that were given, equal ones among them",
@@ -113,10 +74,9 @@ def stored_stage(stage: str) -> type[StoredStage]:
     StoreError
         Where no stage has that name.
     """
-    for found in STORED_STAGES:
-        if stage == found.STAGE:
-            return found
-    raise StoreError(f"no stage {stage!r} is described; those described: {', '.join(s.STAGE for s in STORED_STAGES)}")
+    if stage not in ORDER:
+        raise StoreError(f"no stage {stage!r} is described; those described: {', '.join(ORDER)}")
+    return BY_STAGE[stage]
 
 
 def description_of(stage: str, path: str) -> ArrayDescription:

@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.spectral.coarsening import Level
-from scalemani.records.reading import ArrayReader, StoredStage
+from scalemani.records.reading import StoredStage, Whole, WholeInFolders
 from scalemani.store.objects import damaged_object
 from scalemani.store.schema import ArrayDescription
 
@@ -18,73 +18,40 @@ def level_folder(number: int) -> str:
     return f"level_{number}"
 
 
-class StoredCoarseGraphs(StoredStage):
+class StoredCoarseGraphs(StoredStage, stage="coarse_graphs"):
     """The hierarchy of coarse graphs: aggregates of points, aggregates of these, and so on."""
 
-    STAGE: ClassVar = "coarse_graphs"
-    LABELS: ClassVar = ArrayDescription(
-        STAGE, "labels", "whole", ("point",), "int32", "node", "the node of the first coarse graph of each work row"
-    )
-    INDPTR: ClassVar = ArrayDescription(
-        STAGE,
-        "indptr",
-        "whole",
-        ("node_bound",),
+    labels = Whole("point", "int32", "the node of the first coarse graph of each work row", "node")
+    indptr = WholeInFolders(
+        "node_bound",
         "int64",
-        "nonzero",
         "where each row of the level's graph begins and ends among its nonzeros",
-        LEVEL_FOLDERS,
+        "nonzero",
+        folders=LEVEL_FOLDERS,
     )
-    INDICES: ClassVar = ArrayDescription(
-        STAGE, "indices", "whole", ("nonzero",), "int32", "node", "the column of each nonzero", LEVEL_FOLDERS
+    indices = WholeInFolders("nonzero", "int32", "the column of each nonzero", "node", folders=LEVEL_FOLDERS)
+    values = WholeInFolders(
+        "nonzero", "float32", "sums of the affinities between the members of two nodes", folders=LEVEL_FOLDERS
     )
-    VALUES: ClassVar = ArrayDescription(
-        STAGE,
-        "values",
-        "whole",
-        ("nonzero",),
-        "float32",
-        "1",
-        "sums of the affinities between the members of two nodes",
-        LEVEL_FOLDERS,
-    )
-    DEGREES: ClassVar = ArrayDescription(
-        STAGE, "degrees", "whole", ("node",), "float64", "1", "the sum of each row", LEVEL_FOLDERS
-    )
-    NODE_LABELS: ClassVar = ArrayDescription(
-        STAGE,
-        "labels",
-        "whole",
-        ("joined_node",),
+    degrees = WholeInFolders("node", "float64", "the sum of each row", folders=LEVEL_FOLDERS)
+    node_labels = WholeInFolders(
+        "joined_node",
         "int32",
-        "node",
         "the node of the next level of each node; empty on the last level",
-        LEVEL_FOLDERS,
+        "node",
+        folders=LEVEL_FOLDERS,
+        name="labels",
     )
-    LEVELS: ClassVar = ArrayDescription(
-        STAGE,
-        "levels",
-        "whole",
-        (),
-        "int64",
-        "level",
-        "the number of levels; where it is missing, the certificate `levels` says it",
-    )
+    levels = Whole("", "int64", "the number of levels; where it is missing, the certificate `levels` says it", "level")
     MADE_OF: ClassVar = "made_of"  # a certificate: how many points there were when graphs were made that were kept
     NODES: ClassVar = "nodes"  # certificates: of each graph, the finest first
     NONZEROS: ClassVar = "nonzeros"
-    LEVEL_ARRAYS: ClassVar = (INDPTR, INDICES, VALUES, DEGREES, NODE_LABELS)
-    ARRAYS: ClassVar = (LABELS, *LEVEL_ARRAYS, LEVELS)
 
     @classmethod
     def level_arrays(cls, level: Level) -> dict[ArrayDescription, np.ndarray]:
         """Return a coarse graph as it is stored."""
-        return dict(zip(cls.LEVEL_ARRAYS, (*level.rows, level.degrees, level.labels), strict=True))
-
-    @property
-    def labels(self) -> ArrayReader:
-        """The node (N,) int32 of the first coarse graph of each work row."""
-        return self.reader(self.LABELS)
+        described = (cls.indptr, cls.indices, cls.values, cls.degrees, cls.node_labels)
+        return dict(zip(described, (*level.rows, level.degrees, level.labels), strict=True))
 
     def points_when_made(self, n_points: int) -> int:
         """Return how many of the `n_points` there were when the graphs were made; the others have joined them."""
@@ -111,34 +78,23 @@ class StoredCoarseGraphs(StoredStage):
 
     def read_degrees(self) -> np.ndarray:
         """Return the degrees (n,) float64 of the first coarse graph."""
-        return self.reader(self.DEGREES, level_folder(1)).read()
+        return self.degrees(level_folder(1)).read()
 
     def read_levels(self, empty: Empty = np.empty, first: int = 1) -> list[Level]:
         """Return the coarse graphs from the `first` on, the finest first, in arrays made by `empty`."""
         levels = []
-        for number in range(first, self.read_count(self.LEVELS, "levels") + 1):
-            readers = (self.reader(described, level_folder(number)) for described in self.LEVEL_ARRAYS)
-            indptr, indices, values, degrees, labels = (reader.read(empty) for reader in readers)
+        for number in range(first, self.read_count(self.levels, "levels") + 1):
+            arrays = (self.indptr, self.indices, self.values, self.degrees, self.node_labels)
+            indptr, indices, values, degrees, labels = (one(level_folder(number)).read(empty) for one in arrays)
             levels.append(Level((indptr, indices, values), degrees, labels))
         return levels
 
 
-class StoredCoarseEmbedding(StoredStage):
+class StoredCoarseEmbedding(StoredStage, stage="coarse_embedding"):
     """Eigenvectors of the first coarse graph."""
 
-    STAGE: ClassVar = "coarse_embedding"
-    VECTORS: ClassVar = ArrayDescription(
-        STAGE,
-        "vectors",
-        "whole",
-        ("node", "start_vector"),
+    vectors = Whole(
+        "node start_vector",
         "float32",
-        "1",
         "leading eigenvectors of the first coarse graph, more than the embedding has components",
     )
-    ARRAYS: ClassVar = (VECTORS,)
-
-    @property
-    def vectors(self) -> ArrayReader:
-        """Eigenvectors (n, m) float32 of the first coarse graph."""
-        return self.reader(self.VECTORS)

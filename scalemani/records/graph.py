@@ -1,11 +1,9 @@
 """The neighbour graph in work order, round by round, and what users are given of it in input order."""
 
-from typing import ClassVar
-
 import numpy as np
 
-from scalemani.records.reading import ArrayReader, StoredStage
-from scalemani.store.schema import AS_DISTANCES, ArrayDescription
+from scalemani.records.reading import Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
+from scalemani.store.schema import AS_DISTANCES
 
 QUERIES, TRUTH = "queries", "truth"  # units: the points by which the recall is measured, and their true neighbours
 ROUND_FOLDERS, RECALL_FOLDERS = ("round_N",), ("recall_N",)
@@ -21,111 +19,48 @@ def recall_unit(number: int) -> str:
     return f"recall_{number}"
 
 
-class StoredNeighbors(StoredStage):
+class StoredNeighbors(StoredStage, stage="neighbors"):
     """Rounds of the search, of which the last is the graph and may be the only one left. Rows are work rows."""
 
-    STAGE: ClassVar = "neighbors"
-    INDICES: ClassVar = ArrayDescription(
-        STAGE,
-        "indices",
-        "rows",
-        ("point", "neighbor"),
-        "int32",
-        "work row",
-        "the neighbours of each work row, itself excluded",
-        ROUND_FOLDERS,
+    indices = RowsInFolders(
+        "point neighbor", "int32", "the neighbours of each work row, itself excluded", "work row", folders=ROUND_FOLDERS
     )
-    DISTANCES: ClassVar = ArrayDescription(
-        STAGE,
-        "distances",
-        "rows",
-        ("point", "neighbor"),
+    distances = RowsInFolders(
+        "point neighbor",
         AS_DISTANCES,
-        "metric",
         "distances of these neighbours in the metric of the points, ascending",
-        ROUND_FOLDERS,
+        "metric",
+        folders=ROUND_FOLDERS,
     )
-    FRESH: ClassVar = ArrayDescription(
-        STAGE,
-        "fresh",
-        "rows",
-        ("point", "neighbor"),
-        "uint8",
-        "1",
-        "1 where the neighbour was found in this round, else 0",
-        ROUND_FOLDERS,
+    fresh = RowsInFolders(
+        "point neighbor", "uint8", "1 where the neighbour was found in this round, else 0", folders=ROUND_FOLDERS
     )
-    QUERY_ROWS: ClassVar = ArrayDescription(
-        STAGE, "query_rows", "whole", ("query",), "int64", "work row", "the points by which the recall is measured"
-    )
-    QUERY_LIMITS: ClassVar = ArrayDescription(
-        STAGE,
-        "query_limits",
-        "whole",
-        ("query",),
+    recall = WholeInFolders(
+        "figure",
         "float64",
-        "as given",
-        "the distance within which as many points as a list holds are known for each of these",
-    )
-    TRUE_DISTANCES: ClassVar = ArrayDescription(
-        STAGE,
-        "true_distances",
-        "whole",
-        ("query", "neighbor"),
-        "float64",
-        "as given",
-        "the distances of their true neighbours, ascending",
-    )
-    N_PROBES: ClassVar = ArrayDescription(
-        STAGE, "n_probes", "whole", (), "int64", "1", "the cells that a point visits in a first round over cells"
-    )
-    RECALL: ClassVar = ArrayDescription(
-        STAGE,
-        "recall",
-        "whole",
-        ("figure",),
-        "float64",
-        "1",
         "the share of true neighbours after a round, its standard error, and how many points it was measured on",
-        RECALL_FOLDERS,
+        folders=RECALL_FOLDERS,
     )
-    LAST_ROUND: ClassVar = ArrayDescription(
-        STAGE,
-        "last_round",
-        "whole",
-        (),
+    last_round = Whole(
+        "",
         "int64",
-        "round",
         "the round whose arrays are the graph; where it is missing, the certificate `rounds` says it",
+        "round",
     )
-    ARRAYS: ClassVar = (
-        INDICES,
-        DISTANCES,
-        FRESH,
-        RECALL,
-        LAST_ROUND,
-        QUERY_ROWS,
-        QUERY_LIMITS,
-        TRUE_DISTANCES,
-        N_PROBES,
+    query_rows = Whole("query", "int64", "the points by which the recall is measured", "work row")
+    query_limits = Whole(
+        "query",
+        "float64",
+        "the distance within which as many points as a list holds are known for each of these",
+        "as given",
     )
+    true_distances = Whole("query neighbor", "float64", "the distances of their true neighbours, ascending", "as given")
+    n_probes = Whole("", "int64", "the cells that a point visits in a first round over cells")
 
     @property
     def final_step(self) -> str:
         """The step of the last round."""
-        return round_step(self.read_count(self.LAST_ROUND, "rounds"))
-
-    def indices(self, step: str) -> ArrayReader:
-        """Neighbours (N, k) int32 after a round."""
-        return self.reader(self.INDICES, step)
-
-    def distances(self, step: str) -> ArrayReader:
-        """Their distances (N, k)."""
-        return self.reader(self.DISTANCES, step)
-
-    def fresh(self, step: str) -> ArrayReader:
-        """Where (N, k) uint8 a neighbour was found in the round itself."""
-        return self.reader(self.FRESH, step)
+        return round_step(self.read_count(self.last_round, "rounds"))
 
     def read_graph_block(self, block: int, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return (indices, distances) of one block of work rows of the graph: (n, k) each, ascending distance.
@@ -138,59 +73,11 @@ class StoredNeighbors(StoredStage):
 
     def read_recall(self, number: int) -> np.ndarray:
         """Return the recall (3,) after a round: the share, its standard error, and points looked at."""
-        return self.reader(self.RECALL, recall_unit(number)).read()
-
-    @property
-    def query_rows(self) -> ArrayReader:
-        """The work rows (q,) int64 of the points by which the recall is measured."""
-        return self.reader(self.QUERY_ROWS)
-
-    @property
-    def query_limits(self) -> ArrayReader:
-        """The distance (q,) float64 within which their neighbours are."""
-        return self.reader(self.QUERY_LIMITS)
-
-    @property
-    def true_distances(self) -> ArrayReader:
-        """The distances (q, k) float64 of their true neighbours."""
-        return self.reader(self.TRUE_DISTANCES)
-
-    @property
-    def n_probes(self) -> int:
-        """The cells that a point visits in a first round over cells."""
-        return int(self.reader(self.N_PROBES).read_once())
+        return self.recall(recall_unit(number)).read()
 
 
-class StoredGraph(StoredStage):
+class StoredGraph(StoredStage, stage="graph"):
     """The graph in input order."""
 
-    STAGE: ClassVar = "graph"
-    INDICES: ClassVar = ArrayDescription(
-        STAGE,
-        "indices",
-        "rows",
-        ("point", "neighbor"),
-        "int64",
-        "input row",
-        "the neighbours of each point, itself excluded",
-    )
-    DISTANCES: ClassVar = ArrayDescription(
-        STAGE,
-        "distances",
-        "rows",
-        ("point", "neighbor"),
-        AS_DISTANCES,
-        "as given",
-        "Euclidean distances of these neighbours, ascending",
-    )
-    ARRAYS: ClassVar = (INDICES, DISTANCES)
-
-    @property
-    def indices(self) -> ArrayReader:
-        """Neighbours (N, k) int64 of each point."""
-        return self.reader(self.INDICES)
-
-    @property
-    def distances(self) -> ArrayReader:
-        """Their distances (N, k)."""
-        return self.reader(self.DISTANCES)
+    indices = Rows("point neighbor", "int64", "the neighbours of each point, itself excluded", "input row")
+    distances = Rows("point neighbor", AS_DISTANCES, "Euclidean distances of these neighbours, ascending", "as given")

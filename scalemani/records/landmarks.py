@@ -6,54 +6,31 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.landmarks.quality import Coverage, coverage
-from scalemani.records.reading import ArrayReader, MatrixDescription, StoredStage, landmark_matrix
-from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS, ArrayDescription
+from scalemani.records.reading import ArrayReader, MatrixDescription, Parts, Rows, StoredStage, Whole, landmark_matrix
+from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS
 
 
-class StoredLandmarks(StoredStage):
+class StoredLandmarks(StoredStage, stage="landmarks"):
     """The landmarks: points among the points, or, off the data, points beside them."""
 
-    STAGE: ClassVar = "landmarks"
-    ROWS: ClassVar = ArrayDescription(
-        STAGE, "rows", "whole", ("landmark",), "int64", "input row", "the row of each landmark, ascending; on the data"
+    rows = Whole("landmark", "int64", "the row of each landmark, ascending; on the data", "input row")
+    points = Whole("landmark feature", AS_LANDMARKS, "the landmarks themselves", "as given")
+    anchor_rows = Whole(
+        "landmark anchor", "int64", "the points nearest to each landmark, ascending distance; off the data", "input row"
     )
-    POINTS: ClassVar = ArrayDescription(
-        STAGE, "points", "whole", ("landmark", "feature"), AS_LANDMARKS, "as given", "the landmarks themselves"
-    )
-    ANCHOR_ROWS: ClassVar = ArrayDescription(
-        STAGE,
-        "anchor_rows",
-        "whole",
-        ("landmark", "anchor"),
-        "int64",
-        "input row",
-        "the points nearest to each landmark, ascending distance; off the data",
-    )
-    ANCHOR_WEIGHTS: ClassVar = ArrayDescription(
-        STAGE,
-        "anchor_weights",
-        "whole",
-        ("landmark", "anchor"),
+    anchor_weights = Whole(
+        "landmark anchor",
         "float64",
-        "1",
         "the weights of these points, whose combination each landmark nearly is; they sum to one; off the data",
     )
-    SPACING: ClassVar = ArrayDescription(
-        STAGE,
-        "spacing",
-        "whole",
-        (),
+    spacing = Whole(
+        "",
         "float64",
-        "as given",
         "how far 98 % of a sample of the points lie, at most, from the nearest landmark that they are not themselves",
+        "as given",
     )
-    CENTER: ClassVar = ArrayDescription(
-        STAGE, "center", "whole", ("feature",), "float64", "as given", "the median of each column of the sample"
-    )
-    RADIUS: ClassVar = ArrayDescription(
-        STAGE, "radius", "whole", (), "float64", "as given", "how far 98 % of the sample lie, at most, from the center"
-    )
-    ARRAYS: ClassVar = (ROWS, POINTS, ANCHOR_ROWS, ANCHOR_WEIGHTS, SPACING, CENTER, RADIUS)
+    center = Whole("feature", "float64", "the median of each column of the sample", "as given")
+    radius = Whole("", "float64", "how far 98 % of the sample lie, at most, from the center", "as given")
     ANCHORS_UNIT: ClassVar = "anchors"
     COVERAGE_UNIT: ClassVar = "coverage"
 
@@ -62,115 +39,49 @@ class StoredLandmarks(StoredStage):
         """Whether the landmarks are no data points: they have anchors then, and no rows."""
         return self.group.committed(self.ANCHORS_UNIT)
 
-    @property
-    def rows(self) -> ArrayReader:
-        """The input row (L,) int64 of each landmark, ascending, where they are data points."""
-        return self.reader(self.ROWS)
-
-    @property
-    def anchor_rows(self) -> ArrayReader:
-        """The input rows (L, a) int64 of the points nearest to each landmark, the nearest first, off the data."""
-        return self.reader(self.ANCHOR_ROWS)
-
-    @property
-    def points(self) -> ArrayReader:
-        """The landmarks (L, D)."""
-        return self.reader(self.POINTS)
-
     def read_coverage(self) -> Coverage:
         """Return how the landmarks cover the points; of runs that did not measure it, how they cover each other."""
         if not self.group.committed(self.COVERAGE_UNIT):
             landmarks = self.points.read()
             return coverage(landmarks, landmarks)
-        spacing, center, radius = (self.reader(one).read() for one in (self.SPACING, self.CENTER, self.RADIUS))
+        spacing, center, radius = (one.read() for one in (self.spacing, self.center, self.radius))
         return Coverage(float(spacing), center, float(radius))
 
     def coordinates_in(self, embedding: ArrayReader) -> np.ndarray:
         """Return the coordinates (L, d) of the landmarks in an embedding (N, d) of the points, in input order."""
         if not self.off_data:
             return embedding.gather(self.rows.read())
-        rows, weights = self.anchor_rows.read(), self.reader(self.ANCHOR_WEIGHTS).read()
+        rows, weights = self.anchor_rows.read(), self.anchor_weights.read()
         distinct, places = np.unique(rows, return_inverse=True)
         return np.einsum("la,lad->ld", weights, embedding.gather(distinct)[places.reshape(rows.shape)])
 
 
-class StoredLandmarkWeights(StoredStage):
+class StoredLandmarkWeights(StoredStage, stage="landmark_weights"):
     """Z in work order: every point as an affine combination of its nearest landmarks."""
 
-    STAGE: ClassVar = "landmark_weights"
-    INDICES: ClassVar = ArrayDescription(
-        STAGE,
-        "indices",
-        "rows",
-        ("point", "nearest_landmark"),
-        "int32",
-        "landmark",
-        "the nearest landmarks of each point, ascending distance",
+    indices = Rows(
+        "point nearest_landmark", "int32", "the nearest landmarks of each point, ascending distance", "landmark"
     )
-    VALUES: ClassVar = ArrayDescription(
-        STAGE,
-        "values",
-        "rows",
-        ("point", "nearest_landmark"),
-        "float64",
-        "1",
-        "the weights of these landmarks; those of a point sum to one",
-    )
-    ERRORS: ClassVar = ArrayDescription(
-        STAGE,
-        "errors",
-        "rows",
-        ("point",),
-        "float32",
-        "1",
-        "reconstruction error, relative to that of the nearest landmark alone",
-    )
-    ARRAYS: ClassVar = (INDICES, VALUES, ERRORS)
-
-    @property
-    def indices(self) -> ArrayReader:
-        """The nearest landmarks (N, K_Z) int32 of each point."""
-        return self.reader(self.INDICES)
-
-    @property
-    def values(self) -> ArrayReader:
-        """Their weights (N, K_Z) float64."""
-        return self.reader(self.VALUES)
-
-    @property
-    def errors(self) -> ArrayReader:
-        """Relative reconstruction errors (N,) float32."""
-        return self.reader(self.ERRORS)
+    values = Rows("point nearest_landmark", "float64", "the weights of these landmarks; those of a point sum to one")
+    errors = Rows("point", "float32", "reconstruction error, relative to that of the nearest landmark alone")
 
     def read_matrix(self, block: int, n_landmarks: int) -> sp.csr_matrix:
         """Return one block's rows of Z (n, L)."""
         return sparse_weights(self.indices.read_block(block), self.values.read_block(block), n_landmarks)
 
 
-class StoredAffinityWeights(StoredStage):
+class StoredAffinityWeights(StoredStage, stage="affinity_weights"):
     """Z in work order, by affinities: one sparse matrix in CSR form."""
 
-    STAGE: ClassVar = "affinity_weights"
-    INDPTR: ClassVar = ArrayDescription(
-        STAGE, "indptr", "whole", ("point_bound",), "int64", "nonzero", "where each row of Z begins and ends"
+    indptr = Whole("point_bound", "int64", "where each row of Z begins and ends", "nonzero")
+    indices = Whole("nonzero", "int32", "the landmarks of each point, ascending", "landmark")
+    values = Whole(
+        "nonzero", "float64", "affinities to these landmarks over their sum; those of a landmark are its own"
     )
-    INDICES: ClassVar = ArrayDescription(
-        STAGE, "indices", "whole", ("nonzero",), "int32", "landmark", "the landmarks of each point, ascending"
-    )
-    VALUES: ClassVar = ArrayDescription(
-        STAGE,
-        "values",
-        "whole",
-        ("nonzero",),
-        "float64",
-        "1",
-        "affinities to these landmarks over their sum; those of a landmark are its own",
-    )
-    ARRAYS: ClassVar = (INDPTR, INDICES, VALUES)
 
     def shared_matrix(self, n_landmarks: int) -> sp.csr_matrix:
         """Return Z (N, L), on arrays that the tasks of a process share."""
-        indptr, indices, values = (self.reader(array).read_once() for array in self.ARRAYS)
+        indptr, indices, values = (one.read_once() for one in (self.indptr, self.indices, self.values))
         return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_landmarks), copy=False)
 
     def read_matrix(self, block: int, n_landmarks: int) -> sp.csr_matrix:
@@ -188,174 +99,91 @@ def sparse_weights(indices: np.ndarray, values: np.ndarray, n_landmarks: int) ->
 PART_FOLDERS = ("block-N", "sum_N-block-N")
 
 
-class StoredReduced(StoredStage):
+class StoredReduced(StoredStage, stage="reduced"):
     """The reduced problem: parts of the sums over blocks, sums of parts, and the two matrices that they come to."""
 
-    STAGE: ClassVar = "reduced"
-    AFFINITY_PART: ClassVar = landmark_matrix(STAGE, "affinity", "part", PART_FOLDERS, "a part of Z^T W Z")
-    MASS_PART: ClassVar = landmark_matrix(STAGE, "mass", "part", PART_FOLDERS, "a part of Z^T D Z")
-    LAPLACIAN: ClassVar = landmark_matrix(STAGE, "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric")
-    MASS: ClassVar = landmark_matrix(STAGE, "mass", "whole", ("",), "Z^T D Z, symmetric")
-    ARRAYS: ClassVar = (*AFFINITY_PART.all, *MASS_PART.all, *LAPLACIAN.all, *MASS.all)
+    AFFINITY_PART: ClassVar = landmark_matrix("reduced", "affinity", "part", PART_FOLDERS, "a part of Z^T W Z")
+    MASS_PART: ClassVar = landmark_matrix("reduced", "mass", "part", PART_FOLDERS, "a part of Z^T D Z")
+    LAPLACIAN: ClassVar = landmark_matrix("reduced", "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric")
+    MASS: ClassVar = landmark_matrix("reduced", "mass", "whole", ("",), "Z^T D Z, symmetric")
 
     def read_part_of(self, described: MatrixDescription, part: int, step: str) -> sp.csr_matrix:
         """Return a part (L, L) of the sum that gives a matrix; `step` is the round of summing."""
-        return described.matrix(lambda array: self.read_part(array, part, step))
+        return described.matrix(lambda array: self.group.read_part(array.name, part, step))
 
     def read_matrix(self, described: MatrixDescription) -> sp.csr_matrix:
         """Return `LAPLACIAN` or `MASS`: (L, L)."""
         return described.matrix(lambda array: self.reader(array).read())
 
 
-class StoredLandmarkEmbedding(StoredStage):
+class StoredLandmarkEmbedding(StoredStage, stage="landmark_embedding"):
     """The solution of the reduced problem."""
 
-    STAGE: ClassVar = "landmark_embedding"
-    EIGENVALUES: ClassVar = ArrayDescription(
-        STAGE,
-        "eigenvalues",
-        "whole",
-        ("component",),
-        "float64",
-        "1",
-        "the smallest eigenvalues of the reduced problem, ascending, the trivial one left out",
+    eigenvalues = Whole(
+        "component", "float64", "the smallest eigenvalues of the reduced problem, ascending, the trivial one left out"
     )
-    VECTORS: ClassVar = ArrayDescription(
-        STAGE,
-        "vectors",
-        "whole",
-        ("landmark", "component"),
-        "float64",
-        "1",
-        "their eigenvectors: the coordinates of the landmarks",
-    )
-    ARRAYS: ClassVar = (EIGENVALUES, VECTORS)
-
-    @property
-    def eigenvalues(self) -> ArrayReader:
-        """The eigenvalues (d,) float64, ascending."""
-        return self.reader(self.EIGENVALUES)
-
-    @property
-    def vectors(self) -> ArrayReader:
-        """The coordinates (L, d) float64 of the landmarks."""
-        return self.reader(self.VECTORS)
+    vectors = Whole("landmark component", "float64", "their eigenvectors: the coordinates of the landmarks")
 
 
-class StoredLandmarkCovariances(StoredStage):
+class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
     """Covariances of the points around each landmark, by which landmarks are joined."""
 
-    STAGE: ClassVar = "landmark_covariances"
-    COVARIANCES: ClassVar = ArrayDescription(
-        STAGE,
-        "covariances",
-        "whole",
-        ("landmark", "feature", "other_feature"),
+    covariances = Whole(
+        "landmark feature other_feature",
         "float64",
-        "squared, as given",
         "of each landmark, positive definite; stored where landmark_graph.covariances is full",
-    )
-    VARIANCES: ClassVar = ArrayDescription(
-        STAGE,
-        "variances",
-        "whole",
-        ("landmark", "feature"),
-        "float64",
         "squared, as given",
+    )
+    variances = Whole(
+        "landmark feature",
+        "float64",
         "their diagonals alone, positive; stored where landmark_graph.covariances is diagonal",
+        "squared, as given",
     )
-    COUNTS: ClassVar = ArrayDescription(
-        STAGE, "counts", "whole", ("landmark",), "int64", "1", "how many points each covariance is of"
-    )
-    ARRAYS: ClassVar = (COVARIANCES, VARIANCES, COUNTS)
+    counts = Whole("landmark", "int64", "how many points each covariance is of")
 
     def read_covariances(self, diagonal: bool) -> np.ndarray:
         """Return the covariances (L, D, D) float64, or their diagonals (L, D)."""
-        return self.reader(self.VARIANCES if diagonal else self.COVARIANCES).read()
+        return (self.variances if diagonal else self.covariances).read()
 
 
-class StoredLandmarkGraph(StoredStage):
+class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
     """The landmarks' own neighbour graph, and its Laplacian eigenmaps."""
 
-    STAGE: ClassVar = "landmark_graph"
-    NEIGHBORS: ClassVar = ArrayDescription(
-        STAGE,
-        "neighbors",
-        "whole",
-        ("landmark", "joined_landmark"),
-        "int64",
-        "landmark",
-        "the landmarks that each is joined to, nearest first",
+    neighbors = Whole(
+        "landmark joined_landmark", "int64", "the landmarks that each is joined to, nearest first", "landmark"
     )
-    EIGENVALUES: ClassVar = ArrayDescription(
-        STAGE,
-        "eigenvalues",
-        "whole",
-        ("component",),
+    eigenvalues = Whole(
+        "component",
         "float64",
-        "1",
         "the smallest eigenvalues of the Laplacian of the graph, ascending, the trivial one left out",
     )
-    VECTORS: ClassVar = ArrayDescription(
-        STAGE,
-        "vectors",
-        "whole",
-        ("landmark", "component"),
-        "float64",
-        "1",
-        "eigenvectors of L v = lambda D v: the coordinates of the landmarks",
+    vectors = Whole(
+        "landmark component", "float64", "eigenvectors of L v = lambda D v: the coordinates of the landmarks"
     )
-    SIGMA: ClassVar = ArrayDescription(
-        STAGE, "sigma", "whole", (), "float64", "as given", "the bandwidth of the kernel that weighs edges"
-    )
-    ARRAYS: ClassVar = (NEIGHBORS, EIGENVALUES, VECTORS, SIGMA)
-
-    @property
-    def neighbors(self) -> ArrayReader:
-        """The landmarks (L, k) int64 that each is joined to."""
-        return self.reader(self.NEIGHBORS)
-
-    @property
-    def eigenvalues(self) -> ArrayReader:
-        """The eigenvalues (d,) float64, ascending."""
-        return self.reader(self.EIGENVALUES)
-
-    @property
-    def vectors(self) -> ArrayReader:
-        """The coordinates (L, d) float64 of the landmarks."""
-        return self.reader(self.VECTORS)
+    sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given")
 
     def read_sigma(self) -> float:
         """Return the bandwidth of the kernel."""
-        return float(self.reader(self.SIGMA).read())
+        return float(self.sigma.read())
 
 
-class StoredGeodesics(StoredStage):
+class StoredGeodesics(StoredStage, stage="geodesics"):
     """How far landmarks are from each other and from all points along the graph, bridges where it falls apart."""
 
-    STAGE: ClassVar = "geodesics"
     TOGETHER: ClassVar = 8  # landmarks of a part
-    DISTANCES: ClassVar = ArrayDescription(
-        STAGE,
-        "distances",
-        "part",
-        ("source_landmark", "landmark"),
+    distances = Parts(
+        "source_landmark landmark",
         "float64",
-        "as given",
         "the lengths of the shortest paths from eight consecutive landmarks, fewer in the last part, to all landmarks",
-        ("block-N",),
-    )
-    TO_POINTS: ClassVar = ArrayDescription(
-        STAGE,
-        "to_points",
-        "part",
-        ("source_landmark", "point"),
-        AS_DISTANCES,
         "as given",
-        "the lengths of the shortest paths from the same landmarks to all points in work order",
-        ("block-N",),
     )
-    ARRAYS: ClassVar = (DISTANCES, TO_POINTS)
+    to_points = Parts(
+        "source_landmark point",
+        AS_DISTANCES,
+        "the lengths of the shortest paths from the same landmarks to all points in work order",
+        "as given",
+    )
 
     def n_parts(self, n_landmarks: int) -> int:
         """Return the number of parts for so many landmarks."""
@@ -363,11 +191,7 @@ class StoredGeodesics(StoredStage):
 
     def read_matrix(self, n_landmarks: int) -> np.ndarray:
         """Return the distances (L, L) float64; there and back they may differ in the last bit."""
-        return np.concatenate([self.read_part(self.DISTANCES, part) for part in range(self.n_parts(n_landmarks))])
-
-    def read_to_points(self, part: int) -> np.ndarray:
-        """Return the distances (l, N) of all points in work order to the landmarks of a part, float32 or float64."""
-        return self.read_part(self.TO_POINTS, part)
+        return np.concatenate([self.distances(part) for part in range(self.n_parts(n_landmarks))])
 
     def read_symmetric(self, n_landmarks: int) -> np.ndarray:
         """Return the distances (L, L) float64, the shorter of a path and its way back, which are summed otherwise."""

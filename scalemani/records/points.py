@@ -1,11 +1,10 @@
-"""Points in input order, the cells they lie in, and points in work order: sorted by cell.
+"""Points in input order, the cells they lie in, points in work order, sorted by cell, and what accompanies them.
 
 Groups of sparse points hold CSR parts, a set for every block, and the number of features; `points` reads either kind.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,15 +12,14 @@ import scipy.sparse as sp
 from scalemani.kernels.neighbors.stretches import Stretches, stretches_of_sorted
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.memory.sparse_rows import SparseRowsReader
-from scalemani.records.reading import ArrayReader, StoredStage
+from scalemani.records.reading import ArrayReader, Rows, StoredStage, Whole
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
 
 
-@dataclass(frozen=True)
-class SparseDescription:
+class SparseDescription(NamedTuple):
     """The arrays of sparse points: CSR parts of every block, and the number of features."""
 
     indptr: ArrayDescription
@@ -29,14 +27,9 @@ class SparseDescription:
     values: ArrayDescription
     n_features: ArrayDescription
 
-    @property
-    def all(self) -> tuple[ArrayDescription, ...]:
-        """The four arrays."""
-        return self.indptr, self.indices, self.values, self.n_features
-
     def parts(self, rows: sp.csr_matrix) -> dict[ArrayDescription, np.ndarray]:
         """Return the rows of a block as they are stored."""
-        return dict(zip((self.indptr, self.indices, self.values), stored_parts(rows), strict=True))
+        return dict(zip(self[:3], stored_parts(rows), strict=True))
 
     def features(self, n_features: int) -> dict[ArrayDescription, np.ndarray]:
         """Return the number of features as it is stored, in the unit `FEATURES`."""
@@ -72,7 +65,7 @@ def sparse_points(stage: str, folder: str, order: str) -> SparseDescription:
 class StoredRows(StoredStage):
     """A group with a row a point, dense or sparse."""
 
-    POINTS: ClassVar[ArrayDescription]
+    dense_points: ClassVar[Rows]
     SPARSE: ClassVar[SparseDescription]
     ROWS_STEP: ClassVar[str] = ""
 
@@ -80,27 +73,23 @@ class StoredRows(StoredStage):
     def points(self) -> ArrayReader | SparseRowsReader:
         """Points (N, D), read as NumPy arrays where they are dense and as SciPy's sparse rows where they are sparse."""
         if not self.group.committed(FEATURES):
-            return self.reader(self.POINTS)
-        n_features = int(self.reader(self.SPARSE.n_features).read_once())
-        return SparseRowsReader(self.group, n_features, self.ROWS_STEP)
+            return self.dense_points
+        n_features = self.reader(self.SPARSE.n_features).read_once()
+        return SparseRowsReader(self.group, int(n_features), self.ROWS_STEP)
 
 
-class StoredPoints(StoredRows):
+class StoredPoints(StoredRows, stage="points"):
     """Points as they came, in input order."""
 
-    STAGE: ClassVar = "points"
-    POINTS: ClassVar = ArrayDescription(
-        STAGE,
-        "points",
-        "rows",
-        ("point", "feature"),
+    dense_points = Rows(
+        "point feature",
         AS_POINTS,
-        "as given",
         "points in input order, as the metric of the run maps them; neighbours and distances, or affinities as sparse "
         "rows, where these were given",
+        "as given",
+        name="points",
     )
-    SPARSE: ClassVar = sparse_points(STAGE, "block-N", "input order")
-    ARRAYS: ClassVar = (POINTS, *SPARSE.all)
+    SPARSE: ClassVar = sparse_points("points", "block-N", "input order")
 
 
 def points_in_order(inputs: Mapping[str, StageGroup]) -> StoredRows:
@@ -110,119 +99,93 @@ def points_in_order(inputs: Mapping[str, StageGroup]) -> StoredRows:
     return StoredPoints(inputs[StoredPoints.STAGE])
 
 
-class StoredPartition(StoredStage):
+class StoredPartition(StoredStage, stage="partition"):
     """The principal axes of the points, cells in their span, and the cell of each point."""
 
-    STAGE: ClassVar = "partition"
-    MEAN: ClassVar = ArrayDescription(
-        STAGE, "mean", "whole", ("feature",), "float64", "as given", "mean of a sample of the points"
-    )
-    AXES: ClassVar = ArrayDescription(
-        STAGE,
-        "axes",
-        "whole",
-        ("feature", "axis"),
+    mean = Whole("feature", "float64", "mean of a sample of the points", "as given")
+    axes = Whole(
+        "feature axis",
         "float32",
-        "1",
         "leading principal directions of that sample, orthonormal columns of descending variance",
     )
-    SCALE: ClassVar = ArrayDescription(
-        STAGE,
-        "scale",
-        "whole",
-        (),
+    scale = Whole(
+        "",
         "float64",
-        "as given",
         "unit of length of sketches, a power of two: a point's sketch is (point - mean) @ axes / scale",
+        "as given",
     )
-    CENTROIDS: ClassVar = ArrayDescription(
-        STAGE, "centroids", "whole", ("cell", "axis"), "float32", "scale", "centres of the cells, as sketches"
-    )
-    CELLS: ClassVar = ArrayDescription(
-        STAGE, "cells", "rows", ("point",), "int32", "cell", "the cell nearest to each point, in input order"
-    )
-    ARRAYS: ClassVar = (MEAN, AXES, SCALE, CENTROIDS, CELLS)
+    centroids = Whole("cell axis", "float32", "centres of the cells, as sketches", "scale")
+    cells = Rows("point", "int32", "the cell nearest to each point, in input order", "cell")
 
     @property
     def basis(self) -> SketchBasis:
         """The axes of the sketches, kept in this process."""
-        mean, axes, scale = (self.reader(described).read_once() for described in (self.MEAN, self.AXES, self.SCALE))
+        mean, axes, scale = (array.read_once() for array in (self.mean, self.axes, self.scale))
         return SketchBasis(mean, axes, float(scale))
 
-    @property
-    def centroids(self) -> ArrayReader:
-        """Centres (C, s) float32 of the cells."""
-        return self.reader(self.CENTROIDS)
 
-    @property
-    def cells(self) -> ArrayReader:
-        """The cell (N,) int32 of each point, in input order."""
-        return self.reader(self.CELLS)
-
-
-class StoredWorkPoints(StoredRows):
+class StoredWorkPoints(StoredRows, stage="work_points"):
     """Points and sketches in work order, and the way back to input order."""
 
-    STAGE: ClassVar = "work_points"
     ROWS_STEP: ClassVar = "rows"
-    INPUT_ROWS: ClassVar = ArrayDescription(
-        STAGE, "input_rows", "whole", ("point",), "int64", "input row", "the input row of each work row"
-    )
-    CELL_OFFSETS: ClassVar = ArrayDescription(
-        STAGE,
-        "cell_offsets",
-        "whole",
-        ("cell_bound",),
+    input_rows = Whole("point", "int64", "the input row of each work row", "input row")
+    cell_offsets = Whole(
+        "cell_bound",
         "int64",
-        "work row",
         "the first work row of each cell, and behind the last one the number of points",
-    )
-    STRETCH_OFFSETS: ClassVar = ArrayDescription(
-        STAGE,
-        "stretch_offsets",
-        "whole",
-        ("stretch_bound",),
-        "int64",
         "work row",
+    )
+    stretch_offsets = Whole(
+        "stretch_bound",
+        "int64",
         "in the place of `cell_offsets` where appended points come behind the others, sorted by cell among themselves: "
         "the first row of each stretch of work rows of one cell, and behind the last one the number of points",
+        "work row",
     )
-    STRETCH_CELLS: ClassVar = ArrayDescription(
-        STAGE, "stretch_cells", "whole", ("stretch",), "int32", "cell", "the cell of each of these stretches"
-    )
-    POINTS: ClassVar = ArrayDescription(
-        STAGE, "points", "rows", ("point", "feature"), AS_POINTS, "as given", "the same points in work order"
-    )
-    SKETCH: ClassVar = ArrayDescription(
-        STAGE,
-        "sketch",
-        "rows",
-        ("point", "axis"),
-        "float32",
-        "scale",
-        "their leading principal components, in units of `partition/scale`",
-    )
-    SPARSE: ClassVar = sparse_points(STAGE, "rows-block-N", "work order")
-    ARRAYS: ClassVar = (INPUT_ROWS, CELL_OFFSETS, STRETCH_OFFSETS, STRETCH_CELLS, POINTS, *SPARSE.all, SKETCH)
-
-    @property
-    def input_rows(self) -> ArrayReader:
-        """The input row (N,) int64 of each work row."""
-        return self.reader(self.INPUT_ROWS)
+    stretch_cells = Whole("stretch", "int32", "the cell of each of these stretches", "cell")
+    dense_points = Rows("point feature", AS_POINTS, "the same points in work order", "as given", name="points")
+    SPARSE: ClassVar = sparse_points("work_points", "rows-block-N", "work order")
+    sketch = Rows("point axis", "float32", "their leading principal components, in units of `partition/scale`", "scale")
 
     @property
     def sorted_by_cell(self) -> bool:
         """Whether all work rows are sorted by cell: no appended points have come behind the others."""
-        return not self.group.holds(self.STRETCH_OFFSETS.name)
+        return not self.group.holds(self.stretch_offsets.path)
 
     @property
     def stretches(self) -> Stretches:
         """The stretches of work rows of one cell: the cells, where all rows are sorted by these."""
         if self.sorted_by_cell:
-            return stretches_of_sorted(self.reader(self.CELL_OFFSETS).read())
-        return Stretches(self.reader(self.STRETCH_OFFSETS).read(), self.reader(self.STRETCH_CELLS).read())
+            return stretches_of_sorted(self.cell_offsets.read())
+        return Stretches(self.stretch_offsets.read(), self.stretch_cells.read())
 
-    @property
-    def sketch(self) -> ArrayReader:
-        """Sketches (N, s) float32 in work order."""
-        return self.reader(self.SKETCH)
+
+class StoredWeights(StoredStage, stage="weights"):
+    """How many equal points each point stands for, in work order; computed where points have weights."""
+
+    weights = Rows("point", "float64", "the weight of each point, at least one")
+
+
+def stored_weights(inputs: Mapping[str, StageGroup]) -> ArrayReader | None:
+    """Return the weights (N,) float64 of the points in work order, from a stage's inputs; None where all are one."""
+    return StoredWeights(inputs[StoredWeights.STAGE]).weights if StoredWeights.STAGE in inputs else None
+
+
+class StoredDuplicates(StoredStage, stage="duplicates"):
+    """Which of the distinct points each row that was given is; computed where equal rows are one point."""
+
+    points = Whole(
+        "given_row",
+        "int64",
+        "the row in `points` of the point that each row given is; -1 where that is in a component that was left out",
+        "input row",
+    )
+
+
+class StoredClasses(StoredStage, stage="classes"):
+    """The class of each point, by its place among the sorted labels, in work order."""
+
+    codes = Rows(
+        "point", "int32", "the class of each point, by the order of the labels, -1 of those without one", "class"
+    )
+    counts = Whole("class", "int64", "the number of points of each class")

@@ -1,8 +1,9 @@
 """The ways to read an array of a group: anew, by block, by row, once a process, mapped."""
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Generic, NamedTuple, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,49 +69,149 @@ class RowsOfArray:
         return dense_rows(self.array.gather(rows, self.cache_bytes))
 
 
+Reader = TypeVar("Reader")
+
+
+class Declared(Generic[Reader]):
+    """An array of a stage: its description where the class of the stage is asked, its reader where a group is.
+
+    The parameters are those of `ArrayDescription`; dimensions are words, the name is by default that of the attribute.
+    """
+
+    kind: ClassVar[Kind]
+
+    def __init__(
+        self,
+        dims: str,
+        dtype: str | DtypeRule,
+        meaning: str,
+        units: str = "1",
+        *,
+        folders: tuple[str, ...] = ("",),
+        name: str = "",
+    ) -> None:
+        self.name, self._dims, self._dtype, self._units = name, tuple(dims.split()), dtype, units
+        self._meaning, self._folders = meaning, folders
+
+    def __set_name__(self, owner: type["StoredStage"], name: str) -> None:
+        self.name = self.name or name
+
+    @overload
+    def __get__(self, stored: None, owner: type["StoredStage"]) -> ArrayDescription: ...
+
+    @overload
+    def __get__(self, stored: "StoredStage", owner: type["StoredStage"]) -> Reader: ...
+
+    def __get__(self, stored: "StoredStage | None", owner: type["StoredStage"]) -> ArrayDescription | Reader:
+        return self.description(owner.STAGE) if stored is None else self.open(stored.group)
+
+    def description(self, stage: str) -> ArrayDescription:
+        """Return what the format says of the array in the groups of a stage."""
+        return ArrayDescription(
+            stage, self.name, self.kind, self._dims, self._dtype, self._units, self._meaning, self._folders
+        )
+
+    def open(self, group: StageGroup) -> Reader:
+        """Return what reads the array of a group."""
+        raise NotImplementedError
+
+
+class Whole(Declared[ArrayReader]):
+    """An array in one piece, however long."""
+
+    kind: ClassVar[Kind] = "whole"
+
+    def open(self, group: StageGroup) -> ArrayReader:
+        """Return its reader."""
+        return ArrayReader(group, self.name)
+
+
+class Rows(Whole):
+    """An array that is cut along its rows by the blocks of the run."""
+
+    kind = "rows"
+
+
+class WholeInFolders(Declared[Callable[[str], ArrayReader]]):
+    """Arrays of one name in several folders, each in one piece: the reader of one is `stored.name(folder)`."""
+
+    kind: ClassVar[Kind] = "whole"
+
+    def open(self, group: StageGroup) -> Callable[[str], ArrayReader]:
+        """Return what gives the reader of a folder."""
+        return lambda folder: ArrayReader(group, f"{folder}/{self.name}")
+
+
+class RowsInFolders(WholeInFolders):
+    """The same of arrays that are cut by the blocks of the run."""
+
+    kind = "rows"
+
+
+class Parts(Declared[Callable[[int], np.ndarray]]):
+    """An array a block, of the length that the block happens to have: that of one is `stored.name(block)`."""
+
+    kind = "part"
+
+    def __init__(self, dims: str, dtype: str | DtypeRule, meaning: str, units: str = "1") -> None:
+        super().__init__(dims, dtype, meaning, units, folders=("block-N",))
+
+    def open(self, group: StageGroup) -> Callable[[int], np.ndarray]:
+        """Return what reads the array of a block."""
+        return functools.partial(group.read_part, self.name)
+
+
 @dataclass(frozen=True)
 class StoredStage:
-    """The group of a stage, read by what its arrays hold. Subclasses describe the arrays and say how to read them."""
+    """The group of a stage, read by what its arrays hold. Subclasses name the stage and declare the arrays.
+
+    `ARRAYS` are the descriptions of all of them, in the order of their declaration: of `Declared` attributes, and of
+    tuples of descriptions.
+    """
 
     group: StageGroup
 
     STAGE: ClassVar[str]
     ARRAYS: ClassVar[tuple[ArrayDescription, ...]]
 
+    def __init_subclass__(cls, stage: str = "") -> None:
+        super().__init_subclass__()
+        if stage:
+            cls.STAGE = stage
+            named = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
+            cls.ARRAYS = tuple(one for value in named.values() for one in descriptions(stage, value))
+
     def __post_init__(self) -> None:
         if self.group.stage != self.STAGE:
             raise ValueError(f"{type(self).__name__} reads groups of {self.STAGE}, got one of {self.group.stage}")
 
-    def reader(self, described: ArrayDescription, folder: str = "") -> ArrayReader:
-        """Return the reader of a row array or whole array."""
-        return ArrayReader(self.group, f"{folder}/{described.name}" if folder else described.name)
+    def reader(self, described: ArrayDescription) -> ArrayReader:
+        """Return the reader of a row array or whole array by its description."""
+        return ArrayReader(self.group, described.name)
 
-    def read_count(self, described: ArrayDescription, certificate: str) -> int:
+    def read_count(self, counted: ArrayReader, certificate: str) -> int:
         """Return a stored number, which is a unit by its own name.
 
         Stores of format version 2 may lack it: the stage's certificates then say it.
         """
-        if self.group.committed(described.name):
-            return int(self.reader(described).read_once())
+        if self.group.committed(counted.path):
+            return int(counted.read_once())
         return self.group.certificate(certificate, int)
 
-    def read_part(self, described: ArrayDescription, block: int, step: str = "") -> np.ndarray:
-        """Return the ragged array of one block."""
-        return self.group.read_part(described.name, block, step)
+
+def descriptions(stage: str, value: object) -> tuple[ArrayDescription, ...]:
+    """Return the descriptions of the arrays that an attribute of the class of a stage declares."""
+    if isinstance(value, Declared):
+        return (value.description(stage),)
+    return tuple(one for one in value if isinstance(one, ArrayDescription)) if isinstance(value, tuple) else ()
 
 
-@dataclass(frozen=True)
-class MatrixDescription:
+class MatrixDescription(NamedTuple):
     """The three arrays of a square sparse matrix in CSR form."""
 
     indptr: ArrayDescription
     indices: ArrayDescription
     values: ArrayDescription
-
-    @property
-    def all(self) -> tuple[ArrayDescription, ...]:
-        """The three arrays."""
-        return self.indptr, self.indices, self.values
 
     def arrays(self, matrix: sp.csr_matrix) -> dict[ArrayDescription, np.ndarray]:
         """Return a matrix as it is stored."""

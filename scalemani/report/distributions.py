@@ -8,8 +8,7 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.records.affinities import StoredAffinities
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredAffinities, StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarkWeights
@@ -61,8 +60,7 @@ def bandwidths(run: Run) -> Iterator[Chart]:
     """Draw the bandwidths of entropic affinities."""
     if not finished(run, StoredAffinities.STAGE) or run.params.affinities.kind != "entropic":
         return
-    group = run.group(StoredAffinities.STAGE)
-    beta = sampled(run, lambda block: group.read_block(StoredAffinities.BETA.name, block))
+    beta = sampled(run, StoredAffinities(run.group(StoredAffinities.STAGE)).beta.read_block)
     sigma = 1 / np.sqrt(2 * beta[beta > 0])
     if sigma.size:
         caption = f"Each point has its own sigma, at which its affinities have perplexity {run.params.perplexity:g}."
@@ -74,7 +72,7 @@ def degrees(run: Run) -> Iterator[Chart]:
     if finished(run, StoredSymmetricAffinities.STAGE):
         stored = StoredSymmetricAffinities(run.group(StoredSymmetricAffinities.STAGE))
         caption = "The sum of a point's symmetric affinities: points of large degree are neighbours of many others."
-        yield histogram("Degrees", caption, "degree", {"degree": sampled(run, stored.read_block_degrees)})
+        yield histogram("Degrees", caption, "degree", {"degree": sampled(run, stored.degrees)})
 
 
 def coverage(run: Run) -> Iterator[Chart]:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scalemani.export.anndata_elements import Annotations
 from scalemani.export.several import blocks
 from scalemani.export.sparse import SparseMatrix
-from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.points import StoredWorkPoints

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.coarse import StoredCoarseGraphs
 from scalemani.store.groups import StageGroup
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scalemani.export.sparse import row_parts
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredAffinityMatrix
 from scalemani.records.graph import StoredGraph, StoredNeighbors
 from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.result_rows import ResultRows
@@ -107,7 +107,7 @@ class AffinityMatrix:
 
     dtype = np.dtype(np.float32)
 
-    def __init__(self, stored: StoredSymmetricAffinities, order: InputOrder, n_points: int, block_rows: int) -> None:
+    def __init__(self, stored: StoredAffinityMatrix, order: InputOrder, n_points: int, block_rows: int) -> None:
         self._stored, self._order, self._n_points, self._block_rows = stored, order, n_points, block_rows
         self.shape = (len(order.rows), len(order.rows))
 
@@ -115,7 +115,7 @@ class AffinityMatrix:
     def indptr(self) -> np.ndarray:
         """Where each row begins and ends among the nonzeros: (N + 1,) int64."""
         n_blocks = -(-self._n_points // self._block_rows)
-        counts = np.concatenate([np.diff(self._stored.read_row_bounds(block)) for block in range(n_blocks)])
+        counts = np.concatenate([np.diff(self._stored.indptr(block)) for block in range(n_blocks)])
         first = self._order.rows.first_rows(0, self.shape[0])
         bounds = np.zeros(self.shape[0] + 1, np.int64)
         bounds[first + 1] = counts[self._order.of_results(first)]

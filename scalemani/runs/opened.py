@@ -12,17 +12,20 @@ from scalemani.errors import StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters, known_values
-from scalemani.records.affinity_graph import StoredSymmetricAffinities, affinity_graph
-from scalemani.records.classes import (
+from scalemani.records.affinities import StoredSymmetricAffinities, affinity_graph
+from scalemani.records.embeddings import (
+    LANDMARK_SCORES,
+    StoredClustering,
+    StoredDiffusionCoordinates,
     StoredDiscriminants,
+    StoredEmbedding,
+    StoredIsomap,
     StoredKernelDiscriminants,
+    StoredLayout,
 )
-from scalemani.records.duplicates import StoredDuplicates
-from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.landmark_scores import LANDMARK_SCORES, StoredIsomap
 from scalemani.records.landmarks import StoredLandmarks
-from scalemani.records.points import StoredWorkPoints
+from scalemani.records.points import StoredDuplicates, StoredWorkPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.routes import WEIGHTS, Stage
 from scalemani.runs.input_order import (

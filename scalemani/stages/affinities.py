@@ -22,7 +22,7 @@ from scalemani.kernels.affinities.shares import row_entropies
 from scalemani.params import AffinitiesParams, Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.weights import stored_weights
+from scalemani.records.points import stored_weights
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 
@@ -66,11 +66,12 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def arrays(params: Parameters, weighted: bool) -> list[RowArray]:
     """Describe what is stored, of points with weights or without."""
-    values = [StoredAffinities.VALUES.sized(params.affinity_neighbors)]
+    values = [StoredAffinities.values.sized(params.affinity_neighbors)]
     if params.affinities.kind != "entropic":
         return values
-    described = (*StoredAffinities.ENTROPIC, StoredAffinities.TWINS) if weighted else StoredAffinities.ENTROPIC
-    return values + [array.sized() for array in described]
+    stored = StoredAffinities
+    described = [stored.beta, stored.iterations, stored.saturated, stored.duplicated, stored.residuals]
+    return values + [array.sized() for array in described + [stored.twins] * weighted]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     if task.params.affinities.chooses_sigma and not task.output.committed(StoredAffinities.SIGMA_UNIT):
         sigma = sampled_bandwidth(task, task.params.affinities.bandwidth_neighbor)
-        task.output.write_whole({StoredAffinities.SIGMA: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
+        task.output.write_whole({StoredAffinities.sigma: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
     weighted = stored_weights(task.inputs) is not None
     task.output.create(task.dimensions.n_points, arrays(task.params, weighted))
     work.map_blocks(affinities_block)
@@ -196,10 +197,10 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
     squared = distances.astype(np.float64) ** 2
     if asked.kind == "gaussian":
         values = gaussian_affinities(squared, sigma_of(task.output, asked))
-        return {StoredAffinities.VALUES: values.astype(np.float32)}
+        return {StoredAffinities.values: values.astype(np.float32)}
     if asked.kind == "self-tuning":
         values = self_tuning_affinities(squared, asked.bandwidth_neighbor)
-        return {StoredAffinities.VALUES: values.astype(np.float32)}
+        return {StoredAffinities.values: values.astype(np.float32)}
     search: Any = {"solver": asked.solver, "order": asked.order, "tol": asked.tolerance}
     search["rows"] = RowsOfData(indices, start, task.params.seed)
     counts, twins = multiplicities(task, block), {}
@@ -207,13 +208,13 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
         found = entropic_affinities(squared, task.params.perplexity, **search)
     else:
         found, of_copies = repeated_affinities(squared, task.params.perplexity, counts, **search)
-        twins = {StoredAffinities.TWINS: of_copies}
+        twins = {StoredAffinities.twins: of_copies}
     return {
         **twins,
-        StoredAffinities.VALUES: found.values.astype(np.float32),
-        StoredAffinities.BETA: found.beta,
-        StoredAffinities.ITERATIONS: found.iterations,
-        StoredAffinities.SATURATED: found.saturated.astype(np.uint8),
-        StoredAffinities.DUPLICATED: (squared[:, 0] == 0).astype(np.uint8),
-        StoredAffinities.RESIDUALS: found.residuals,
+        StoredAffinities.values: found.values.astype(np.float32),
+        StoredAffinities.beta: found.beta,
+        StoredAffinities.iterations: found.iterations,
+        StoredAffinities.saturated: found.saturated.astype(np.uint8),
+        StoredAffinities.duplicated: (squared[:, 0] == 0).astype(np.uint8),
+        StoredAffinities.residuals: found.residuals,
     }

@@ -11,7 +11,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ConfigError
 from scalemani.kernels.spectral.variational import completed_weights, direct_weights, landmark_numbers
-from scalemani.records.affinity_graph import affinity_graph
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.landmarks import StoredAffinityWeights, StoredLandmarks
 from scalemani.records.points import StoredWorkPoints
 from scalemani.routes import VARIATIONAL
@@ -51,9 +51,9 @@ def run(work: StageWork) -> dict[str, Any]:
     found = completed_weights(sp.csr_matrix(sp.vstack(list(direct), format="csr")), functools.partial(rows_of_w, task))
     task.output.write_whole(
         {
-            StoredAffinityWeights.INDPTR: found.weights.indptr.astype(np.int64),
-            StoredAffinityWeights.INDICES: found.weights.indices.astype(np.int32),
-            StoredAffinityWeights.VALUES: found.weights.data,
+            StoredAffinityWeights.indptr: found.weights.indptr.astype(np.int64),
+            StoredAffinityWeights.indices: found.weights.indices.astype(np.int32),
+            StoredAffinityWeights.values: found.weights.data,
         }
     )
     mean = found.weights.nnz / dimensions.n_points

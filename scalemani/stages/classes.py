@@ -8,7 +8,7 @@ from scalemani.chunked.beside_points import given_beside, held_beside, store_in_
 from scalemani.chunked.needs import STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
-from scalemani.records.classes import StoredClasses
+from scalemani.records.points import StoredClasses
 from scalemani.sources.beside.labelled import NO_CLASS, LabelledPoints
 
 
@@ -25,8 +25,8 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Write the classes, in blocks of points in work order."""
     given = given_beside(work, LabelledPoints)
-    store_in_work_order(work, StoredClasses.CODES, given.codes)
-    work.task.output.write_whole({StoredClasses.COUNTS: np.array(given.classes.counts, np.int64)})
+    store_in_work_order(work, StoredClasses.codes, given.codes)
+    work.task.output.write_whole({StoredClasses.counts: np.array(given.classes.counts, np.int64)})
     counts, unlabelled = given.classes.counts, int(np.count_nonzero(given.codes == NO_CLASS))
     found = {"classes": len(counts), "smallest_class": min(counts, default=0)}
     return {**found, "unlabelled": unlabelled} if unlabelled else found

@@ -64,13 +64,13 @@ def run(work: StageWork) -> dict[str, Any]:
         centers, passes, moved = run_kmeans(work, centers)
         task.output.write_whole(
             {
-                StoredClustering.CENTERS: centers,
-                StoredClustering.PASSES: np.array(passes),
-                StoredClustering.MOVED: np.array(moved),
+                StoredClustering.centers: centers,
+                StoredClustering.passes: np.array(passes),
+                StoredClustering.moved: np.array(moved),
             },
             StoredClustering.CENTERS_UNIT,
         )
-    task.output.create(task.dimensions.n_points, [StoredClustering.LABELS.sized()])
+    task.output.create(task.dimensions.n_points, [StoredClustering.labels.sized()])
     work.map_blocks(labels_block)
     sizes = sum(
         np.bincount(output.labels.read_block(block), minlength=asked.n_clusters)
@@ -94,7 +94,7 @@ def run_kmeans(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, f
     runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     asked, moved, passes = work.task.params.clustering, np.inf, 0
     while passes < asked.most_passes and moved > asked.settled:
-        stored = StoredClustering.PASS_CENTERS.numbered(passes)
+        stored = StoredClustering.pass_centers.numbered(passes)
         work.task.output.write_whole({stored: centers}, stored.name)
         following = moved_centers(centers, work.fold(functools.partial(tiles_part, passes), added, runs))
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
@@ -126,7 +126,7 @@ def added(one: LloydPart, other: LloydPart) -> LloydPart:
 def labels_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest centre of each row of a block."""
     rows = unit_rows(StoredEmbedding(task.inputs["embedding"]).embedding.read_block(block))
-    return {StoredClustering.LABELS: assign(rows, StoredClustering(task.output).centers.read_once())[0]}
+    return {StoredClustering.labels: assign(rows, StoredClustering(task.output).centers.read_once())[0]}
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:

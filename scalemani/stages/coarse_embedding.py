@@ -38,12 +38,12 @@ def run(work: StageWork) -> dict[str, Any]:
     stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
     if stored.points_when_made(task.dimensions.n_points) < task.dimensions.n_points:
         kept = kept_vectors(task, stored)
-        task.output.write_whole({StoredCoarseEmbedding.VECTORS: kept})
+        task.output.write_whole({StoredCoarseEmbedding.vectors: kept})
         return {"vectors": kept.shape[1]}
     width = n_start_columns(task.params.n_components, task.dimensions.n_points)
-    work.executor.progress.start(task.stage, stored.read_count(stored.LEVELS, "levels"), "graph")
+    work.executor.progress.start(task.stage, stored.read_count(stored.levels, "levels"), "graph")
     found = Multilevel(stored.read_levels(workspace.empty), workspace).eigenvectors(width, task.params.seed)
-    task.output.write_whole({StoredCoarseEmbedding.VECTORS: found})
+    task.output.write_whole({StoredCoarseEmbedding.vectors: found})
     return {"vectors": found.shape[1]}
 
 

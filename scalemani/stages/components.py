@@ -28,8 +28,7 @@ from scalemani.kernels.graph.bridges import (
 from scalemani.kernels.graph.components import LEAST_ENTRY, Components, add_degrees, components, join_neighbors
 from scalemani.records.affinities import StoredAffinities, StoredComponents
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints
-from scalemani.records.weights import stored_weights
+from scalemani.records.points import StoredPartition, StoredWorkPoints, stored_weights
 from scalemani.routes import PRECOMPUTED
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
@@ -111,7 +110,7 @@ def run(work: StageWork) -> dict[str, Any]:
     keeps_largest = n_components > 1 and task.params.components.disconnected == "largest"
     if keeps_largest:
         kept = rows_of_largest(task, found)
-        task.output.write_whole({StoredComponents.KEPT_ROWS: kept}, StoredComponents.KEPT_UNIT)
+        task.output.write_whole({StoredComponents.kept_rows: kept}, StoredComponents.KEPT_UNIT)
         work.warn(
             f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
             f"{len(kept)} of {task.dimensions.n_points} points, is embedded, the others are left out"
@@ -126,10 +125,10 @@ def run(work: StageWork) -> dict[str, Any]:
         rows, distances = np.concatenate([rows, bridges.rows]), np.concatenate([distances, bridges.distances])
     task.output.write_whole(
         {
-            StoredComponents.LABELS: found.labels,
-            StoredComponents.BRIDGE_ROWS: rows,
-            StoredComponents.BRIDGE_DISTANCES: distances,
-            StoredComponents.BRIDGE_WEIGHTS: bridge_weights(task, rows, roots),
+            StoredComponents.labels: found.labels,
+            StoredComponents.bridge_rows: rows,
+            StoredComponents.bridge_distances: distances,
+            StoredComponents.bridge_weights: bridge_weights(task, rows, roots),
         }
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}

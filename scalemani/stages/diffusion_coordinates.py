@@ -27,7 +27,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Scale the blocks that are missing; say by what."""
     task = work.task
-    task.output.create(task.dimensions.n_points, [StoredDiffusionCoordinates.EMBEDDING.sized(task.params.n_components)])
+    task.output.create(task.dimensions.n_points, [StoredDiffusionCoordinates.embedding.sized(task.params.n_components)])
     work.map_blocks(scaled_block)
     return {"scales": factors(task).tolist()}
 
@@ -41,4 +41,4 @@ def factors(task: StageTask) -> np.ndarray:
 def scaled_block(task: StageTask, block: int) -> Arrays:
     """Return the coordinates of one block."""
     rows = StoredEmbedding(task.inputs["embedding"]).embedding.read_block(block)
-    return {StoredDiffusionCoordinates.EMBEDDING: rows * factors(task)}
+    return {StoredDiffusionCoordinates.embedding: rows * factors(task)}

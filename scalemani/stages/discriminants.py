@@ -17,7 +17,7 @@ from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import discriminants, row_space
-from scalemani.records.classes import StoredDiscriminants
+from scalemani.records.embeddings import StoredDiscriminants
 from scalemani.records.points import StoredPoints
 from scalemani.workers.folds import runs_of
 
@@ -58,7 +58,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredDiscriminants(work.task.output)
     if not task.output.committed(output.SOLVED):
         solve(work, summed_moments(work))
-    task.output.create(task.dimensions.n_points, [output.EMBEDDING.sized(task.params.n_components)])
+    task.output.create(task.dimensions.n_points, [StoredDiscriminants.embedding.sized(task.params.n_components)])
     work.map_blocks(projected_block)
     return {"between_shares": output.eigenvalues.read().tolist()}
 
@@ -73,13 +73,14 @@ def solve(work: StageWork, found: Moments) -> None:
             f"{task.params.n_components} components were asked of landmarks that span {span.shape[1]} dimensions: "
             "take more landmarks or fewer components"
         )
-    task.output.write_whole({output.MEAN: mean, output.SPAN: span}, SPAN_UNIT)
+    task.output.write_whole({StoredDiscriminants.mean: mean, StoredDiscriminants.span: span}, SPAN_UNIT)
     runs = runs_of(-(-task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     scatter = work.fold(scatter_of_tiles, np.add, runs, "scatter")
     means = (found.sums / found.counts[:, np.newaxis] - found.shift) @ span
     solution = discriminants(scatter, means, found.counts, task.params.n_components)
     task.output.write_whole(
-        {output.EIGENVALUES: solution.eigenvalues, output.AXES: span @ solution.vectors}, output.SOLVED
+        {StoredDiscriminants.eigenvalues: solution.eigenvalues, StoredDiscriminants.axes: span @ solution.vectors},
+        output.SOLVED,
     )
 
 
@@ -98,4 +99,4 @@ def projected_block(task: StageTask, block: int) -> Arrays:
     points = StoredPoints(task.inputs["points"]).points.read_block(block)
     tiles = (dense_rows(points[first : first + TILE_ROWS]) for first in range(0, points.shape[0], TILE_ROWS))
     rows = [(tile - mean) @ axes for tile in tiles]
-    return {StoredDiscriminants.EMBEDDING: np.concatenate(rows)}
+    return {StoredDiscriminants.embedding: np.concatenate(rows)}

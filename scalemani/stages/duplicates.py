@@ -8,7 +8,7 @@ from scalemani.chunked.beside_points import given_beside
 from scalemani.chunked.needs import EACH_PROCESS, STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
-from scalemani.records.duplicates import StoredDuplicates
+from scalemani.records.points import StoredDuplicates
 from scalemani.sources.beside.distinct import LEFT_OUT, DistinctPoints
 
 
@@ -25,7 +25,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Write the point of each row; certify how many rows repeat others."""
     points_of_rows = given_beside(work, DistinctPoints).points_of_rows
-    work.task.output.write_whole({StoredDuplicates.POINTS: points_of_rows})
+    work.task.output.write_whole({StoredDuplicates.points: points_of_rows})
     kept = points_of_rows[points_of_rows != LEFT_OUT]
     counts = np.bincount(kept)
     return {"rows": len(kept), "duplicate_rows": len(kept) - len(counts), "most_rows_a_point": int(counts.max())}

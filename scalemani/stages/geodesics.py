@@ -66,8 +66,8 @@ def distances_from_some(task: StageTask, part: int) -> Arrays:
     sources = rows[part * StoredGeodesics.TOGETHER : (part + 1) * StoredGeodesics.TOGETHER]
     found = geodesic_distances(task.once(edges_of_graph), sources)
     return {
-        StoredGeodesics.DISTANCES: found[:, rows],
-        StoredGeodesics.TO_POINTS: found.astype(task.dimensions.distance_dtype),
+        StoredGeodesics.distances: found[:, rows],
+        StoredGeodesics.to_points: found.astype(task.dimensions.distance_dtype),
     }
 
 

@@ -57,7 +57,7 @@ def run(work: StageWork) -> dict[str, Any]:
 def arrays(params: Parameters, distance_dtype: np.dtype) -> list[RowArray]:
     """Describe what is stored."""
     width = params.n_neighbors
-    return [StoredGraph.INDICES.sized(width), StoredGraph.DISTANCES.sized(width, dtype=distance_dtype)]
+    return [StoredGraph.indices.sized(width), StoredGraph.distances.sized(width, dtype=distance_dtype)]
 
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
@@ -72,4 +72,4 @@ def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, 
         start, stop = task.dimensions.rows(block)
         inside = slice(start - first, stop - first)
         found = convert_distances(task.params.points.metric, distances[inside])
-        yield block, {StoredGraph.INDICES: input_rows[indices[inside]], StoredGraph.DISTANCES: found}
+        yield block, {StoredGraph.indices: input_rows[indices[inside]], StoredGraph.distances: found}

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, Held, Written
-from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_embedding
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_embedding, write_scores
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.spectral.scaling import Triangulation, classical_scaling, residual_variance, triangulation
-from scalemani.records.landmark_scores import StoredIsomap
+from scalemani.records.embeddings import StoredIsomap
 from scalemani.records.landmarks import StoredGeodesics
 
 COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
@@ -41,17 +41,15 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Scale the landmarks and triangulate the points; certify how well the coordinates keep the distances."""
-    task, output = work.task, StoredIsomap(work.task.output)
+    task = work.task
     paths = StoredGeodesics(task.inputs["geodesics"])
     distances = paths.read_symmetric(task.params.n_landmarks)
     solution, least = classical_scaling(distances, task.params.n_components)
-    if not task.output.committed(output.SOLVED):
-        arrays = {output.EIGENVALUES: solution.eigenvalues, output.VECTORS: solution.vectors}
-        task.output.write_whole(arrays, output.SOLVED)
+    write_scores(StoredIsomap(task.output), solution.eigenvalues, solution.vectors)
     variance = residual_variance(distances, solution.vectors)
     empty = work.workspace().empty
     placed = triangulated(work, paths, triangulation(distances, solution), empty)
-    write_embedding(work, output.EMBEDDING, placed, empty)
+    write_embedding(work, StoredIsomap.embedding, placed, empty)
     return {"residual_variance": variance, "least_eigenvalue": least}
 
 
@@ -70,6 +68,6 @@ def triangulated(work: StageWork, paths: StoredGeodesics, found: Triangulation, 
     placed[:] = 0.0
     work.executor.progress.start(work.task.stage, n_parts, "part")
     for part in range(n_parts):
-        found.add(paths.read_to_points(part), part * paths.TOGETHER, placed)
+        found.add(paths.to_points(part), part * paths.TOGETHER, placed)
         work.executor.progress.advance()
     return np.ldexp(placed, found.exponent, out=placed)

@@ -4,11 +4,11 @@ from typing import Any
 
 from scalemani.chunked.moments import gram_held, summed_gram
 from scalemani.chunked.needs import EACH_PROCESS, Held, Written
-from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_over_landmarks, write_scores
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.kernel_components import centered_kernel, kernel_components
-from scalemani.records.landmark_scores import StoredKernelComponents
+from scalemani.records.embeddings import StoredKernelComponents
 from scalemani.records.landmarks import StoredReduced
 
 COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, and eigenvectors
@@ -35,15 +35,12 @@ def run(work: StageWork) -> dict[str, Any]:
     reduced, gram = StoredReduced(task.inputs["reduced"]), summed_gram(work)
     kernel = centered_kernel(reduced.read_matrix(reduced.LAPLACIAN), reduced.read_matrix(reduced.MASS), gram)
     solution, least = kernel_components(kernel, gram, task.params.n_components)
-    if not task.output.committed(output.SOLVED):
-        arrays = {output.EIGENVALUES: solution.eigenvalues, output.VECTORS: solution.vectors}
-        task.output.write_whole(arrays, output.SOLVED)
+    write_scores(output, solution.eigenvalues, solution.vectors)
     if -least > solution.eigenvalues[-1]:
         work.warn(
             f"kernel_components: the kernel is not positive semidefinite, its least eigenvalue on the landmarks is "
             f"{least:.3g}, farther from zero than the last of the components, {solution.eigenvalues[-1]:.3g}: raise "
             "neighbors.n_neighbors or lower affinities.sigma"
         )
-    empty = work.workspace().empty
-    write_embedding(work, output.EMBEDDING, over_landmarks(task, output.vectors.read(), empty), empty)
+    write_over_landmarks(work, output)
     return {"least_eigenvalue": least}

@@ -18,9 +18,10 @@ from scalemani.chunked.unseen_components import components_held, tell_of_unseen_
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.spectral.kernel_components import centered_sums
 from scalemani.kernels.spectral.linear import discriminants
-from scalemani.records.affinity_graph import affinity_graph
-from scalemani.records.classes import StoredClasses, StoredKernelDiscriminants
+from scalemani.records.affinities import affinity_graph
+from scalemani.records.embeddings import StoredKernelDiscriminants
 from scalemani.records.landmarks import StoredLandmarkWeights, sparse_weights
+from scalemani.records.points import StoredClasses
 
 PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
 COPIES_OF_SUMS = 6  # in sum, centred, with its eigenvectors and what LAPACK works in
@@ -84,9 +85,9 @@ def run(work: StageWork) -> dict[str, Any]:
         solution = discriminants(scatter, means, found.counts, task.params.n_components)
         directions = centring @ solution.vectors
         arrays = {
-            output.EIGENVALUES: solution.eigenvalues,
-            output.DIRECTIONS: directions,
-            output.MEAN: mean @ directions,
+            StoredKernelDiscriminants.eigenvalues: solution.eigenvalues,
+            StoredKernelDiscriminants.directions: directions,
+            StoredKernelDiscriminants.mean: mean @ directions,
         }
         task.output.write_whole(arrays, output.SOLVED)
     empty = work.workspace().empty
@@ -94,7 +95,7 @@ def run(work: StageWork) -> dict[str, Any]:
     blocks = list(range(task.dimensions.n_blocks))
     directions, mean = output.directions.read(), output.mean.read()
     work.executor.over(functools.partial(project_block, task, directions, mean, positions), blocks)
-    write_embedding(work, output.EMBEDDING, positions, empty)
+    write_embedding(work, StoredKernelDiscriminants.embedding, positions, empty)
     return {"between_shares": output.eigenvalues.read().tolist()}
 
 
@@ -102,7 +103,7 @@ def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
     """Return the rows of [K Z, K 1] of one block: (n, L + 1)."""
     n_landmarks, weights = task.params.n_landmarks, StoredLandmarkWeights(task.inputs["landmark_weights"])
     graph = affinity_graph(task.inputs)
-    affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.read_block_degrees(block)
+    affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
     reached, places = np.unique(affinities.indices, return_inverse=True)
     shape = (len(degrees), len(reached))
     renumbered = sp.csr_matrix((affinities.data.astype(np.float64), places, affinities.indptr), shape=shape)

@@ -63,8 +63,8 @@ def run(work: StageWork) -> dict[str, Any]:
     diagonal = asked.covariances == "diagonal"
     with threads(work.in_one_process) as side_by_side:
         found = local_geometry(points, landmarks, asked.neighborhood, diagonal, Workspace(side_by_side.over))
-    described = StoredLandmarkCovariances.VARIANCES if diagonal else StoredLandmarkCovariances.COVARIANCES
-    task.output.write_whole({described: found.covariances, StoredLandmarkCovariances.COUNTS: found.counts})
+    described = StoredLandmarkCovariances.variances if diagonal else StoredLandmarkCovariances.covariances
+    task.output.write_whole({described: found.covariances, StoredLandmarkCovariances.counts: found.counts})
     singular = int(np.count_nonzero(found.regularized))
     if singular:
         remedy = "leave out features that are constant" if diagonal else "take landmark_graph.covariances=diagonal"

@@ -39,8 +39,8 @@ def run(work: StageWork) -> dict[str, Any]:
     solution = solve_reduced(laplacian, mass, task.params.n_components, following=True, seed=task.params.seed)
     task.output.write_whole(
         {
-            StoredLandmarkEmbedding.EIGENVALUES: within_range(solution.eigenvalues),
-            StoredLandmarkEmbedding.VECTORS: solution.vectors,
+            StoredLandmarkEmbedding.eigenvalues: within_range(solution.eigenvalues),
+            StoredLandmarkEmbedding.vectors: solution.vectors,
         }
     )
     work.executor.progress.advance()

@@ -81,10 +81,10 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     task.output.write_whole(
         {
-            StoredLandmarkGraph.NEIGHBORS: neighbors.astype(np.int64),
-            StoredLandmarkGraph.EIGENVALUES: maps.eigenvalues,
-            StoredLandmarkGraph.VECTORS: maps.embedding,
-            StoredLandmarkGraph.SIGMA: np.array(sigma),
+            StoredLandmarkGraph.neighbors: neighbors.astype(np.int64),
+            StoredLandmarkGraph.eigenvalues: maps.eigenvalues,
+            StoredLandmarkGraph.vectors: maps.embedding,
+            StoredLandmarkGraph.sigma: np.array(sigma),
         }
     )
     work.executor.progress.advance()

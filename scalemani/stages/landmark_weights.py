@@ -91,9 +91,9 @@ def arrays(params: Parameters) -> list[RowArray]:
     """Describe what is stored."""
     width = params.landmark_neighbors
     return [
-        StoredLandmarkWeights.INDICES.sized(width),
-        StoredLandmarkWeights.VALUES.sized(width),
-        StoredLandmarkWeights.ERRORS.sized(),
+        StoredLandmarkWeights.indices.sized(width),
+        StoredLandmarkWeights.values.sized(width),
+        StoredLandmarkWeights.errors.sized(),
     ]
 
 
@@ -123,9 +123,9 @@ def weights_of_rows(task: StageTask, points: np.ndarray) -> Arrays:
     values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)
     errors = reconstruction_errors(points, landmarks, indices, values)
     return {
-        StoredLandmarkWeights.INDICES: indices,
-        StoredLandmarkWeights.VALUES: values,
-        StoredLandmarkWeights.ERRORS: errors.astype(np.float32),
+        StoredLandmarkWeights.indices: indices,
+        StoredLandmarkWeights.values: values,
+        StoredLandmarkWeights.errors: errors.astype(np.float32),
     }
 
 

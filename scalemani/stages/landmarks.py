@@ -165,22 +165,22 @@ def run(work: StageWork) -> dict[str, Any]:
         certificates["geometry"] = METRICS[params.points.metric].geometry
     covered = sampled_coverage(points, landmarks, params.seed)
     measured = {
-        StoredLandmarks.SPACING: np.array(covered.spacing),
-        StoredLandmarks.CENTER: covered.center,
-        StoredLandmarks.RADIUS: np.array(covered.radius),
+        StoredLandmarks.spacing: np.array(covered.spacing),
+        StoredLandmarks.center: covered.center,
+        StoredLandmarks.radius: np.array(covered.radius),
     }
     output.write_whole(measured, StoredLandmarks.COVERAGE_UNIT)
     if rows is None:
         nearest = anchored(points, landmarks)
         anchors = {
-            StoredLandmarks.ANCHOR_ROWS: nearest.rows,
-            StoredLandmarks.ANCHOR_WEIGHTS: nearest.weights,
+            StoredLandmarks.anchor_rows: nearest.rows,
+            StoredLandmarks.anchor_weights: nearest.weights,
         }
         output.write_whole(anchors, StoredLandmarks.ANCHORS_UNIT)
-        output.write_whole({StoredLandmarks.POINTS: landmarks})
+        output.write_whole({StoredLandmarks.points: landmarks})
         certificates["mean_distance_to_nearest_point"] = float(nearest.distances.mean())
     else:
-        output.write_whole({StoredLandmarks.ROWS: rows, StoredLandmarks.POINTS: landmarks})
+        output.write_whole({StoredLandmarks.rows: rows, StoredLandmarks.points: landmarks})
     if not one_by_one:
         progress.advance()
     return certificates

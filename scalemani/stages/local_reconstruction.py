@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scalemani.chunked.landmark_weights import weights_at
 from scalemani.chunked.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
-from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_over_landmarks, write_scores
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import StageTask, StageWork
@@ -18,8 +18,8 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.spectral.locally_linear import left_by_neighbors, locally_linear_components, neighbor_weights
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
 from scalemani.records.affinities import StoredComponents
+from scalemani.records.embeddings import StoredLocalReconstruction
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.landmark_scores import StoredLocalReconstruction
 from scalemani.records.points import StoredWorkPoints
 from scalemani.records.reading import RowsOfArray
 from scalemani.workers.folds import runs_of
@@ -79,16 +79,13 @@ def run(work: StageWork) -> dict[str, Any]:
     solution, n_zero = locally_linear_components(
         symmetric_part(found.errors), symmetric_part(found.gram), task.params.n_components
     )
-    if not task.output.committed(output.SOLVED):
-        arrays = {output.EIGENVALUES: solution.eigenvalues, output.VECTORS: solution.vectors}
-        task.output.write_whole(arrays, output.SOLVED)
+    write_scores(output, solution.eigenvalues, solution.vectors)
     if n_zero:
         work.warn(
             f"{task.stage}: {n_zero} of {task.params.n_components} eigenvalues are zero to rounding, and their vectors "
             "one basis of many: raise local_reconstruction.reg or neighbors.n_neighbors"
         )
-    empty = work.workspace().empty
-    write_embedding(work, output.EMBEDDING, over_landmarks(task, output.vectors.read(), empty), empty)
+    write_over_landmarks(work, output)
     return {"zero_eigenvalues": n_zero}
 
 

@@ -9,8 +9,8 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.density import density_normalized, density_scales
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinity_graph import StoredNormalizedAffinities, StoredSymmetricAffinities
-from scalemani.records.weights import stored_weights
+from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.records.points import stored_weights
 
 COPIES_OF_SCALES = 2  # the degrees, and their powers
 COPIES_OF_BLOCK = 3  # as read, decoded, and encoded
@@ -46,7 +46,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def block_extremes(task: StageTask, block: int) -> tuple[float, float]:
     """Return the extremes of a block's degrees."""
-    degrees = StoredNormalizedAffinities(task.output).read_block_degrees(block)
+    degrees = StoredNormalizedAffinities(task.output).degrees(block)
     return float(degrees.min()), float(degrees.max())
 
 
@@ -55,10 +55,10 @@ def normalized_block(task: StageTask, block: int) -> Arrays:
     indptr, indices, values = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_rows(block)
     scaled = density_normalized(indptr, indices, values, task.dimensions.rows(block)[0], task.once(scales))
     return {
-        StoredNormalizedAffinities.INDPTR: indptr,
-        StoredNormalizedAffinities.INDICES: indices,
-        StoredNormalizedAffinities.VALUES: scaled,
-        StoredNormalizedAffinities.DEGREES: row_sums(scaled, indptr),
+        StoredNormalizedAffinities.indptr: indptr,
+        StoredNormalizedAffinities.indices: indices,
+        StoredNormalizedAffinities.values: scaled,
+        StoredNormalizedAffinities.degrees: row_sums(scaled, indptr),
     }
 
 

@@ -88,7 +88,7 @@ def run(work: StageWork) -> dict[str, Any]:
         work.executor.progress.start(task.stage, 1, "model")
         task.output.write_whole(trained_models(work) if task.earlier is None else earlier_models(task.earlier))
         work.executor.progress.advance()
-    task.output.create(task.dimensions.n_points, [StoredPartition.CELLS.sized()])
+    task.output.create(task.dimensions.n_points, [StoredPartition.cells.sized()])
     work.map_blocks(nearest_cell_block)
     stored = StoredPartition(task.output)
     held = points_of_cells(stored, task.dimensions.n_points)
@@ -129,10 +129,10 @@ def trained_models(work: StageWork) -> Arrays:
     n_cells = Sizes(dimensions, task.params).n_cells
     centroids = train_cells(sketches, n_cells, draws, over=work.executor.over)
     return {
-        StoredPartition.MEAN: basis.mean,
-        StoredPartition.AXES: basis.axes,
-        StoredPartition.SCALE: np.array(basis.scale),
-        StoredPartition.CENTROIDS: centroids,
+        StoredPartition.mean: basis.mean,
+        StoredPartition.axes: basis.axes,
+        StoredPartition.scale: np.array(basis.scale),
+        StoredPartition.centroids: centroids,
     }
 
 
@@ -140,10 +140,10 @@ def earlier_models(earlier: EarlierResults) -> Arrays:
     """Return the mean, the axes and the centroids of an earlier run: all that was found by these stays true."""
     models = StoredPartition(earlier.groups[StoredPartition.STAGE])
     return {
-        StoredPartition.MEAN: models.basis.mean,
-        StoredPartition.AXES: models.basis.axes,
-        StoredPartition.SCALE: np.array(models.basis.scale),
-        StoredPartition.CENTROIDS: models.centroids.read(),
+        StoredPartition.mean: models.basis.mean,
+        StoredPartition.axes: models.basis.axes,
+        StoredPartition.scale: np.array(models.basis.scale),
+        StoredPartition.centroids: models.centroids.read(),
     }
 
 
@@ -152,13 +152,13 @@ def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     start, stop = task.dimensions.rows(block)
     known = earlier_cells(task.earlier, start, stop)
     if len(known) == stop - start:
-        return {StoredPartition.CELLS: known}
+        return {StoredPartition.cells: known}
     models = StoredPartition(task.output)
     points = StoredPoints(task.inputs["points"]).points.read_block(block)
     first = len(known) // TILE_ROWS * TILE_ROWS  # sketches are those of whole tiles
     sketches = sketch_points(points[first:] if first else points, models.basis)
     cells = nearest_indexed_cells(sketches, task.once(index_of_cells), 1)[:, 0]
-    return {StoredPartition.CELLS: np.concatenate([known, cells[len(known) - first :]])}
+    return {StoredPartition.cells: np.concatenate([known, cells[len(known) - first :]])}
 
 
 def earlier_cells(earlier: EarlierResults | None, start: int, stop: int) -> np.ndarray:

@@ -53,7 +53,7 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:
     """Describe what is stored."""
-    return [StoredPoints.POINTS.sized(dimensions.n_features, dtype=dimensions.dtype)]
+    return [StoredPoints.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype)]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -113,4 +113,4 @@ def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTas
     start, stop = task.dimensions.rows(block)
     sparse = task.dimensions.sparse
     rows = check_unchanged(read_rows(source, start, stop, sparse), start, tile_digests)
-    return StoredPoints.SPARSE.parts(rows) if sparse else {StoredPoints.POINTS: rows}
+    return StoredPoints.SPARSE.parts(rows) if sparse else {StoredPoints.dense_points: rows}

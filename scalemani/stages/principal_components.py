@@ -4,11 +4,11 @@ from typing import Any
 
 from scalemani.chunked.moments import moments_held, summed_moments
 from scalemani.chunked.needs import EACH_PROCESS, Held, Written
-from scalemani.chunked.output import embedding_held, embedding_over_landmarks, over_landmarks, write_embedding
+from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_over_landmarks, write_scores
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.linear import principal_components
-from scalemani.records.landmark_scores import StoredPrincipalComponents
+from scalemani.records.embeddings import StoredPrincipalComponents
 
 COPIES_OF_GRAM = 3  # Z' Z dense, its factor, and what the triangular solves return
 COPIES_OF_MOMENTS = 4  # centred, whitened, and the singular vectors
@@ -35,12 +35,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredPrincipalComponents(work.task.output)
     found = summed_moments(work)
     solution = principal_components(found.gram, found.centered(), task.params.n_components)
-    if not task.output.committed(output.SOLVED):
-        variances = solution.eigenvalues / (task.dimensions.n_points - 1)
-        arrays = {output.EIGENVALUES: variances, output.VECTORS: solution.vectors}
-        task.output.write_whole(arrays, output.SOLVED)
-    empty = work.workspace().empty
-    scores = over_landmarks(task, output.vectors.read(), empty)
-    write_embedding(work, output.EMBEDDING, scores, empty)
+    write_scores(output, solution.eigenvalues / (task.dimensions.n_points - 1), solution.vectors)
+    write_over_landmarks(work, output)
     total = found.total_scatter
     return {"explained_share": float(solution.eigenvalues.sum() / total) if total > 0 else 1.0}

@@ -21,7 +21,7 @@ from scalemani.kernels.spectral.reduced import (
     weighted_product,
 )
 from scalemani.memory.process import PROCESS
-from scalemani.records.affinity_graph import affinity_graph
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.landmarks import StoredReduced
 from scalemani.records.reading import MatrixDescription
 from scalemani.workers.budget import MemoryNeed
@@ -161,7 +161,7 @@ def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:
 def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
     graph = affinity_graph(task.inputs)
-    affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.read_block_degrees(block)
+    affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
     reached, places = graph.reached(affinities.indices)
     renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))
     own = stored_landmark_weights(task.inputs).read_matrix(block, task.params.n_landmarks)

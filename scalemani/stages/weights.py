@@ -6,7 +6,7 @@ from scalemani.chunked.beside_points import given_beside, held_beside, store_in_
 from scalemani.chunked.needs import STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
-from scalemani.records.weights import StoredWeights
+from scalemani.records.points import StoredWeights
 from scalemani.sources.beside.weighted import WeightedPoints
 
 
@@ -23,5 +23,5 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Write the weights, in blocks of points in work order."""
     given = given_beside(work, WeightedPoints).weights.values
-    weights = store_in_work_order(work, StoredWeights.WEIGHTS, given)
+    weights = store_in_work_order(work, StoredWeights.weights, given)
     return {"total_weight": float(weights.sum()), "largest_weight": float(weights.max())}

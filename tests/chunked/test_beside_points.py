@@ -9,8 +9,7 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions, StageTask
 from scalemani.chunked.work import PointsInput, StageWork
 from scalemani.params import Parameters
-from scalemani.records.points import StoredWorkPoints
-from scalemani.records.weights import StoredWeights
+from scalemani.records.points import StoredWeights, StoredWorkPoints
 from scalemani.sources import open_points
 from scalemani.sources.beside.labelled import LabelledPoints
 from scalemani.sources.beside.weighted import WeightedPoints
@@ -31,7 +30,7 @@ def work_of(tmp_path):
 
     def made(stage, source, block_rows=1024):
         stored = StageGroup(tmp_path, "stages/work_points/key", block_rows)
-        stored.write_whole({StoredWorkPoints.INPUT_ROWS: ORDER}, "order")
+        stored.write_whole({StoredWorkPoints.input_rows: ORDER}, "order")
         output = StageGroup(tmp_path, f"stages/{stage}/{block_rows}", block_rows)
         dimensions = Dimensions(N_POINTS, 3, "float64", block_rows)
         task = StageTask(stage, dimensions, Parameters(), {StoredWorkPoints.STAGE: stored}, output, 2**20)
@@ -44,7 +43,7 @@ def work_of(tmp_path):
 @pytest.mark.parametrize("block_rows", [1024, 4096])
 def test_values_are_stored_in_work_order_by_block(work_of, block_rows):
     work = work_of("weights", open_points(POINTS), block_rows)
-    returned = store_in_work_order(work, StoredWeights.WEIGHTS, GIVEN)
+    returned = store_in_work_order(work, StoredWeights.weights, GIVEN)
     np.testing.assert_array_equal(returned, GIVEN[ORDER])
     np.testing.assert_array_equal(StoredWeights(work.task.output).weights.read(), GIVEN[ORDER])
 

@@ -25,11 +25,13 @@ def work_in(folder, progress=None, workers=3):
 
 
 def rows_of(task, block):
-    return {StoredPoints.POINTS: np.column_stack([np.arange(*task.dimensions.rows(block))] * 2).astype(np.float32)}
+    return {
+        StoredPoints.dense_points: np.column_stack([np.arange(*task.dimensions.rows(block))] * 2).astype(np.float32)
+    }
 
 
 def create(work):
-    work.task.output.create(N_POINTS, [StoredPoints.POINTS.sized(2, dtype="float32")])
+    work.task.output.create(N_POINTS, [StoredPoints.dense_points.sized(2, dtype="float32")])
 
 
 @pytest.mark.parametrize(("n_points", "block_rows"), [(1, 1024), (1024, 1024), (1025, 1024), (4500, 2048)])

@@ -9,7 +9,7 @@ from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, Sca
 from scalemani.functions.minimizers import NUMBERS
 from scalemani.objectives import OBJECTIVES
 from scalemani.params import Parameters
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.stages import layout

@@ -18,9 +18,9 @@ BLOCK_BYTES = BLOCK_ROWS * 2 * 4
 def group(tmp_path_factory):
     """A group of four blocks, each of which holds its number."""
     made = StageGroup(tmp_path_factory.mktemp("blocks"), "stages/points/key", BLOCK_ROWS)
-    made.create(BLOCK_ROWS * N_BLOCKS, [StoredPoints.POINTS.sized(2, dtype="float32")])
+    made.create(BLOCK_ROWS * N_BLOCKS, [StoredPoints.dense_points.sized(2, dtype="float32")])
     for block in range(N_BLOCKS):
-        made.write_block(block, {StoredPoints.POINTS: np.full((BLOCK_ROWS, 2), block, np.float32)})
+        made.write_block(block, {StoredPoints.dense_points: np.full((BLOCK_ROWS, 2), block, np.float32)})
     return made
 
 

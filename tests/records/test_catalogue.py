@@ -2,6 +2,7 @@
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,13 +12,15 @@ import zarr
 import scalemani
 import scalemani as sm
 from scalemani.errors import StoreError
-from scalemani.records.catalogue import DIMENSIONS, STORED_STAGES, description_of, stored_stage
+from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.records.catalogue import BY_STAGE, DIMENSIONS, ORDER, STORED_STAGES, description_of, stored_stage
+from scalemani.records.embeddings import StoredPlacement
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import SparseDescription, StoredPartition, StoredPoints
-from scalemani.records.reading import MatrixDescription
+from scalemani.records.points import StoredPartition, StoredPoints
+from scalemani.records.reading import ArrayReader
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
-from scalemani.store.schema import AS_DISTANCES, AS_POINTS, ArrayDescription
+from scalemani.store.schema import AS_DISTANCES, AS_POINTS
 
 # Folders whose modules name an array through the catalogue alone, and the functions that take the name of one.
 NAMELESS = ("stages", "new_points", "runs", "cli", "figures", "estimators", "chunked")
@@ -44,18 +47,26 @@ def expected_dtypes(described, points_dtype):
 
 def test_what_is_described_is_of_stages_that_there_are():
     """A stage that has no description stores no array: groups refuse what is not described."""
-    assert {stored.STAGE for stored in STORED_STAGES} <= set(STAGES)
+    assert set(ORDER) <= set(STAGES)
+    assert set(BY_STAGE) - set(ORDER) == {StoredPlacement.STAGE}  # no stage of a run
     assert all(described.stage == stored.STAGE for stored in STORED_STAGES for described in stored.ARRAYS)
 
 
 @pytest.mark.parametrize("stored", STORED_STAGES, ids=lambda stored: stored.STAGE)
-def test_no_description_is_left_out_of_a_stage_or_stands_there_twice(stored):
-    own = [value for value in vars(stored).values() if isinstance(value, ArrayDescription)]
-    several = (MatrixDescription, SparseDescription)
-    own += [one for value in vars(stored).values() if isinstance(value, several) for one in value.all]
-    assert set(own) == set(stored.ARRAYS)
+def test_no_two_arrays_of_a_stage_have_one_path(stored):
     paths = [path for described in stored.ARRAYS for path in described.paths]
     assert len(set(paths)) == len(paths)
+
+
+def test_an_array_is_its_description_of_a_class_and_its_reader_of_a_group(tmp_path):
+    group = partition(tmp_path)
+    assert StoredPartition.mean in StoredPartition.ARRAYS
+    assert (StoredPartition.mean.name, StoredPartition.mean.dims) == ("mean", ("feature",))
+    assert StoredPartition(group).mean == ArrayReader(group, "mean")
+    own, inherited = StoredNormalizedAffinities.values, StoredNormalizedAffinities.degrees
+    assert (own.stage, inherited.stage) == ("normalized_affinities", "normalized_affinities")
+    assert own.meaning != StoredSymmetricAffinities.values.meaning
+    assert replace(inherited, stage="symmetric_affinities") == StoredSymmetricAffinities.degrees
 
 
 def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
@@ -108,10 +119,10 @@ def partition(tmp_path):
 
 
 MODELS = {
-    StoredPartition.MEAN: np.zeros(4),
-    StoredPartition.AXES: np.eye(4, 2, dtype=np.float32),
-    StoredPartition.SCALE: np.array(1.0),
-    StoredPartition.CENTROIDS: np.zeros((3, 2), np.float32),
+    StoredPartition.mean: np.zeros(4),
+    StoredPartition.axes: np.eye(4, 2, dtype=np.float32),
+    StoredPartition.scale: np.array(1.0),
+    StoredPartition.centroids: np.zeros((3, 2), np.float32),
 }
 
 
@@ -119,11 +130,11 @@ MODELS = {
     ("change", "words"),
     [
         ({"centers": np.zeros(3)}, "does not describe"),
-        ({StoredPartition.MEAN: np.zeros(4, np.float32)}, "float64: store what is described"),
-        ({StoredPartition.MEAN: np.zeros((4, 1))}, "whole of 1 dimensions"),
-        ({StoredPartition.AXES: np.eye(5, 2, dtype=np.float32)}, "has 5 of feature, another .* has 4"),
-        ({StoredPartition.CELLS: np.zeros(3, np.int32)}, "describes cells of stage partition as rows"),
-        ({StoredPoints.POINTS: np.zeros((3, 2), np.float32)}, "of stage points"),
+        ({StoredPartition.mean: np.zeros(4, np.float32)}, "float64: store what is described"),
+        ({StoredPartition.mean: np.zeros((4, 1))}, "whole of 1 dimensions"),
+        ({StoredPartition.axes: np.eye(5, 2, dtype=np.float32)}, "has 5 of feature, another .* has 4"),
+        ({StoredPartition.cells: np.zeros(3, np.int32)}, "describes cells of stage partition as rows"),
+        ({StoredPoints.dense_points: np.zeros((3, 2), np.float32)}, "of stage points"),
     ],
 )
 def test_whole_arrays_that_are_not_as_described_are_refused_and_nothing_is_written(tmp_path, change, words):
@@ -144,18 +155,18 @@ def test_an_array_in_another_folder_is_refused(tmp_path):
 @pytest.mark.parametrize("dtype", ["int64", "uint8", "float32"])
 def test_row_arrays_of_another_dtype_are_refused(tmp_path, dtype):
     group = partition(tmp_path)
-    group.create(1500, [StoredPartition.CELLS.sized()])
+    group.create(1500, [StoredPartition.cells.sized()])
     with pytest.raises(StoreError, match="int32"):
-        group.write_block(0, {StoredPartition.CELLS: np.zeros(1024, dtype)})
+        group.write_block(0, {StoredPartition.cells: np.zeros(1024, dtype)})
     assert not group.committed("block-000000")
 
 
 def test_a_dtype_that_follows_the_points_has_to_be_given_and_to_be_one_of_theirs(tmp_path):
     with pytest.raises(StoreError, match="float32 or float64, got float16"):
-        StoredNeighbors.DISTANCES.sized(9, dtype="float16")
+        StoredNeighbors.distances.sized(9, dtype="float16")
     group = StageGroup(tmp_path, "stages/neighbors/key", 1024)
     with pytest.raises(StoreError, match="stores indices as rows"):
-        group.create(1500, [StoredNeighbors.INDICES.sized(9)])  # of no round
+        group.create(1500, [StoredNeighbors.indices.sized(9)])  # of no round
 
 
 def test_a_reader_of_another_stage_is_refused(tmp_path):

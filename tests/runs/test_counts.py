@@ -4,7 +4,7 @@ import pytest
 
 from scalemani.errors import CorruptChunkError
 from scalemani.params import Parameters
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.coarse import StoredCoarseGraphs
 from scalemani.runs.counts import counted
 from scalemani.runs.opened import open_run
@@ -32,7 +32,7 @@ def test_a_plan_goes_by_the_nonzeros_that_are_stored(finished, roll, tmp_path):
     planned = plan_run(open_points(roll), tmp_path / "run", METHOD, PARAMS, Executor(), 1024)
     assert planned.sizes.counted_graphs == tuple(graphs)
     assert planned.sizes.counted_nonzeros == sum(
-        StoredSymmetricAffinities(groups[StoredSymmetricAffinities.STAGE]).read_row_bounds(block)[-1]
+        StoredSymmetricAffinities(groups[StoredSymmetricAffinities.STAGE]).indptr(block)[-1]
         for block in range(planned.dimensions.n_blocks)
     )
     assert counted({}) == {"counted_nonzeros": None, "counted_graphs": None}

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor

@@ -10,8 +10,7 @@ from sklearn.metrics import silhouette_score
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters
-from scalemani.records.classes import StoredClasses
-from scalemani.records.points import StoredWorkPoints
+from scalemani.records.points import StoredClasses, StoredWorkPoints
 from scalemani.report.parameters import commands
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points

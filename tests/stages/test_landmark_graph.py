@@ -63,7 +63,7 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
         neighbors = bhattacharyya_neighbors(landmarks, covariances, JOINED)
         kept = StoredLandmarkCovariances(model.run_.group("landmark_covariances"))
         np.testing.assert_array_equal(kept.read_covariances(diagonal=True), covariances)
-        np.testing.assert_array_equal(kept.reader(kept.COUNTS).read(), 100)
+        np.testing.assert_array_equal(kept.counts.read(), 100)
     np.testing.assert_array_equal(graph.neighbors.read(), neighbors)
     values, vectors = brute_maps(landmarks, neighbors, sigma)
     np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-9)

@@ -23,7 +23,7 @@ BLOCKS = st.integers(0, N_BLOCKS - 1)
 
 def new_group(folder, n_rows=N_ROWS, block_rows=BLOCK_ROWS):
     group = RunStore.create(folder).group("points", "key", block_rows)
-    group.create(n_rows, [StoredPoints.POINTS.sized(COLUMNS, dtype=np.float32)])
+    group.create(n_rows, [StoredPoints.dense_points.sized(COLUMNS, dtype=np.float32)])
     return group
 
 
@@ -48,7 +48,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(block=BLOCKS, value=st.integers(0, 9))
     def put(self, block, value):
-        self.group.write_block(block, {StoredPoints.POINTS: block_of(value, block)})
+        self.group.write_block(block, {StoredPoints.dense_points: block_of(value, block)})
         self.held[block] = value
         self.hurt.discard(block)
 
@@ -121,7 +121,7 @@ def test_a_block_that_two_write_at_once_is_whole(tmp_path):
     def write(other):
         start.wait()
         for _ in range(5):
-            other.write_block(0, {StoredPoints.POINTS: rows})
+            other.write_block(0, {StoredPoints.dense_points: rows})
 
     threads = [threading.Thread(target=write, args=(other,)) for other in others]
     for thread in threads:
@@ -140,7 +140,7 @@ def test_a_reader_sees_a_group_complete_only_when_it_is(tmp_path):
 
     def write():
         for block in range(N_BLOCKS):
-            group.write_block(block, {StoredPoints.POINTS: block_of(block, block)})
+            group.write_block(block, {StoredPoints.dense_points: block_of(block, block)})
         group.mark_complete({"stage": "points"})
         ended.set()
 
@@ -166,7 +166,7 @@ def test_every_chunk_is_one_block(n_rows, block_rows):
         group = new_group(folder, n_rows, block_rows)
         n_blocks = -(-n_rows // block_rows)
         for block in range(n_blocks):
-            group.write_block(block, {StoredPoints.POINTS: block_of(block, block, n_rows, block_rows)})
+            group.write_block(block, {StoredPoints.dense_points: block_of(block, block, n_rows, block_rows)})
         owners = {}
         for unit in group.units:
             for key in group._marks[unit]:

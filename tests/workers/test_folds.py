@@ -81,12 +81,12 @@ def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
     found = []
     for block_rows in (1024, 7168, 65_536):
         embedding = StageGroup(tmp_path / str(block_rows), "stages/embedding/key", block_rows)
-        embedding.create(len(rows), [StoredEmbedding.EMBEDDING.sized(3)])
+        embedding.create(len(rows), [StoredEmbedding.embedding.sized(3)])
         dimensions = Dimensions(len(rows), 3, "float64", block_rows)
         for block in range(dimensions.n_blocks):
-            embedding.write_block(block, {StoredEmbedding.EMBEDDING: rows[slice(*dimensions.rows(block))]})
+            embedding.write_block(block, {StoredEmbedding.embedding: rows[slice(*dimensions.rows(block))]})
         output = StageGroup(tmp_path / str(block_rows), "stages/clustering/key", block_rows)
-        output.write_whole({StoredClustering.PASS_CENTERS.numbered(0): centers}, "pass_000")
+        output.write_whole({StoredClustering.pass_centers.numbered(0): centers}, "pass_000")
         task = StageTask("clustering", dimensions, Parameters(), {"embedding": embedding}, output, 0)
         runs = runs_of(-(-len(rows) // TILE_ROWS), clustering.TILES_TOGETHER)
         work = StageWork(task, Executor(workers=2), 2)

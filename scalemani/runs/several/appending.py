@@ -12,11 +12,8 @@ import numpy as np
 from scalemani.chunked.work import EXTREMES
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.params import Parameters
-from scalemani.records.classes import StoredClasses
-from scalemani.records.duplicates import StoredDuplicates
-from scalemani.records.points import StoredPoints
+from scalemani.records.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights
 from scalemani.records.reading import ArrayReader
-from scalemani.records.weights import StoredWeights
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
 from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.opened import Run, open_run

@@ -23,7 +23,7 @@ from scalemani.kernels.spectral.coarsening import (
     no_aggregates,
 )
 from scalemani.memory.glibc import return_freed_memory
-from scalemani.records.affinity_graph import affinity_graph
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
 from scalemani.stages.coarse_graphs.continued import kept_graphs
 
@@ -107,15 +107,15 @@ def coarse_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, It
 def write_graphs(work: StageWork, labels: np.ndarray, levels: Iterable[Level]) -> dict[str, Any]:
     """Write the aggregate (N,) of each point and the coarse graphs, each as it comes; return what is told of them."""
     nodes, nonzeros, output = [], [], work.task.output
-    output.write_whole({StoredCoarseGraphs.LABELS: labels})
+    output.write_whole({StoredCoarseGraphs.labels: labels})
     for number, level in enumerate(levels, 1):
         return_freed_memory()  # what the sums of this graph were made in; those of the next are smaller
         nodes.append(len(level.degrees))
         nonzeros.append(len(level.rows[1]))
         output.write_whole(StoredCoarseGraphs.level_arrays(level), f"level-{number}", level_folder(number))
-    output.write_whole({StoredCoarseGraphs.LEVELS: np.array(len(nodes))}, StoredCoarseGraphs.LEVELS.name)
+    output.write_whole({StoredCoarseGraphs.levels: np.array(len(nodes))}, StoredCoarseGraphs.levels.name)
     sizes = {StoredCoarseGraphs.NODES: nodes, StoredCoarseGraphs.NONZEROS: nonzeros}
-    return {StoredCoarseGraphs.LEVELS.name: len(nodes), **sizes}
+    return {StoredCoarseGraphs.levels.name: len(nodes), **sizes}
 
 
 def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Rows]:

@@ -14,7 +14,7 @@ from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import Level
 from scalemani.kernels.spectral.grown_graphs import crowded_share, join_strongest, with_degrees
-from scalemani.records.affinity_graph import affinity_graph
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs
 from scalemani.records.points import StoredWorkPoints
 

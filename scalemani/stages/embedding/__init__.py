@@ -43,12 +43,11 @@ from scalemani.kernels.spectral.refinement import (
     refined_embedding,
     refinement,
 )
-from scalemani.records.affinity_graph import affinity_graph
+from scalemani.records.affinities import affinity_graph
 from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.landmarks import StoredLandmarkEmbedding
-from scalemani.records.points import StoredWorkPoints
-from scalemani.records.weights import StoredWeights
+from scalemani.records.points import StoredWeights, StoredWorkPoints
 from scalemani.routes import VARIATIONAL
 from scalemani.stages.embedding.needs import disk, memory, vector_dtype
 from scalemani.stages.embedding.telling import tell_of_angle, tell_of_parts
@@ -88,8 +87,8 @@ def run(work: StageWork) -> dict[str, Any]:
         tell_of_parts(work, n_zero)
     else:
         tell_of_angle(work, accuracy, float(solved.eigenvalues[-1]))
-    write_embedding(work, StoredEmbedding.EMBEDDING, solved.vectors, workspace.empty)
-    work.task.output.write_whole({StoredEmbedding.EIGENVALUES: solved.eigenvalues})
+    write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty)
+    work.task.output.write_whole({StoredEmbedding.eigenvalues: solved.eigenvalues})
     Checkpoints(work.task.output).clear()
     found = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
     return {**found, "near_zero_eigenvalues": n_zero}

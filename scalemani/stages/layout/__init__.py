@@ -28,9 +28,9 @@ from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.machine.compile_seconds import COMPILING
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredLayout
-from scalemani.records.weights import stored_weights
+from scalemani.records.points import stored_weights
 from scalemani.routes import GIVEN_START
 from scalemani.stages.layout.starts import beside_still, given_held, given_start, moved_share, start_positions
 
@@ -110,8 +110,8 @@ def run(work: StageWork) -> dict[str, Any]:
     if given is not None:
         positions = beside_still(given, positions) if asked.freeze else positions
         certificates["started"], certificates["moved"] = moved_share(given, positions)
-    write_embedding(work, StoredLayout.EMBEDDING, positions)
-    task.output.write_whole({StoredLayout.CURVE: curve})
+    write_embedding(work, StoredLayout.embedding, positions)
+    task.output.write_whole({StoredLayout.curve: curve})
     Checkpoints(task.output).clear()
     return certificates
 
@@ -164,7 +164,7 @@ class DescentLog:
             positions = in_input_order(self._task, state.positions)
             folder = StoredLayout.snapshot_folder(state.iteration)
             unit = StoredLayout.snapshot_unit(state.iteration)
-            self._task.output.write_whole({StoredLayout.SNAPSHOT: positions}, unit, folder)
+            self._task.output.write_whole({StoredLayout.snapshots: positions}, unit, folder)
         if self._checkpoints.due(CHECKPOINT_SECONDS):
             self._checkpoints.save({**state.arrays(), "curve": self.curve})
         now = time.monotonic()

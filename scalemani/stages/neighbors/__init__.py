@@ -116,4 +116,4 @@ def exact_certificates(work: StageWork) -> dict[str, Any]:
 
 def write_last_round(task: StageTask, number: int) -> None:
     """Say which round the graph is."""
-    task.output.write_whole({StoredNeighbors.LAST_ROUND: np.array(number)}, StoredNeighbors.LAST_ROUND.name)
+    task.output.write_whole({StoredNeighbors.last_round: np.array(number)}, StoredNeighbors.last_round.name)

@@ -20,7 +20,7 @@ from scalemani.stages.neighbors.tables import sketch_tables
 
 def first_round(task: StageTask) -> Round:
     """Return the first round of a partition: over the cells nearest to each point."""
-    return Round(0, StoredNeighbors(task.output).n_probes)
+    return Round(0, int(StoredNeighbors(task.output).n_probes.read_once()))
 
 
 def near_cells_block(task: StageTask, block: int) -> Arrays:

@@ -85,7 +85,8 @@ def appended_points(task: StageTask) -> Appended:
 def probes_of_earlier(task: StageTask) -> int:
     """Return how many cells the points of the earlier run have visited, where it still says so."""
     stored = StoredNeighbors(task.earlier_results.groups[StoredNeighbors.STAGE])
-    return stored.n_probes if stored.group.committed(TRUTH) else task.params.neighbors.first_probes
+    known = stored.group.committed(TRUTH)
+    return int(stored.n_probes.read_once()) if known else task.params.neighbors.first_probes
 
 
 def visitors_of_cells(task: StageTask) -> Visitors:

@@ -14,9 +14,9 @@ def arrays(task: StageTask) -> list[RowArray]:
     """Describe one round."""
     width = task.params.n_neighbors
     return [
-        StoredNeighbors.INDICES.sized(width),
-        StoredNeighbors.DISTANCES.sized(width, dtype=task.dimensions.distance_dtype),
-        StoredNeighbors.FRESH.sized(width),
+        StoredNeighbors.indices.sized(width),
+        StoredNeighbors.distances.sized(width, dtype=task.dimensions.distance_dtype),
+        StoredNeighbors.fresh.sized(width),
     ]
 
 
@@ -38,9 +38,9 @@ def given_block(task: StageTask, block: int) -> Arrays:
 def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:
     """Return the lists of a block as they are stored."""
     return {
-        StoredNeighbors.INDICES: found.indices,
-        StoredNeighbors.DISTANCES: found.distances,
-        StoredNeighbors.FRESH: fresh.astype(np.uint8),
+        StoredNeighbors.indices: found.indices,
+        StoredNeighbors.distances: found.distances,
+        StoredNeighbors.fresh: fresh.astype(np.uint8),
     }
 
 

@@ -37,7 +37,7 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
     found = dict(nearest_of_candidates(task, start, candidates, Neighbors(indices, distances)))
     if asked.of_changed:
-        found[StoredNeighbors.FRESH] |= still_fresh(own, found[StoredNeighbors.INDICES])
+        found[StoredNeighbors.fresh] |= still_fresh(own, found[StoredNeighbors.indices])
     return found
 
 

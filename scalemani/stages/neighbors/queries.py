@@ -77,7 +77,7 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
     for i, row in enumerate(rows.tolist()):
         known = Neighbors(none.indices[:1], none.distances[:1])
         found = nearest_of_candidates(task, row, candidates[i : i + 1], known)
-        limits[new[i]] = found[StoredNeighbors.DISTANCES][0, -1]
+        limits[new[i]] = found[StoredNeighbors.distances][0, -1]
     return limits
 
 

@@ -38,15 +38,15 @@ def find_truth(work: StageWork) -> None:
     task, sample = work.task, work.task.once(sampled)
     if not task.output.committed(QUERIES):
         limits = work.fold_blocks(limits_of_block, one_behind_the_other, "recall") * (1 + np.finfo(np.float32).eps)
-        queries = {StoredNeighbors.QUERY_ROWS: sample.rows, StoredNeighbors.QUERY_LIMITS: limits}
+        queries = {StoredNeighbors.query_rows: sample.rows, StoredNeighbors.query_limits: limits}
         task.output.write_whole(queries, QUERIES)
     if not task.output.committed(TRUTH):
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
         looked_at = work.fold_blocks(nearest_to_queries, merge, "recall")
         truth = np.sort(np.concatenate([looked_at.distances, sample.nearest], axis=1), axis=1)
         found = {
-            StoredNeighbors.TRUE_DISTANCES: truth[:, : task.params.n_neighbors],
-            StoredNeighbors.N_PROBES: np.array(chosen_probes(task, looked_at.indices)),
+            StoredNeighbors.true_distances: truth[:, : task.params.n_neighbors],
+            StoredNeighbors.n_probes: np.array(chosen_probes(task, looked_at.indices)),
         }
         task.output.write_whole(found, TRUTH)
 

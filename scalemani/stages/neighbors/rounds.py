@@ -42,7 +42,7 @@ def run_measured_round(work: StageWork, number: int, first: int, function: FindB
         run_round(work, number, function)
         if number >= n_measured(output):
             recall = np.array(measured_recall(work.task, number), np.float64)
-            output.write_whole({StoredNeighbors.RECALL: recall}, unit, unit)
+            output.write_whole({StoredNeighbors.recall: recall}, unit, unit)
         if number and not work.executor.keep:
             output.remove_step(round_step(number - 1))
     value, error, n_sampled = StoredNeighbors(output).read_recall(number)

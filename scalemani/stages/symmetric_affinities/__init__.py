@@ -28,12 +28,9 @@ from scalemani.kernels.graph.directed_edges import (
     loop_edges,
 )
 from scalemani.kernels.graph.symmetric import SymmetricRows, row_sums, symmetric_rows
-from scalemani.records.affinities import StoredAffinities, StoredComponents
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
-from scalemani.records.classes import StoredClasses
+from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPoints
-from scalemani.records.weights import stored_weights
+from scalemani.records.points import StoredClasses, StoredPoints, stored_weights
 from scalemani.stages.symmetric_affinities import ensemble, window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
@@ -145,8 +142,8 @@ def certificates(work: StageWork) -> dict[str, Any]:
 def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
     """Return the nonzeros of a block and the extremes of its degrees."""
     output = StoredSymmetricAffinities(task.output)
-    degrees = output.read_block_degrees(block)
-    return int(output.read_row_bounds(block)[-1]), float(degrees.min()), float(degrees.max())
+    degrees = output.degrees(block)
+    return int(output.indptr(block)[-1]), float(degrees.min()), float(degrees.max())
 
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
@@ -202,10 +199,10 @@ def stored_rows(task: StageTask, rows: SymmetricRows, block: int) -> Arrays:
     """Return the rows of W of a block as they are stored, with their degrees."""
     entries = following_classes(task, rows, block)
     return {
-        StoredSymmetricAffinities.INDPTR: rows.indptr,
-        StoredSymmetricAffinities.INDICES: rows.indices,
-        StoredSymmetricAffinities.VALUES: entries,
-        StoredSymmetricAffinities.DEGREES: row_sums(entries, rows.indptr),
+        StoredSymmetricAffinities.indptr: rows.indptr,
+        StoredSymmetricAffinities.indices: rows.indices,
+        StoredSymmetricAffinities.values: entries,
+        StoredSymmetricAffinities.degrees: row_sums(entries, rows.indptr),
     }
 
 

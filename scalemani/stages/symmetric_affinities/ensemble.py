@@ -17,7 +17,7 @@ from scalemani.kernels.affinities.window_trees import (
     minimum_spanning_tree,
 )
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.records.points import StoredWorkPoints
 from scalemani.store.groups import block_unit
 
@@ -55,8 +55,7 @@ def write_ensemble(work: StageWork) -> dict[str, Any]:
     """Grow the trees side by side on this process's threads, and write W by blocks."""
     task = work.task
     image, reach = task.params.neighbors.image(task.dimensions.n_points), task.params.neighbors.reach
-    stored = StoredWorkPoints(task.inputs["work_points"])
-    points = stored.reader(stored.POINTS).read_once()
+    points = StoredWorkPoints(task.inputs["work_points"]).dense_points.read_once()
     deviations = task.params.affinities.jitter * mean_distances(points, image, reach)
     grow = functools.partial(tree_of, points, deviations, image, reach, task.params.seed)
     copies = range(task.params.affinities.trees)
@@ -86,8 +85,8 @@ def rows_of(weights: sp.csr_matrix, start: int, stop: int) -> Arrays:
     rows = weights[start:stop]
     indptr = rows.indptr.astype(np.int64)
     return {
-        StoredSymmetricAffinities.INDPTR: indptr,
-        StoredSymmetricAffinities.INDICES: rows.indices.astype(np.int32),
-        StoredSymmetricAffinities.VALUES: rows.data,
-        StoredSymmetricAffinities.DEGREES: row_sums(rows.data, indptr),
+        StoredSymmetricAffinities.indptr: indptr,
+        StoredSymmetricAffinities.indices: rows.indices.astype(np.int32),
+        StoredSymmetricAffinities.values: rows.data,
+        StoredSymmetricAffinities.degrees: row_sums(rows.data, indptr),
     }

@@ -11,7 +11,7 @@ from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose
 from scalemani.kernels.affinities.window import window_bandwidths
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinity_graph import StoredSymmetricAffinities, WindowAffinities
+from scalemani.records.affinities import StoredSymmetricAffinities, WindowAffinities
 from scalemani.records.points import StoredWorkPoints
 
 ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are used once
@@ -42,11 +42,11 @@ def disk(sizes: Sizes) -> list[Written]:
 def write_window(work: StageWork) -> dict[str, Any]:
     """Write what the rows of W are made of, and their degrees; certify how many weights tell pixels apart."""
     task, asked = work.task, work.task.params.neighbors
-    stored = StoredSymmetricAffinities(task.output)
+    stored = StoredSymmetricAffinities
     if not task.output.committed(stored.WINDOW_UNIT):
         image, reach = asked.image(task.dimensions.n_points), asked.reach
         sigma = task.params.affinities.sigma or typical_bandwidth(task, image, reach)
-        arrays = {stored.IMAGE: np.array(image), stored.REACH: np.array(reach), stored.SIGMA: np.array(sigma)}
+        arrays = {stored.image: np.array(image), stored.reach: np.array(reach), stored.sigma: np.array(sigma)}
         task.output.write_whole(arrays, stored.WINDOW_UNIT)
     work.map_parts(degrees_block)
     return weight_certificates(work)
@@ -66,7 +66,7 @@ def weight_certificates(work: StageWork) -> dict[str, Any]:
     pixels = sample_rows(task.params.seed, "window/weights", task.dimensions.n_points, CERTIFIED_PIXELS)
     weights = np.concatenate([graph.rows_of(pixel, pixel + 1)[2] for pixel in pixels.tolist()])
     share = float(np.mean(weights <= np.float32(LEAST_WEIGHT)))
-    sigma = float(graph.reader(graph.SIGMA).read())
+    sigma = float(graph.sigma.read())
     if share > MUCH_AT_FLOOR:
         work.warn(
             f"affinities: {share:.0%} of the pixels within a window are too far from its middle for affinities.sigma "
@@ -89,4 +89,4 @@ def degrees_block(task: StageTask, block: int) -> Arrays:
         counts.append(np.diff(indptr))
         degrees.append(row_sums(values, indptr))
     bounds = np.cumsum(np.concatenate(counts))
-    return {StoredSymmetricAffinities.INDPTR: bounds, StoredSymmetricAffinities.DEGREES: np.concatenate(degrees)}
+    return {StoredSymmetricAffinities.indptr: bounds, StoredSymmetricAffinities.degrees: np.concatenate(degrees)}

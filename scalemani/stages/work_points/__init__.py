@@ -87,11 +87,11 @@ def write_order(task: StageTask, partition: StoredPartition) -> None:
     kept = None if task.earlier is None else kept_order(task.earlier, cells, n_cells)
     if kept is None:
         order, offsets = group_by(cells, n_cells)
-        task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+        task.output.write_whole({StoredWorkPoints.input_rows: order, StoredWorkPoints.cell_offsets: offsets})
         return
     order, (offsets, of_cells) = kept
-    stretches = {StoredWorkPoints.STRETCH_OFFSETS: offsets, StoredWorkPoints.STRETCH_CELLS: of_cells}
-    task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, **stretches})
+    stretches = {StoredWorkPoints.stretch_offsets: offsets, StoredWorkPoints.stretch_cells: of_cells}
+    task.output.write_whole({StoredWorkPoints.input_rows: order, **stretches})
 
 
 def keep_order(work: StageWork) -> None:
@@ -99,7 +99,7 @@ def keep_order(work: StageWork) -> None:
     task, n_points = work.task, work.task.dimensions.n_points
     if not task.output.committed("whole"):
         order, offsets = np.arange(n_points), np.array([0, n_points])
-        task.output.write_whole({StoredWorkPoints.INPUT_ROWS: order, StoredWorkPoints.CELL_OFFSETS: offsets})
+        task.output.write_whole({StoredWorkPoints.input_rows: order, StoredWorkPoints.cell_offsets: offsets})
     if task.params.neighbors.by_window:
         task.output.create(n_points, arrays(task.dimensions, 0)[:1])
         work.map_blocks(pixels_block)
@@ -107,7 +107,7 @@ def keep_order(work: StageWork) -> None:
 
 def pixels_block(task: StageTask, block: int) -> Arrays:
     """Return the pixels of a block as they came."""
-    return {StoredWorkPoints.POINTS: StoredPoints(task.inputs["points"]).points.read_block(block)}
+    return {StoredWorkPoints.dense_points: StoredPoints(task.inputs["points"]).points.read_block(block)}
 
 
 def write_sparse(work: StageWork, width: int) -> None:
@@ -116,15 +116,15 @@ def write_sparse(work: StageWork, width: int) -> None:
     task.output.write_whole(stored.SPARSE.features(task.dimensions.n_features), FEATURES)
     blocks = work.run_blocks(task.dimensions.block_rows * task.dimensions.row_bytes)
     work.map_run_parts(ordered_parts, blocks, stored.ROWS_STEP)
-    task.output.create(task.dimensions.n_points, [stored.SKETCH.sized(width)])
+    task.output.create(task.dimensions.n_points, [stored.sketch.sized(width)])
     work.map_blocks(sketched_block)
 
 
 def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
     """Describe what is stored by row, with sketches of so many axes."""
     return [
-        StoredWorkPoints.POINTS.sized(dimensions.n_features, dtype=dimensions.dtype),
-        StoredWorkPoints.SKETCH.sized(width),
+        StoredWorkPoints.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype),
+        StoredWorkPoints.sketch.sized(width),
     ]
 
 
@@ -134,12 +134,11 @@ def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int
     basis = StoredPartition(task.inputs["partition"]).basis
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
     points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
-    stored = StoredPoints(task.inputs["points"])
-    stored.reader(stored.POINTS).gather_into(points, order[first:last])
+    StoredPoints(task.inputs["points"]).dense_points.gather_into(points, order[first:last])
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         rows = points[start - first : stop - first]
-        yield block, {StoredWorkPoints.POINTS: rows, StoredWorkPoints.SKETCH: sketch_points(rows, basis)}
+        yield block, {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketch_points(rows, basis)}
 
 
 def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
@@ -155,4 +154,4 @@ def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int,
 def sketched_block(task: StageTask, block: int) -> Arrays:
     """Return the sketches of one block of sparse points in work order."""
     points = StoredWorkPoints(task.output).points.read_block(block)
-    return {StoredWorkPoints.SKETCH: sketch_points(points, StoredPartition(task.inputs["partition"]).basis)}
+    return {StoredWorkPoints.sketch: sketch_points(points, StoredPartition(task.inputs["partition"]).basis)}

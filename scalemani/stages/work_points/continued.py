@@ -40,12 +40,15 @@ def appended_block(task: StageTask, block: int) -> Arrays:
     """Return a block that was not taken over: rows of the earlier run, and appended points behind them."""
     (start, stop), earlier = task.dimensions.rows(block), task.earlier_results
     border = max(start, min(stop, earlier.n_points))
-    order, stored = StoredWorkPoints(task.output).input_rows.read_once(), StoredPoints(task.inputs["points"])
-    points, before = stored.reader(stored.POINTS), StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE])
+    order = StoredWorkPoints(task.output).input_rows.read_once()
+    points, before = (
+        stored.dense_points
+        for stored in (StoredPoints(task.inputs["points"]), StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]))
+    )
     try:
-        known = before.reader(before.POINTS).gather(np.arange(start, border))
+        known = before.gather(np.arange(start, border))
     except CorruptChunkError:
         known = points.gather(order[start:border])  # which lie in all blocks
     rows = np.concatenate([known, points.gather(order[border:stop])])
     basis = StoredPartition(task.inputs["partition"]).basis
-    return {StoredWorkPoints.POINTS: rows, StoredWorkPoints.SKETCH: sketch_points(rows, basis)}
+    return {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketch_points(rows, basis)}
