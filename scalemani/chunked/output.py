@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from scalemani.chunked.landmark_weights import stored_landmark_weights
-from scalemani.chunked.needs import GROWING, STORED, Held, Written
+from scalemani.chunked.needs import GROWING, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.reordering import reordered
@@ -21,15 +21,6 @@ def embedding_held(sizes: Sizes) -> Held:
     return Held(
         "embedding and rows, in work and in input order", GROWING, n_points, width + 1, copies=2, step="writing"
     )
-
-
-def embedding_over_landmarks(sizes: Sizes, of_landmarks: str) -> list[Written]:
-    """List the embedding that is Z times something of the landmarks, and that under its name."""
-    width = sizes.params.n_components
-    return [
-        Written("embedding", STORED, sizes.dimensions.n_points, width),
-        Written(f"{of_landmarks} of the landmarks", STORED, sizes.params.n_landmarks, width),
-    ]
 
 
 def over_landmarks(task: StageTask, coordinates: np.ndarray, empty: Empty = np.empty) -> np.ndarray:

@@ -5,17 +5,21 @@ where none does, and two for each bridge between components. Until they are coun
 features: the fewer these are, the more edges go both ways.
 """
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from scalemani.chunked.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Written
+from scalemani.chunked.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written
 from scalemani.chunked.task import Dimensions
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
 from scalemani.kernels.spectral.coarsening import DENSE_NODES
 from scalemani.kernels.spectral.variational import MOST_LANDMARKS
 from scalemani.params import Parameters
+from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS, ArrayDescription
 
 # Of all edges, 1 - exp(-D / 10) go one way, up to a limit. Of points by Student's t with two degrees of freedom the
 # share is 0.08, 0.23, 0.57, 0.71 for D = 1, 3, 10, 20; of digits 0.48 and of counts of words 0.71, whatever D. Points
@@ -160,6 +164,61 @@ class Sizes:
     def sketch_width(self) -> int:
         """The columns of a sketch."""
         return min(self.params.partition.sketch_dimensions, self.dimensions.n_features)
+
+
+def written(
+    described: Iterable[ArrayDescription], sizes: Sizes, copies: float = 1, stay: Stay = STORED, **lengths: float
+) -> list[Written]:
+    """List arrays as a stage stores them, those of all blocks in sum, without those that take a few bytes.
+
+    Parameters
+    ----------
+    described : the arrays.
+    sizes : of the run.
+    copies, stay : how many there are of each, and for how long.
+    **lengths : by dimension, where a stage knows one that others do not, or another one.
+    """
+    known, listed = {**lengths_of(sizes), **lengths}, []
+    for array in described:
+        if array.dims:
+            rows, *columns = (known[dim] for dim in array.dims)
+            dtype = dtype_of(array, sizes)
+            listed.append(Written(array.paths[0], stay, rows, math.prod(columns), dtype, copies))
+    return [array for array in listed if array.bytes]
+
+
+def lengths_of(sizes: Sizes) -> dict[str, float]:
+    """Return the lengths of dimensions of stored arrays; 0 of those that take a few bytes."""
+    dimensions, params = sizes.dimensions, sizes.params
+    n_points, n_features, n_landmarks = dimensions.n_points, dimensions.n_features, params.n_landmarks
+    few = ("stretch", "stretch_bound", "class", "bridge", "end", "figure", "extent", "side", "evaluation", "quantity")
+    return {
+        **dict.fromkeys(few, 0),
+        **dict.fromkeys(("point", "point_bound", "row", "row_bound"), n_points),
+        **dict.fromkeys(("node", "node_bound", "joined_node"), sizes.coarse_nodes),
+        **dict.fromkeys(("feature", "other_feature"), n_features),
+        **dict.fromkeys(("landmark", "source_landmark"), n_landmarks),
+        "given_row": sizes.n_given_rows,
+        "axis": sizes.sketch_width,
+        "cell": sizes.n_cells,
+        "cell_bound": sizes.n_cells + 1,
+        "neighbor": params.n_neighbors,
+        "landmark_bound": n_landmarks + 1,
+        "nearest_landmark": params.landmark_neighbors,
+        "joined_landmark": params.landmark_graph.joined(n_landmarks),
+        "component": params.n_components,
+        "direction": min(n_features, n_landmarks),
+        "cluster": params.clustering.n_clusters,
+    }
+
+
+def dtype_of(described: ArrayDescription, sizes: Sizes) -> DTypeLike:
+    """Return the dtype that an array has in a run."""
+    if isinstance(described.dtype, str):
+        return described.dtype
+    if described.dtype is AS_LANDMARKS and sizes.params.landmarks.off_data:
+        return "float64"
+    return sizes.dimensions.distance_dtype if described.dtype is AS_DISTANCES else sizes.dimensions.dtype
 
 
 def points_written(name: str, dimensions: Dimensions) -> list[Written]:

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
     LEAST_WEIGHT,
@@ -56,12 +56,9 @@ def memory(sizes: Sizes) -> list[Held]:
 
 
 def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored."""
-    n_points = sizes.dimensions.n_points
-    return [
-        Written(array.description.meaning, STORED, n_points, math.prod(array.columns), array.dtype)
-        for array in arrays(sizes.params, sizes.weighted)
-    ]
+    """List what is stored of the kind of affinities, and of points with weights."""
+    stored = (array.description for array in arrays(sizes.params, sizes.weighted))
+    return written(stored, sizes, neighbor=sizes.params.affinity_neighbors)
 
 
 def arrays(params: Parameters, weighted: bool) -> list[RowArray]:

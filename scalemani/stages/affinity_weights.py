@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import ConfigError
 from scalemani.kernels.spectral.variational import completed_weights, direct_weights, landmark_numbers
@@ -34,11 +34,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: Z."""
-    return [
-        Written("where rows of Z begin", STORED, sizes.dimensions.n_points, 1, "int64"),
-        Written("landmarks of each point", STORED, sizes.weight_entries, 1, "int32"),
-        Written("weights of these landmarks", STORED, sizes.weight_entries, 1, "float64"),
-    ]
+    return written(StoredAffinityWeights.ARRAYS, sizes, nonzero=sizes.weight_entries)
 
 
 def run(work: StageWork) -> dict[str, Any]:

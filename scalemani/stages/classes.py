@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.beside_points import given_beside, held_beside, store_in_work_order
-from scalemani.chunked.needs import STORED, Held, Written
+from scalemani.chunked.needs import Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.points import StoredClasses
@@ -15,11 +15,6 @@ from scalemani.sources.beside.labelled import NO_CLASS, LabelledPoints
 def memory(sizes: Sizes) -> list[Held]:
     """List the labels and the order of the points."""
     return held_beside("classes", "int32", sizes)
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: a class a point."""
-    return [Written("classes", STORED, sizes.dimensions.n_points, 1, "int32")]
 
 
 def run(work: StageWork) -> dict[str, Any]:

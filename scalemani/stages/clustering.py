@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -45,12 +45,11 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the labels, and the centres of every pass."""
-    params = sizes.params
-    n_clusters, width = params.clustering.n_clusters, params.n_components
+    stored, files = StoredClustering, sizes.params.clustering.most_passes + 1
     return [
-        Written("cluster of each point", STORED, sizes.dimensions.n_points, 1, "int32"),
-        Written("centres of all passes", STORED, n_clusters, width, "float64", params.clustering.most_passes + 1),
-        Written("files of a pass", STORED, FILES_OF_PASS_BYTES, 1, "uint8", params.clustering.most_passes + 1),
+        *written([stored.labels, stored.centers], sizes),
+        *written([stored.pass_centers], sizes, files - 1),
+        Written("files of a pass", STORED, FILES_OF_PASS_BYTES, 1, "uint8", files),
     ]
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, GROWING, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes, coarse_graphs_held
+from scalemani.chunked.needs import EACH_PROCESS, GROWING, Held, Written
+from scalemani.chunked.sizes import Sizes, coarse_graphs_held, written
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
@@ -29,7 +29,7 @@ def memory(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the vectors on the first coarse graph."""
     width = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points)
-    return [Written("vectors on the first coarse graph", STORED, sizes.first_coarse_nodes, width, "float32")]
+    return written(StoredCoarseEmbedding.ARRAYS, sizes, node=sizes.first_coarse_nodes, start_vector=width)
 
 
 def run(work: StageWork) -> dict[str, Any]:

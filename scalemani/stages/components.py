@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
@@ -83,10 +83,8 @@ def pairs_at_once(sizes: Sizes) -> int:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: labels, and the rows of the largest component; bridges are few beside them."""
-    written = [Written("component of each point", STORED, sizes.dimensions.n_points, 1, "int32")]
-    if sizes.params.components.disconnected == "largest":
-        written.append(Written("rows of the largest component", STORED, sizes.dimensions.n_points, 1, "int64"))
-    return written
+    kept = sizes.dimensions.n_points if sizes.params.components.disconnected == "largest" else 0
+    return written(StoredComponents.ARRAYS, sizes, kept_point=kept)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.diffusion import diffusion_scales
@@ -17,11 +17,6 @@ def memory(sizes: Sizes) -> list[Held]:
     """List a block of the embedding, before and after."""
     rows, width = sizes.dimensions.block_rows, sizes.params.n_components
     return [Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK)]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the coordinates."""
-    return [Written("coordinates", STORED, sizes.dimensions.n_points, sizes.params.n_components, "float64")]
 
 
 def run(work: StageWork) -> dict[str, Any]:

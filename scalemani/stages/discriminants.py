@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.moments import Moments, center_of, moments_held, summed_moments, tiles_of
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.errors import RankError
@@ -40,16 +40,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("scatter of a run of tiles", EACH_TASK, rank, rank, copies=3),
         Held("coordinates of a tile", EACH_TASK, TILE_ROWS, rank, copies=2),
         Held("points of a block in float64, projected", EACH_TASK, rows, features + sizes.params.n_components),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding, the mean, the directions and the span they are looked for in."""
-    features, width = sizes.dimensions.n_features, sizes.params.n_components
-    return [
-        Written("embedding", STORED, sizes.dimensions.n_points, width),
-        Written("mean and directions", STORED, features, width + 1),
-        Written("axes of the span", STORED, features, min(features, sizes.params.n_landmarks)),
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.beside_points import given_beside
-from scalemani.chunked.needs import EACH_PROCESS, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.points import StoredDuplicates
@@ -15,11 +15,6 @@ from scalemani.sources.beside.distinct import LEFT_OUT, DistinctPoints
 def memory(sizes: Sizes) -> list[Held]:
     """List the points of the rows, as they are written and without those of rows that were left out."""
     return [Held("points of the rows given", EACH_PROCESS, sizes.n_given_rows, 1, "int64", 2)]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: a number a row that was given."""
-    return [Written("points of the rows given", STORED, sizes.n_given_rows, 1, "int64")]
 
 
 def run(work: StageWork) -> dict[str, Any]:

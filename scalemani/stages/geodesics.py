@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import Arrays, StageTask, StageWork
@@ -40,15 +40,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("the same as stored, and encoded", EACH_TASK, n_points, together, lengths, COPIES_OF_PART),
         components_held(sizes),
         Held("distances between landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=2, step="certificate"),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the distances."""
-    n_landmarks, dimensions = sizes.params.n_landmarks, sizes.dimensions
-    return [
-        Written("distances between landmarks", STORED, n_landmarks, n_landmarks),
-        Written("distances of all points", STORED, dimensions.n_points, n_landmarks, dimensions.distance_dtype),
     ]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, STORED, Held, Span, Written
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, Held, Span
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
@@ -33,14 +33,6 @@ def rows_of_graph(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
     return [
         Held("neighbours by work and by input order", span, n_rows, n_neighbors, "int64", COPIES_OF_NUMBERS),
         Held("distances", span, n_rows, n_neighbors, "float64", COPIES_OF_DISTANCES),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the graph with 64-bit row numbers."""
-    return [
-        Written("neighbours in input order", STORED, sizes.n_edges, 1, "int64"),
-        Written("distances", STORED, sizes.n_edges, 1, sizes.dimensions.distance_dtype),
     ]
 
 

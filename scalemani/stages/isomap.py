@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, Held, Written
-from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_embedding, write_scores
+from scalemani.chunked.needs import EACH_PROCESS, Held
+from scalemani.chunked.output import embedding_held, write_embedding, write_scores
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.workspace import Empty
@@ -32,11 +32,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("those to one landmark, in float64", EACH_PROCESS, n_points, COLUMNS_OF_LANDMARK),
         embedding_held(sizes),
     ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding and the landmarks' coordinates."""
-    return embedding_over_landmarks(sizes, "coordinates")
 
 
 def run(work: StageWork) -> dict[str, Any]:

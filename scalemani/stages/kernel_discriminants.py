@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
 from scalemani.chunked.output import write_embedding
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
@@ -59,15 +59,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_SUMS),
         Held("embedding and rows, in work and in input order", GROWING, n_points, params.n_components + 1, copies=2),
         components_held(sizes),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding and the directions."""
-    width = sizes.params.n_components
-    return [
-        Written("embedding", STORED, sizes.dimensions.n_points, width),
-        Written("directions", STORED, sizes.params.n_landmarks + 1, width),
     ]
 
 

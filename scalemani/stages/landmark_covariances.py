@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -41,11 +41,9 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the covariances, or their diagonals, and how many points they are of."""
-    n_landmarks = sizes.params.n_landmarks
-    return [
-        Written("covariances of the landmarks", STORED, n_landmarks, entries(sizes)),
-        Written("numbers of points that they are of", STORED, n_landmarks, 1, "int64"),
-    ]
+    stored = StoredLandmarkCovariances
+    diagonal = sizes.params.landmark_graph.covariances == "diagonal"
+    return written([stored.variances if diagonal else stored.covariances, stored.counts], sizes)
 
 
 def entries(sizes: Sizes) -> int:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scalemani.chunked.needs import EACH_PROCESS, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.eigenproblem import LARGEST_EIGENVALUE, solve_reduced, within_range
@@ -18,15 +18,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("values of A~ and B~", EACH_PROCESS, n_landmarks, n_landmarks, "float64", 2),
         Held("columns of A~ and B~", EACH_PROCESS, n_landmarks, n_landmarks, "int32", 2),
         Held("dense matrices and their factor", EACH_PROCESS, n_landmarks, n_landmarks, "float64", DENSE_COPIES),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the landmarks' coordinates and the eigenvalues."""
-    width = sizes.params.n_components
-    return [
-        Written("coordinates of the landmarks", STORED, sizes.params.n_landmarks, width),
-        Written("eigenvalues", STORED, width),
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.errors import ShortfallWarning
@@ -42,16 +42,6 @@ def memory(sizes: Sizes) -> list[Held]:
         *held,
         Held("covariances", EACH_PROCESS, n_landmarks, features * width),
         Held("those between two landmarks", EACH_TASK, n_landmarks, features * width, copies=COPIES_BETWEEN),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the edges, the landmarks' coordinates and the eigenvalues."""
-    n_landmarks, width = sizes.params.n_landmarks, sizes.params.n_components
-    return [
-        Written("landmarks joined", STORED, n_landmarks, sizes.params.landmark_graph.joined(n_landmarks), "int64"),
-        Written("coordinates of the landmarks", STORED, n_landmarks, width),
-        Written("eigenvalues and sigma", STORED, width + 1),
     ]
 
 

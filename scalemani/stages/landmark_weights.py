@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -56,16 +56,6 @@ def memory(sizes: Sizes) -> list[Held]:
             "float64",
             COPIES_OF_WEIGHTS,
         ),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: Z and the reconstruction errors."""
-    n_points, width = sizes.dimensions.n_points, sizes.params.landmark_neighbors
-    return [
-        Written("landmarks of each point", STORED, n_points, width, "int32"),
-        Written("weights of these landmarks", STORED, n_points, width, "float64"),
-        Written("reconstruction errors", STORED, n_points, 1, "float32"),
     ]
 
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from scalemani.chunked.appended import KnownPoints
 from scalemani.chunked.beside_points import given_beside
-from scalemani.chunked.needs import EACH_PROCESS, ENCODED, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import EACH_PROCESS, ENCODED, Held, Written
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
@@ -135,19 +135,12 @@ def determinantal_memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the landmarks and their rows, or their anchors."""
-    dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
-    coverage = Written("how landmarks cover the points", STORED, dimensions.n_features + 2)
+    stored, dimensions = StoredLandmarks, sizes.dimensions
     if sizes.params.landmarks.off_data:
-        return [
-            coverage,
-            Written("landmarks off the data", STORED, n_landmarks, dimensions.n_features),
-            Written("rows and weights of their anchors", STORED, n_landmarks, ANCHORS, "float64", 2),
-        ]
-    return [
-        coverage,
-        Written("rows of the landmarks", STORED, n_landmarks, 1, "int64"),
-        Written("landmarks", ENCODED, n_landmarks, dimensions.n_features, dimensions.dtype),
-    ]
+        return written([stored.center, stored.points, stored.anchor_rows, stored.anchor_weights], sizes, anchor=ANCHORS)
+    row = (dimensions.n_features, dimensions.dtype)
+    landmarks = Written(stored.points.name, ENCODED, sizes.params.n_landmarks, *row)
+    return [*written([stored.center, stored.rows], sizes), landmarks]
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import scipy.sparse as sp
 
 from scalemani.chunked.landmark_weights import weights_at
 from scalemani.chunked.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
-from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_over_landmarks, write_scores
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held
+from scalemani.chunked.output import embedding_held, write_over_landmarks, write_scores
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import StageTask, StageWork
@@ -63,11 +63,6 @@ def memory(sizes: Sizes) -> list[Held]:
         embedding_held(sizes),
         components_held(sizes),
     ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding and the landmarks' coordinates."""
-    return embedding_over_landmarks(sizes, "coordinates")
 
 
 def run(work: StageWork) -> dict[str, Any]:

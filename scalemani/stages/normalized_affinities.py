@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.density import density_normalized, density_scales
 from scalemani.kernels.graph.symmetric import row_sums
@@ -28,13 +28,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: as much as of W."""
-    n_points = sizes.dimensions.n_points
-    return [
-        Written("columns of the normalised W", STORED, sizes.most_nonzeros, 1, "int32"),
-        Written("values of the normalised W", STORED, sizes.most_nonzeros, 1, "float32"),
-        Written("where its rows begin", STORED, n_points, 1, "int64"),
-        Written("its degrees", STORED, n_points, 1, "float64"),
-    ]
+    return written(StoredNormalizedAffinities.ARRAYS, sizes, nonzero=sizes.most_nonzeros)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes, sketched_tile
 from scalemani.chunked.task import Dimensions, EarlierResults
 from scalemani.chunked.work import Arrays, StageTask, StageWork
@@ -67,17 +67,6 @@ def memory(sizes: Sizes) -> list[Held]:
             3,
             step="sizes",
         ),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the models, and the cell of every point."""
-    dimensions, width = sizes.dimensions, sizes.sketch_width
-    return [
-        Written("cell of every point", STORED, dimensions.n_points, 1, "int32"),
-        Written("mean of the points", STORED, dimensions.n_features, 1, "float64"),
-        Written("axes of the sketches", STORED, dimensions.n_features, width, "float32"),
-        Written("centroids of the cells", STORED, sizes.n_cells, width, "float32"),
     ]
 
 

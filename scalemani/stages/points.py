@@ -48,7 +48,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the rows of all points."""
-    return points_written("points in input order", sizes.dimensions)
+    return points_written(StoredPoints.dense_points.name, sizes.dimensions)
 
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:

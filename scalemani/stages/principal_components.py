@@ -3,8 +3,8 @@
 from typing import Any
 
 from scalemani.chunked.moments import moments_held, summed_moments
-from scalemani.chunked.needs import EACH_PROCESS, Held, Written
-from scalemani.chunked.output import embedding_held, embedding_over_landmarks, write_over_landmarks, write_scores
+from scalemani.chunked.needs import EACH_PROCESS, Held
+from scalemani.chunked.output import embedding_held, write_over_landmarks, write_scores
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.kernels.spectral.linear import principal_components
@@ -23,11 +23,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("moments, whitened", EACH_PROCESS, n_landmarks, features, copies=COPIES_OF_MOMENTS, step="solving"),
         embedding_held(sizes),
     ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding and the landmarks' scores."""
-    return embedding_over_landmarks(sizes, "scores")
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,30 +4,38 @@ The stages are those that the routes name. A stage's name is its module's: `STAG
 `scalemani/stages/neighbors`.
 """
 
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import import_module
-from typing import Any, Protocol, cast
+from typing import Any
 
 from scalemani.chunked.needs import Held, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import StageWork
+from scalemani.records.catalogue import stored_stage
 from scalemani.routes import ROUTES
 
 
-class StageCode(Protocol):
-    """The three functions of a stage's module."""
+@dataclass(frozen=True)
+class StageCode:
+    """What a stage holds in memory, what it writes, at most, and how it is run; `run` returns its certificates."""
 
-    def memory(self, sizes: Sizes) -> list[Held]:
-        """List what the stage holds in memory."""
-
-    def disk(self, sizes: Sizes) -> list[Written]:
-        """List what the stage writes, at most."""
-
-    def run(self, work: StageWork) -> dict[str, Any]:
-        """Compute what is missing of the stage's group; return its certificates."""
+    memory: Callable[[Sizes], list[Held]]
+    disk: Callable[[Sizes], list[Written]]
+    run: Callable[[StageWork], dict[str, Any]]
 
 
-STAGES: dict[str, StageCode] = {
-    stage.name: cast(StageCode, import_module(f"{__package__}.{stage.name}"))
-    for stages in ROUTES.values()
-    for stage in stages
-}
+def stage_code(name: str) -> StageCode:
+    """Return the functions of the module of a stage; one without `disk` writes the arrays that it declares."""
+    module = import_module(f"{__package__}.{name}")
+    disk = getattr(module, "disk", functools.partial(declared, name))
+    return StageCode(module.memory, disk, module.run)
+
+
+def declared(name: str, sizes: Sizes) -> list[Written]:
+    """List the arrays that a stage declares."""
+    return written(stored_stage(name).ARRAYS, sizes)
+
+
+STAGES = {stage.name: stage_code(stage.name) for stages in ROUTES.values() for stage in stages}

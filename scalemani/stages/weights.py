@@ -3,7 +3,7 @@
 from typing import Any
 
 from scalemani.chunked.beside_points import given_beside, held_beside, store_in_work_order
-from scalemani.chunked.needs import STORED, Held, Written
+from scalemani.chunked.needs import Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.points import StoredWeights
@@ -13,11 +13,6 @@ from scalemani.sources.beside.weighted import WeightedPoints
 def memory(sizes: Sizes) -> list[Held]:
     """List the weights and the order of the points."""
     return held_beside("weights", "float64", sizes)
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: a weight a point."""
-    return [Written("weights", STORED, sizes.dimensions.n_points, 1, "float64")]
 
 
 def run(work: StageWork) -> dict[str, Any]:

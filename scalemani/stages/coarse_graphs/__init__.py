@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes, pixels_held
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written
+from scalemani.chunked.sizes import Sizes, pixels_held, written
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
@@ -78,13 +78,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the coarse graphs, and the aggregate of each point."""
-    return [
-        Written("aggregate of each point", STORED, sizes.dimensions.n_points, 1, "int32"),
-        Written("columns of the coarse graphs", STORED, sizes.coarse_nonzeros, 1, "int32"),
-        Written("values of the coarse graphs", STORED, sizes.coarse_nonzeros, 1, "float32"),
-        Written("row pointers and degrees", STORED, sizes.coarse_nodes, 2),
-        Written("aggregate of each node", STORED, sizes.coarse_nodes, 1, "int32"),
-    ]
+    return written(StoredCoarseGraphs.ARRAYS, sizes, nonzero=sizes.coarse_nonzeros)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -3,10 +3,11 @@
 import numpy as np
 
 from scalemani.chunked.landmark_maps import landmark_map_held
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written
+from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held, written
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
 from scalemani.params import Parameters
+from scalemani.records.embeddings import StoredEmbedding
 
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
@@ -77,9 +78,8 @@ def passes_held(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the embedding; and the checkpoints of a refinement."""
     n_points, width = sizes.dimensions.n_points, sizes.params.n_components
-    written = [Written("embedding", STORED, n_points, width, "float64")]
-    if sizes.params.embedding.by_passes:
-        columns, dtype = n_columns(width, n_points), vector_dtype(sizes.params)
-        copies = COPIES_IN_CHECKPOINT * columns
-        written.append(Written("vectors of two checkpoints", PASSING, n_points, copies, dtype, 2))
-    return written
+    stored = written(StoredEmbedding.ARRAYS, sizes)
+    if not sizes.params.embedding.by_passes:
+        return stored
+    columns = COPIES_IN_CHECKPOINT * n_columns(width, n_points)
+    return [*stored, Written("vectors of two checkpoints", PASSING, n_points, columns, vector_dtype(sizes.params), 2)]

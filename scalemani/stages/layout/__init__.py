@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.checkpoints import Checkpoints
-from scalemani.chunked.needs import EACH_PROCESS, PASSING, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, PASSING, Held, Written
 from scalemani.chunked.output import in_input_order, write_embedding
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import StageWork
 from scalemani.embeddings.descent import COUNTS, NUMBERS, State
 from scalemani.embeddings.force_errors import sums_at_end
@@ -71,8 +71,8 @@ def disk(sizes: Sizes) -> list[Written]:
     n_snapshots = asked.max_iterations // asked.snapshots if asked.snapshots else 0
     state = COPIES_IN_CHECKPOINT + 2 * learnt_pairs(sizes.params)
     return [
-        Written("embedding", STORED, n_points, width),
-        Written("snapshots", STORED, n_points, width, "float64", n_snapshots),
+        *written([StoredLayout.embedding], sizes),
+        *written([StoredLayout.snapshots], sizes, n_snapshots),
         Written("positions and what is remembered, in two checkpoints", PASSING, n_points, width, "float64", 2 * state),
     ]
 

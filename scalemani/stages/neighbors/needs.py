@@ -12,13 +12,14 @@ from scalemani.chunked.needs import (
     Stay,
     Written,
 )
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.sparse_scan import LANES
 from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
 from scalemani.params import Parameters
+from scalemani.records.graph import StoredNeighbors
 from scalemani.routes import PRECOMPUTED
 from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
 
@@ -150,34 +151,20 @@ def descent_held(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: rounds, the sampled queries; and all points where they are mapped."""
-    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    dimensions, stored = sizes.dimensions, StoredNeighbors
     given = sizes.params.points.metric == PRECOMPUTED
     exact = given or sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
     queries, rounds = sizes.params.neighbors.sampled_queries, sizes.params.neighbors.max_rounds
     kept = rounds * sizes.rounds_kept * (not exact)
-    written = [
-        *round_written("the graph", STORED, sizes),
-        *(round_written("rounds that are kept", STORED, sizes, kept) if kept else []),
-        *(round_written("the round before", PASSING, sizes) if rounds and not kept and not exact else []),
-        Written("rows and reaches of the sampled queries", STORED, queries, 2),
-        Written("distances of their true neighbours", STORED, queries, k),
-    ]
-    points = Written("points in work order", MAPPED, dimensions.n_points, *dimensions.kept_row)
-    return written if exact else [*written, points]
+    sampled = [stored.query_rows, stored.query_limits, stored.true_distances]
+    listed = [*round_written(sizes), *round_written(sizes, kept), *written(sampled, sizes, query=queries)]
+    if exact:
+        return listed
+    before = round_written(sizes, 1, PASSING) if rounds and not kept else []
+    return [*listed, *before, Written("points in work order", MAPPED, dimensions.n_points, *dimensions.kept_row)]
 
 
-def round_written(name: str, stay: Stay, sizes: Sizes, count: int = 1) -> list[Written]:
-    """List the arrays of rounds of the search.
-
-    Parameters
-    ----------
-    name : what the lists of the rounds are called
-    stay : for how long they are on the disk
-    sizes : of the run
-    count : of rounds
-    """
-    return [
-        Written(f"neighbours of {name}", stay, sizes.n_edges, 1, "int32", count),
-        Written(f"distances of {name}", stay, sizes.n_edges, 1, sizes.dimensions.distance_dtype, count),
-        Written(f"{name}: whether neighbours are new", stay, sizes.n_edges, 1, "uint8", count * SHARE_OF_FLAGS),
-    ]
+def round_written(sizes: Sizes, count: int = 1, stay: Stay = STORED) -> list[Written]:
+    """List the arrays of some rounds of the search."""
+    graph = written([StoredNeighbors.indices, StoredNeighbors.distances], sizes, count, stay)
+    return [*graph, *written([StoredNeighbors.fresh], sizes, count * SHARE_OF_FLAGS, stay)]

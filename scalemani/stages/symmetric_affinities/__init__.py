@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import CACHE, EACH_TASK, LOOKED_UP, STORED, Held, Span, Written
-from scalemani.chunked.sizes import Sizes
+from scalemani.chunked.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written
+from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
@@ -104,16 +104,11 @@ def sets_of_incoming(n_blocks: int, n_targets: int, span: Span) -> Held:
 
 
 def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored of W where no edge goes both ways."""
-    if sizes.params.neighbors.by_window:
-        return (ensemble if sizes.params.affinities.by_trees else window).disk(sizes)
-    n_points = sizes.dimensions.n_points
-    return [
-        Written("columns of W", STORED, sizes.most_nonzeros, 1, "int32"),
-        Written("values of W", STORED, sizes.most_nonzeros, 1, "float32"),
-        Written("where rows of W begin", STORED, n_points, 1, "int64"),
-        Written("degrees", STORED, n_points, 1, "float64"),
-    ]
+    """List what is stored of W where no edge goes both ways, and no two trees share one; of windows its degrees."""
+    by_window, by_trees = sizes.params.neighbors.by_window, sizes.params.affinities.by_trees
+    trees = 2 * sizes.params.affinities.trees * sizes.dimensions.n_points
+    nonzeros = trees if by_window and by_trees else 0 if by_window else sizes.most_nonzeros
+    return written(StoredSymmetricAffinities.ARRAYS, sizes, nonzero=nonzeros)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageWork
 from scalemani.kernels.affinities.window import Image, Reach
@@ -36,18 +36,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("components of a tree", EACH_TASK, n_points, COLUMNS_OF_TREE, "float64", step="trees"),
         Held("columns of W", EACH_PROCESS, edges, 1, "int32", COPIES_OF_EDGES),
         Held("values of W", EACH_PROCESS, edges, 1, "float32", COPIES_OF_EDGES),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored of W where no two trees share an edge."""
-    n_points = sizes.dimensions.n_points
-    edges = 2 * sizes.params.affinities.trees * n_points
-    return [
-        Written("columns of W", STORED, edges, 1, "int32"),
-        Written("values of W", STORED, edges, 1, "float32"),
-        Written("where rows of W begin", STORED, n_points, 1, "int64"),
-        Written("degrees", STORED, n_points, 1, "float64"),
     ]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_TASK, STORED, Held, Written
+from scalemani.chunked.needs import EACH_TASK, Held
 from scalemani.chunked.sizes import Sizes, pixels_held
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose_by
@@ -27,15 +27,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("columns of rows of W", EACH_TASK, rows, k, "int32"),
         Held("values of rows of W", EACH_TASK, rows, k, "float32"),
         Held("where rows of W begin, and degrees", EACH_TASK, sizes.dimensions.block_rows, 2, copies=2),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored."""
-    n_points = sizes.dimensions.n_points
-    return [
-        Written("where rows of W begin", STORED, n_points, 1, "int64"),
-        Written("degrees", STORED, n_points, 1, "float64"),
     ]
 
 

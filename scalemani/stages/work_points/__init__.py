@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.appended import take_earlier_blocks
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes, points_written, sketched_tile
+from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.chunked.sizes import Sizes, points_written, sketched_tile, written
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import group_by
@@ -47,17 +47,11 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the order, the rows of all points, and their sketches."""
-    dimensions = sizes.dimensions
-    n_points = dimensions.n_points
-    order = Written("input row of each work row", STORED, n_points, 1, "int64")
+    stored, by_window = StoredWorkPoints, sizes.params.neighbors.by_window
     if sizes.params.points.metric == PRECOMPUTED:
-        return [order]
-    sketches = Written("sketches", STORED, n_points, sizes.sketch_width, "float32")
-    return [
-        order,
-        *points_written("points in work order", dimensions),
-        *([] if sizes.params.neighbors.by_window else [sketches]),
-    ]
+        return written([stored.input_rows], sizes)
+    models = [stored.input_rows] if by_window else [stored.input_rows, stored.cell_offsets, stored.sketch]
+    return [*written(models, sizes), *points_written(stored.dense_points.name, sizes.dimensions)]
 
 
 def run(work: StageWork) -> dict[str, Any]:
