@@ -54,7 +54,6 @@ def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> Aff
 
     Parameters
     ----------
-    task : a stage that reads W
     appended : (n,) int64, ascending work rows
     over : runs blocks side by side
 

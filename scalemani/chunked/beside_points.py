@@ -74,8 +74,6 @@ def block_of_values(described: ArrayDescription, ordered: np.ndarray, task: Stag
 
     Parameters
     ----------
-    described : the array that they are stored as
     ordered : (N,) values of all points in work order
-    task, block : whose rows are returned
     """
     return {described: ordered[slice(*task.dimensions.rows(block))]}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -72,8 +72,7 @@ def moments_held(sizes: Sizes, n_classes: int = 1) -> list[Held]:
     entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
     return [
         Held("Z' Y of a run of tiles", EACH_TASK, n_landmarks + n_classes, dimensions.n_features, copies=PARTS_AT_ONCE),
-        Held("values of Z' Z of a run of tiles", EACH_TASK, entries, copies=PARTS_AT_ONCE),
-        Held("columns of Z' Z of a run of tiles", EACH_TASK, entries, 1, "int32", PARTS_AT_ONCE),
+        *entries_held("Z' Z of a run of tiles", EACH_TASK, entries, PARTS_AT_ONCE),
         Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, 2),
         Held("a tile of points, centred", EACH_TASK, TILE_ROWS, dimensions.n_features, copies=COPIES_OF_BLOCK),
         Held("rows of Z in a block", EACH_TASK, dimensions.block_rows, 2 * width, copies=COPIES_OF_BLOCK),
@@ -86,8 +85,7 @@ def gram_held(sizes: Sizes) -> list[Held]:
     n_landmarks, width = sizes.params.n_landmarks, sizes.params.landmark_neighbors
     entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
     return [
-        Held("values of Z' Z of a run of tiles", EACH_TASK, entries, copies=PARTS_AT_ONCE),
-        Held("columns of Z' Z of a run of tiles", EACH_TASK, entries, 1, "int32", PARTS_AT_ONCE),
+        *entries_held("Z' Z of a run of tiles", EACH_TASK, entries, PARTS_AT_ONCE),
         Held("rows of Z in a run of tiles", EACH_TASK, TILES_TOGETHER * TILE_ROWS, 2 * width, copies=COPIES_OF_BLOCK),
     ]
 

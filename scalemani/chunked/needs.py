@@ -55,6 +55,16 @@ class Held:
         return int(self.rows * self.columns * self.copies * np.dtype(self.dtype).itemsize)
 
 
+def entries_held(
+    name: str, span: Span, count: float, copies: float = 1, step: str = "", values: DTypeLike = np.float64
+) -> list[Held]:
+    """List the values of so many nonzeros of a sparse matrix, and their columns as int32."""
+    return [
+        Held(f"values of {name}", span, count, 1, values, copies, step),
+        Held(f"columns of {name}", span, count, 1, "int32", copies, step),
+    ]
+
+
 @dataclass(frozen=True)
 class Written:
     """Arrays of one kind that are written: `copies` of (rows, columns), before they are compressed."""

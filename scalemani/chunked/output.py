@@ -61,8 +61,6 @@ def write_embedding(
 
     Parameters
     ----------
-    work : the stage
-    described : the array that they are stored as
     positions : (N, d) float64, in work order
     empty : makes the array (N, d) in input order: in memory, or in a mapped file
     """
@@ -76,8 +74,6 @@ def embedding_block(described: ArrayDescription, embedding: np.ndarray, task: St
 
     Parameters
     ----------
-    described : the array that it is stored as
     embedding : (N, d) float64, in input order
-    task, block : whose rows are returned
     """
     return {described: embedding[slice(*task.dimensions.rows(block))]}

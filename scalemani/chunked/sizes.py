@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.chunked.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written
+from scalemani.chunked.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written, entries_held
 from scalemani.chunked.task import Dimensions
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
@@ -174,7 +174,6 @@ def written(
     Parameters
     ----------
     described : the arrays.
-    sizes : of the run.
     copies, stay : how many there are of each, and for how long.
     **lengths : by dimension, where a stage knows one that others do not, or another one.
     """
@@ -256,8 +255,7 @@ def coarse_graphs_held(sizes: Sizes) -> list[Held]:
     nonzeros, nodes = sizes.coarse_nonzeros, sizes.coarse_nodes
     return [
         Held("coarsest graph, dense", EACH_PROCESS, DENSE_NODES, DENSE_NODES, copies=DENSE_COPIES),
-        Held("columns of the coarse graphs", GROWING, nonzeros, 1, "int32"),
-        Held("values of the coarse graphs", GROWING, nonzeros, 1, "float32"),
+        *entries_held("the coarse graphs", GROWING, nonzeros, values="float32"),
         Held("degrees, scales and row pointers of the coarse graphs", GROWING, nodes, 4, "float64"),
         Held("aggregates of the nodes and their members", GROWING, nodes, 2, "int32"),
     ]

@@ -41,7 +41,6 @@ def components_of_landmarks(task: StageTask, labels: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    task : of a stage that reads work points and landmarks
     labels : (N,) int32, the component of each work row
     """
     stored = StoredLandmarks(task.inputs[StoredLandmarks.STAGE])

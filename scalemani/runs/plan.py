@@ -141,12 +141,6 @@ class Plan:
 def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     """Return what a run has yet to do and what it may use, by what its store holds at this moment.
 
-    Parameters
-    ----------
-    store : where the run is or will be; nothing is written.
-    outline : what the run computes, as `outline_run` returns it.
-    executor : where tasks run, and in how much memory.
-
     Raises
     ------
     CorruptChunkError
@@ -169,15 +163,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
 def planned_stage(
     stage: Stage, key: str, group: StageGroup, sizes: Sizes, processes: Sequence[Budget], stored_row_bytes: float
 ) -> PlannedStage:
-    """Return what a stage may use and has to do.
-
-    Parameters
-    ----------
-    stage, key, group : the stage, the key of its result, and where that is stored.
-    sizes : of the points, and what follows from them and the parameters.
-    processes : threads and memory of every process that runs tasks.
-    stored_row_bytes : bytes of a point as stored.
-    """
+    """Return what a stage may use and has to do."""
     code, dimensions = STAGES[stage.name], sizes.dimensions
     held, written, disk = (*code.memory(sizes), *held_of_merged(sizes)), tuple(code.disk(sizes)), DiskUse()
     need, writes = memory_need(held), disk_need(written)

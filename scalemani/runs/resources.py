@@ -54,12 +54,6 @@ def fit(need: MemoryNeed, processes: Sequence[Budget], n_blocks: int) -> Fit:
 def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_rows: int) -> None:
     """Refuse a budget that cannot hold one task of every stage, by what the stage needs that needs most.
 
-    Parameters
-    ----------
-    fits : by stage.
-    processes : those that run tasks.
-    block_rows : rows a block.
-
     Raises
     ------
     MemoryBudgetError
@@ -104,13 +98,7 @@ class DiskUse(NamedTuple):
 def disk_use(need: DiskNeed, point_bytes: float, dimensions: Dimensions, committed: int, mapped: int = 0) -> DiskUse:
     """Return what a stage has yet to write of what it stores, and of checkpoints and mapped files.
 
-    Parameters
-    ----------
-    need : what the stage writes, by how long it stays.
-    point_bytes : bytes of a point as stored.
-    dimensions : of the points, and their blocks.
-    committed : bytes that the stage has written before.
-    mapped : bytes of files that processes map, see `mapped_bytes`.
+    A stored point takes `point_bytes`, `committed` bytes are written, files that processes map take `mapped` bytes.
     """
     stored = need.stored + int(need.points * point_bytes) + overhead_bytes(dimensions.n_blocks)
     return DiskUse(max(0, stored - committed), need.passing + mapped)
@@ -122,29 +110,14 @@ def overhead_bytes(n_blocks: int) -> int:
 
 
 def mapped_bytes(need: MemoryNeed, uncached: int, used: Fit, n_processes: int) -> int:
-    """Return the bytes of the files that processes map while a stage runs, where memory has no room for them.
-
-    Parameters
-    ----------
-    need : memory of the stage.
-    uncached : bytes that are mapped where the cache does not hold them.
-    used : how the stage uses the processes there are.
-    n_processes : how many these are.
-    """
+    """Return the bytes of the files that processes map while a stage runs, where memory has no room for them."""
     grown = 0 if used.in_memory else need.growing
     read = 0 if used.in_memory and used.need.cache >= uncached else uncached
     return n_processes * (grown + read)
 
 
 def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse], remedy: str = "") -> None:
-    """Refuse a run, before any work, whose stages have more to write than the disk has room for.
-
-    Parameters
-    ----------
-    place : where the run is.
-    free : bytes free there, None where nothing says.
-    uses : by stage.
-    remedy : what else would help, a clause of a sentence.
+    """Refuse a run, before any work, whose stages have more to write than `free` bytes; None where nothing says these.
 
     Raises
     ------

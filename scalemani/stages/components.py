@@ -219,10 +219,8 @@ def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, bl
 
     Parameters
     ----------
-    task : the stage's
     offsets : (C + 1,) int64, cell c is work rows [offsets[c], offsets[c + 1])
     centers : (C, s) float32
-    block : its number
 
     Returns
     -------
@@ -239,7 +237,6 @@ def nearest_of_other_components(
 
     Parameters
     ----------
-    work : of the stage
     labels : (N,) int, the component of each work row
     queries : (q,) int64, work rows
     cells : of the partition, with their radii
@@ -271,11 +268,9 @@ def nearest_in_block(
 
     Parameters
     ----------
-    task : the stage's
     labels, queries, cells : those of `nearest_of_other_components`
     points : (q, s) float32, sketches of the queries
     within : (q,) how far each looks, at most
-    block : its number
 
     Returns
     -------

@@ -49,15 +49,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def triangulated(work: StageWork, paths: StoredGeodesics, found: Triangulation, empty: Empty) -> np.ndarray:
-    """Return the coordinates (N, d) float64 of all points in work order, by some landmarks after the other.
-
-    Parameters
-    ----------
-    work : the stage
-    paths : from landmarks to all points
-    found : how these place a point
-    empty : makes the array (N, d): in memory, or in a mapped file
-    """
+    """Return the coordinates (N, d) float64 of all points in work order, by some landmarks after the other."""
     n_parts = paths.n_parts(len(found.means))
     placed = empty((work.task.dimensions.n_points, found.directions.shape[1]), np.float64)
     placed[:] = 0.0

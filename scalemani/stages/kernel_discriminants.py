@@ -119,10 +119,8 @@ def project_block(task: StageTask, directions: np.ndarray, mean: np.ndarray, pos
 
     Parameters
     ----------
-    task : the stage's
     directions : (L + 1, d) float64, over the columns of `rows_of_kernel`
     mean : (d,) float64, of all points along the directions
     positions : (N, d) float64, of which the rows of the block are written
-    block : its number
     """
     positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean

@@ -32,9 +32,10 @@ COPIES_OF_WEIGHTS = 5  # with squared distances and numbers, of 8 bytes each, an
 def memory(sizes: Sizes) -> list[Held]:
     """List the landmarks with their sketches, and what a block takes."""
     dimensions, params = sizes.dimensions, sizes.params
-    features, dtype, n_landmarks = dimensions.n_features, dimensions.dtype, params.n_landmarks
+    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
+    n_landmarks = params.n_landmarks
     chosen = "float64" if params.landmarks.off_data else dtype
-    at_once = TILE_ROWS if dimensions.sparse else dimensions.block_rows
+    at_once = TILE_ROWS if dimensions.sparse else rows
     as_float64 = 0 if chosen == dtype else at_once  # what is compared with landmarks has their dtype
     order, width = min(n_landmarks, MOST_SAMPLE_ROWS), min(features, SKETCH_DIMENSIONS)
     return [
@@ -43,19 +44,12 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("axes of their sketches", EACH_PROCESS, features, width, "float64", COPIES_OF_AXES),
         Held("Gram matrix and its eigenvectors", EACH_PROCESS, min(order, features), min(order, features), copies=2),
         Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, COPIES_OF_BLOCK),
+        Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_BLOCK),
         Held("points of a block, in float64", EACH_TASK, as_float64, features),
         *([Held("a tile of points, dense", EACH_TASK, TILE_ROWS, features, dtype)] if dimensions.sparse else []),
         Held("a tile of points, centred", EACH_TASK, TILE, features, "float64", 2),
         Held("bounds of a tile", EACH_TASK, TILE, n_landmarks, "float32"),
-        Held(
-            "weights of a block",
-            EACH_TASK,
-            dimensions.block_rows,
-            params.landmark_neighbors,
-            "float64",
-            COPIES_OF_WEIGHTS,
-        ),
+        Held("weights of a block", EACH_TASK, rows, params.landmark_neighbors, "float64", COPIES_OF_WEIGHTS),
     ]
 
 

@@ -41,17 +41,11 @@ def memory(sizes: Sizes) -> list[Held]:
     """List the points that landmarks are chosen from, as the method compares them, and the landmarks."""
     dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
     n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
-    landmarks = n_landmarks, features, dtype
+    landmarks, n_compared = (n_landmarks, features, dtype), min(n_points, SAMPLED_POINTS)
     held = [
         Held("landmarks", EACH_PROCESS, *landmarks),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dtype),
-        Held(
-            "points whose nearest landmarks are looked for",
-            EACH_PROCESS,
-            min(n_points, SAMPLED_POINTS),
-            features,
-            copies=3,
-        ),
+        Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, copies=3),
     ]
     if sizes.n_appended:
         held.append(Held("landmarks of the earlier run, and those read beside them", EACH_PROCESS, *landmarks, 2))

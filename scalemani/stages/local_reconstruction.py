@@ -135,7 +135,6 @@ def rows_left(task: StageTask, rows: np.ndarray, points: np.ndarray, indices: np
 
     Parameters
     ----------
-    task : the stage's
     rows : (n,) int, their work rows
     points : (n, D)
     indices : (n, k) int32, work rows of their neighbours

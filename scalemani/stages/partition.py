@@ -30,43 +30,26 @@ def memory(sizes: Sizes) -> list[Held]:
     n_sampled = min(params.partition.sample_points, dimensions.n_points)
     n_basis = len(rows_of_basis(n_sampled, features, params.partition.most_basis_rows))
     order, cells = min(n_basis, features), sizes.n_cells
+    row, sampled = dimensions.kept_row, sketched_together(dimensions)
     narrow = not dimensions.sparse or features <= MOST_SAMPLE_ROWS  # then the sample of sparse points is dense too
-    centred = (features, "float64") if narrow else dimensions.kept_row
+    copies, n_counted = 1 if narrow else COPIES_OF_SPARSE, min(COUNTED_ROWS, dimensions.n_points)
+    centred = (features, "float64") if narrow else row
     return [
         Held("mean and axes", EACH_PROCESS, features, width + 1, copies=COPIES_OF_AXES),
-        Held("sample of points for the axes", EACH_PROCESS, n_basis, *dimensions.kept_row, step="axes"),
-        Held(
-            "the same, centred", EACH_PROCESS, n_basis, *centred, copies=1 if narrow else COPIES_OF_SPARSE, step="axes"
-        ),
+        Held("sample of points for the axes", EACH_PROCESS, n_basis, *row, step="axes"),
+        Held("the same, centred", EACH_PROCESS, n_basis, *centred, copies=copies, step="axes"),
         Held("its Gram matrix and eigenvectors", EACH_PROCESS, order, order, copies=COPIES_OF_GRAM, step="axes"),
-        Held(
-            "block that sampled points are in", EACH_PROCESS, dimensions.block_rows, *dimensions.kept_row, step="axes"
-        ),
-        Held(
-            "sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, step="centroids"
-        ),
-        Held(
-            "sampled points to be sketched",
-            EACH_PROCESS,
-            sketched_together(dimensions),
-            *dimensions.kept_row,
-        ),
-        Held("block that they are in", EACH_PROCESS, dimensions.block_rows, *dimensions.kept_row, step="centroids"),
+        Held("block that sampled points are in", EACH_PROCESS, dimensions.block_rows, *row, step="axes"),
+        Held("sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, "centroids"),
+        Held("sampled points to be sketched", EACH_PROCESS, sampled, *row),
+        Held("block that they are in", EACH_PROCESS, dimensions.block_rows, *row, step="centroids"),
         *sketched_tile(sizes, EACH_PROCESS, "centroids"),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, step="cells"),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, *row, step="cells"),
         *sketched_tile(sizes, EACH_TASK, "cells"),
         Held("sketches of a block", EACH_TASK, dimensions.block_rows, width, "float32", step="cells"),
         Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),
         Held("centroids in groups or in a tree", EACH_PROCESS, cells, 2 * width + 4, "float32", step="cells"),
-        Held(
-            "cells of points, while they are counted",
-            EACH_PROCESS,
-            min(COUNTED_ROWS, dimensions.n_points),
-            1,
-            "int32",
-            3,
-            step="sizes",
-        ),
+        Held("cells of points, while they are counted", EACH_PROCESS, n_counted, 1, "int32", 3, "sizes"),
     ]
 
 

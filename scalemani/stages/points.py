@@ -102,8 +102,6 @@ def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTas
     ----------
     source : (N, D), the points
     tile_digests : of all tiles, as the survey saw them
-    task : the stage's
-    block : its number
 
     Raises
     ------

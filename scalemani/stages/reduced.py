@@ -8,7 +8,7 @@ from typing import Any
 import scipy.sparse as sp
 
 from scalemani.chunked.landmark_weights import stored_landmark_weights, weights_at
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Span, Written
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written, entries_held
 from scalemani.chunked.sizes import Sizes, pixels_held
 from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
 from scalemani.chunked.work import Arrays, StageTask, StageWork
@@ -48,31 +48,14 @@ def memory(sizes: Sizes) -> list[Held]:
     spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.affinity_neighbors * width))
     part = min(most_entries(sizes), rows * width * spread)
     return [
-        *entries("Z", LOOKED_UP, dimensions.n_points * width),
+        *entries_held("Z", LOOKED_UP, dimensions.n_points * width),
         *pixels_held(sizes),
-        *entries("rows of W in a block", EACH_TASK, sizes.block_nonzeros, COPIES_OF_W, "products"),
-        *entries("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),
-        *entries("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),
-        *entries("part of the sums", EACH_TASK, part, COPIES_OF_PART, "products"),
-        *entries("sums on the way up the tree", EACH_PROCESS, most_entries(sizes), PARTS_IN_MEMORY / 2, "sums"),
+        *entries_held("rows of W in a block", EACH_TASK, sizes.block_nonzeros, COPIES_OF_W, "products"),
+        *entries_held("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),
+        *entries_held("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),
+        *entries_held("part of the sums", EACH_TASK, part, COPIES_OF_PART, "products"),
+        *entries_held("sums on the way up the tree", EACH_PROCESS, most_entries(sizes), PARTS_IN_MEMORY / 2, "sums"),
         components_held(sizes),
-    ]
-
-
-def entries(name: str, span: Span, count: float, copies: float = 1, step: str = "") -> list[Held]:
-    """List the values and the columns of a sparse matrix.
-
-    Parameters
-    ----------
-    name : what the matrix is called
-    span : for how long, and how often, it is held
-    count : of its entries
-    copies : that are held at the same time
-    step : of the stage, if only then
-    """
-    return [
-        Held(f"values of {name}", span, count, 1, "float64", copies, step),
-        Held(f"columns of {name}", span, count, 1, "int32", copies, step),
     ]
 
 
@@ -132,15 +115,7 @@ def step_of(level: int) -> str:
 
 
 def summed(task: StageTask, level: int, described: MatrixDescription, parts: range) -> sp.csr_matrix:
-    """Return the sum of parts of a round.
-
-    Parameters
-    ----------
-    task : the stage's
-    level : the round, 0 for the parts of blocks
-    described : which of the two sums
-    parts : numbers of the parts
-    """
+    """Return the sum of parts of a round."""
     total, output = TreeSum(), StoredReduced(task.output)
     for part in parts:
         total.add(output.read_part_of(described, part, step_of(level)))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.chunked.checkpoints import Checkpoints
-from scalemani.chunked.needs import EACH_PROCESS, PASSING, Held, Written
+from scalemani.chunked.needs import EACH_PROCESS, PASSING, Held, Written, entries_held
 from scalemani.chunked.output import in_input_order, write_embedding
 from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import StageWork
@@ -46,8 +46,7 @@ def memory(sizes: Sizes) -> list[Held]:
     n_points, width = sizes.dimensions.n_points, sizes.params.n_components
     pairs = 2 * learnt_pairs(sizes.params)  # a step and a change of the gradient each, once more in a checkpoint
     return [
-        Held("values of W", EACH_PROCESS, sizes.nonzeros, 1, "float32"),
-        Held("columns of W", EACH_PROCESS, sizes.nonzeros, 1, "int32"),
+        *entries_held("W", EACH_PROCESS, sizes.nonzeros, values="float32"),
         Held("where rows of W begin", EACH_PROCESS, n_points, 1, "int64"),
         Held(
             "positions, gradients and what is like them", EACH_PROCESS, n_points, width, "float64", COPIES_OF_POSITIONS

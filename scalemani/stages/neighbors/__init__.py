@@ -2,33 +2,36 @@
 
 Round 0 looks through the cells nearest to each point; every later round looks among the neighbours of its neighbours.
 Candidates are chosen by sketches and settled by exact distances. Each round is a full set of arrays, so that a round
-that was cut short goes on where it stopped.
+that was cut short goes on where it stopped. What a round has found is all that the next one needs, and a measured round
+is described by its recall: a round is removed once the one after it was measured. Where blocks of the last measured
+round were lost and the round before is removed, the rounds are computed anew from the first on, to the same bits.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.rounds import Round, next_round
-from scalemani.records.graph import StoredNeighbors
+from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors, recall_unit, round_step
 from scalemani.records.points import StoredPartition
 from scalemani.routes import PRECOMPUTED
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block
-from scalemani.stages.neighbors.lists import given_block
+from scalemani.stages.neighbors.lists import arrays, given_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.nn_descent import near_neighbors_block, pynndescent_block
-from scalemani.stages.neighbors.recall import find_truth
-from scalemani.stages.neighbors.rounds import first_needed, run_measured_round, run_round
+from scalemani.stages.neighbors.recall import find_truth, measured_recall
+from scalemani.store.groups import StageGroup, block_unit
 
 STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
+FindBlock = Callable[[StageTask, int], Arrays]
 
 __all__ = ["disk", "memory", "run"]
 
@@ -81,14 +84,7 @@ def run(work: StageWork) -> dict[str, Any]:
 def following_round(
     work: StageWork, rounds: Sequence[Round], recalls: Sequence[Measure], continued: bool
 ) -> Round | None:
-    """Return the round after `rounds`, whose `recalls` were measured, or None where none would help.
-
-    Parameters
-    ----------
-    work : the search
-    rounds, recalls : so far
-    continued : whether the first round went on from an earlier graph
-    """
+    """Return the round after `rounds`, whose `recalls` were measured, or None where none would help."""
     task = work.task
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
@@ -100,6 +96,59 @@ def following_round(
     if len(rounds) == 1:
         return Round(rounds[0].last, rounds[0].last, of_changed=True)
     return next_round(rounds, [recall.value for recall in recalls[1:]], sought, n_cells, most)
+
+
+def run_round(work: StageWork, number: int, function: FindBlock) -> None:
+    """Compute the missing blocks of a round."""
+    work.task.output.create(work.task.dimensions.n_points, arrays(work.task), round_step(number))
+    work.map_blocks(function, round_step(number))
+
+
+def run_measured_round(work: StageWork, number: int, first: int, function: FindBlock) -> Measure:
+    """Compute what is missing of a round and of its recall; return the recall.
+
+    The round before is removed then, unless rounds are kept.
+
+    Parameters
+    ----------
+    first : the first round whose arrays are needed, see `first_needed`: of those before it the recall is known
+    function : computes a block of the round
+    """
+    output, unit = work.task.output, recall_unit(number)
+    if number >= first:
+        run_round(work, number, function)
+        if number >= n_measured(output):
+            recall = np.array(measured_recall(work.task, number), np.float64)
+            output.write_whole({StoredNeighbors.recall: recall}, unit, unit)
+        if number and not work.executor.keep:
+            output.remove_step(round_step(number - 1))
+    value, error, n_sampled = StoredNeighbors(output).read_recall(number)
+    return Measure(float(value), float(error), int(n_sampled))
+
+
+def first_needed(work: StageWork) -> int:
+    """Return the first round whose arrays a search needs: the last measured one, if it is whole.
+
+    If it is not, the one before, from which it is computed anew; the first of all where that is removed.
+    """
+    if work.executor.keep:
+        return 0
+    output, n_blocks = work.task.output, work.task.dimensions.n_blocks
+    measured = n_measured(output)
+    return next((number for number in (measured - 1, measured - 2) if whole(output, number, n_blocks)), 0)
+
+
+def n_measured(output: StageGroup) -> int:
+    """Return how many rounds have a recall, by the queries that are still there."""
+    count = 0
+    while all(output.committed(unit) for unit in (QUERIES, TRUTH, recall_unit(count))):
+        count += 1
+    return count
+
+
+def whole(output: StageGroup, number: int, n_blocks: int) -> bool:
+    """Return whether all blocks of a round are there."""
+    return all(output.committed(block_unit(block, round_step(number))) for block in range(n_blocks))
 
 
 def exact_certificates(work: StageWork) -> dict[str, Any]:

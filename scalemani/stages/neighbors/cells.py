@@ -31,15 +31,7 @@ def near_cells_block(task: StageTask, block: int) -> Arrays:
 
 
 def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block after looking through further cells, beside those of the round before.
-
-    Parameters
-    ----------
-    asked : the round
-    number : of the round
-    task : the stage's
-    block : its number
-    """
+    """Return the neighbours of a block after looking through further cells, beside those of the round before."""
     indices, distances, _ = round_block(task, number - 1, block)
     first, parts = task.dimensions.rows(block)[0], []
     # With more candidates fewer rows are searched at a time: the memory is that of the first round.
@@ -55,7 +47,6 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
 
     Parameters
     ----------
-    task : the stage's
     start, stop : the rows are work rows [start, stop)
     asked : the round, which says how many cells and candidates
 
@@ -76,7 +67,6 @@ def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, co
 
     Parameters
     ----------
-    task : the stage's
     rows : (n,) int64, work rows
     probes : (n, m) int32, the cells that each visits
     count : candidates of a row

@@ -104,7 +104,6 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
 
     Parameters
     ----------
-    task : the search
     start : the first row of the block
     places : (p,), which of its rows are points of the earlier run
     known : (n, k), the lists of these; others are empty

@@ -54,10 +54,8 @@ def nearest_of_block(
 
     Parameters
     ----------
-    task : the stage's
     queries, known, limits : as of `nearest_of_rows`
     rows : (n,) int64, the work rows of the queries
-    block : its number
     """
     start, _ = task.dimensions.rows(block)
     return nearest_of_rows(queries, rows, sketched_block(task, block), start, known, limits)

@@ -62,7 +62,6 @@ def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, k
 
     Parameters
     ----------
-    task : the stage's
     start : the first of the work rows
     candidates : (n, c) int32, work rows, -1 for none
     known : (n, k) neighbours, none of them a candidate

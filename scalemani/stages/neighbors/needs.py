@@ -81,7 +81,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
     """List sketches and lists of all points, and what a block takes of them."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
     n_points, row_bytes = dimensions.n_points, dimensions.row_bytes
-    rows = dimensions.block_rows
+    rows, row = dimensions.block_rows, dimensions.kept_row
     n_queries = min(params.neighbors.sampled_queries, n_points)
     n_cells = sizes.n_cells
     nearby = max(params.neighbors.nearby_cells, params.neighbors.nearby_per_probe * most_probes(params))
@@ -92,17 +92,10 @@ def partition_held(sizes: Sizes) -> list[Held]:
         Held("sketches of all points", LOOKED_UP, n_points, width, "float32"),
         Held("sketches of all points in bytes", LOOKED_UP, n_points, width, "int8"),
         Held("heads of all lists", LOOKED_UP, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
-        Held("points of all blocks, or tables in turn", CACHE, n_points, *dimensions.kept_row),
-        Held("sampled queries", EACH_PROCESS, n_queries, *dimensions.kept_row),
+        Held("points of all blocks, or tables in turn", CACHE, n_points, *row),
+        Held("sampled queries", EACH_PROCESS, n_queries, *row),
         Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
-        Held(
-            "points of a block that queries are compared with",
-            EACH_TASK,
-            rows,
-            *dimensions.kept_row,
-            COPIES_OF_BLOCK,
-            "recall",
-        ),
+        Held("points of a block that queries are compared with", EACH_TASK, rows, *row, COPIES_OF_BLOCK, "recall"),
         *compared_held(sizes, n_queries, "recall"),
         Held("candidates of a block", EACH_TASK, rows, pools, "int32", COPIES_OF_CANDIDATES, "rounds"),
         Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
@@ -120,6 +113,7 @@ def continued_held(sizes: Sizes) -> list[Held]:
     if not sizes.n_appended:
         return []
     visits = sizes.n_appended * most_probes(sizes.params)
+    in_block = min(sizes.n_appended, sizes.dimensions.block_rows)
     return [
         Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
         Held("sketches of all points by cell", LOOKED_UP, sizes.dimensions.n_points, sizes.sketch_width, "float32"),
@@ -127,13 +121,7 @@ def continued_held(sizes: Sizes) -> list[Held]:
         Held("sketches of the appended points", EACH_PROCESS, sizes.n_appended, sizes.sketch_width, "float32"),
         Held("the same for each cell looked through", EACH_PROCESS, visits, sizes.sketch_width, "float32"),
         Held("cells that appended points look through", EACH_PROCESS, visits, 1, "int64", COPIES_OF_VISITS),
-        Held(
-            "appended points of a block",
-            EACH_TASK,
-            min(sizes.n_appended, sizes.dimensions.block_rows),
-            *sizes.dimensions.kept_row,
-            step="recall",
-        ),
+        Held("appended points of a block", EACH_TASK, in_block, *sizes.dimensions.kept_row, step="recall"),
     ]
 
 

@@ -17,12 +17,7 @@ OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block after looking among the neighbours of those of the round before.
-
-    Parameters
-    ----------
-    asked, number, task, block : those of `further_cells_block` in the rounds over cells
-    """
+    """Return the neighbours of a block after looking among the neighbours of those of the round before."""
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
     indices, distances, fresh = round_block(task, number - 1, block)

@@ -159,7 +159,6 @@ def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: D
 
     Parameters
     ----------
-    task : the search
     together : bytes of the table and of those that are looked up beside it
     shape, dtype : of the table
     """

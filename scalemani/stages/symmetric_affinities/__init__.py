@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written
+from scalemani.chunked.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
 from scalemani.chunked.sizes import Sizes, written
 from scalemani.chunked.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.classes import lowered_between_classes
@@ -83,8 +83,7 @@ def classified_held(sizes: Sizes) -> list[Held]:
 def given_held(sizes: Sizes) -> list[Held]:
     """List what a block takes of a W that was given."""
     return [
-        Held("columns of a block of W as given", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_GIVEN),
-        Held("values of a block of W as given", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_GIVEN),
+        *entries_held("a block of W as given", EACH_TASK, sizes.block_nonzeros, COPIES_OF_GIVEN, values="float32"),
         Held("where rows of a block of W begin, and degrees", EACH_TASK, sizes.dimensions.block_rows, 2, copies=2),
     ]
 
@@ -168,14 +167,7 @@ def neighbors_of_block(task: StageTask, block: int) -> np.ndarray:
 
 
 def rows_of_block(task: StageTask, block: int, incoming: DirectedEdges, bridges: DirectedEdges) -> Arrays:
-    """Return the rows of W of a block.
-
-    Parameters
-    ----------
-    task, block : the stage's, and the number of the block
-    incoming : the edges that end in the block, sources ascending
-    bridges : edges between components
-    """
+    """Return the rows of W of a block."""
     indices = neighbors_of_block(task, block)
     values = affinities_between(task, indices, block)
     rows = symmetric_rows(indices, values, task.dimensions.rows(block)[0], incoming, with_loops(task, bridges, block))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import Arrays, StageWork
 from scalemani.kernels.affinities.window import Image, Reach
@@ -34,8 +34,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("pixels and their mean distances", EACH_PROCESS, n_points, features + 1, "float64"),
         Held("jittered pixels", EACH_TASK, n_points, features, "float64", COPIES_OF_POINTS, "trees"),
         Held("components of a tree", EACH_TASK, n_points, COLUMNS_OF_TREE, "float64", step="trees"),
-        Held("columns of W", EACH_PROCESS, edges, 1, "int32", COPIES_OF_EDGES),
-        Held("values of W", EACH_PROCESS, edges, 1, "float32", COPIES_OF_EDGES),
+        *entries_held("W", EACH_PROCESS, edges, COPIES_OF_EDGES, values="float32"),
     ]
 
 

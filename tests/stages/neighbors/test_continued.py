@@ -39,24 +39,24 @@ def goes(points, tmp_path_factory):
     patch, pairs, compare = pytest.MonkeyPatch(), [], recall.nearest_of_rows
 
     def comparing(queries, labels, others, *rest):
-        pairs[-1] += len(labels) * len(others.sketches)
+        pairs[-1].append(len(labels) * len(others.sketches))
         return compare(queries, labels, others, *rest)
 
     propose, looking = nn_descent.propose_by_tiles, []
 
     def proposing(sketches, start, own, visited, *rest):
-        looking[-1] += np.count_nonzero((visited >= 0).any(axis=1))
+        looking[-1].append(np.count_nonzero((visited >= 0).any(axis=1)))
         return propose(sketches, start, own, visited, *rest)
 
     patch.setattr(recall, "nearest_of_rows", comparing)
     patch.setattr(nn_descent, "propose_by_tiles", proposing)
     found = []
     for start, stop in itertools.pairwise(BOUNDS):
-        pairs.append(0)
-        looking.append(0)
+        pairs.append([])
+        looking.append([])
         found.append(append_points(open_run(folder), points[start:stop], executor(len(pairs))).run)
     patch.undo()
-    return found, pairs, looking
+    return found, list(map(sum, pairs)), list(map(sum, looking))
 
 
 def queries_of(grown):

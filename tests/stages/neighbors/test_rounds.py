@@ -16,7 +16,7 @@ from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.stages.neighbors import rounds
+from scalemani.stages import neighbors
 from scalemani.stages.neighbors.cells import near_cells_block
 from scalemani.stages.neighbors.counts import n_listed
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
@@ -261,14 +261,14 @@ def test_what_is_lost_of_the_search_is_computed_again_to_the_same_bits(bare, poi
 def test_a_search_that_was_stopped_between_rounds_computes_no_measured_round_again(bare, points, tmp_path, monkeypatch):
     """The state after `kill -9` in the last round: two of its blocks are there, and the round before it."""
     folder, stopped = tmp_path / "run", RuntimeError("stopped")
-    measure = rounds.measured_recall
+    measure = neighbors.measured_recall
 
     def stop_in_the_last(work, number):
         if number == 2:
             raise stopped
         return measure(work, number)
 
-    monkeypatch.setattr(rounds, "measured_recall", stop_in_the_last)
+    monkeypatch.setattr(neighbors, "measured_recall", stop_in_the_last)
     with pytest.raises(RuntimeError, match="stopped"):
         run(open_points(points), folder, "knn-graph", PARAMS, Executor(workers=2), BLOCK_ROWS)
     monkeypatch.undo()

@@ -6,13 +6,14 @@ import shutil
 import numpy as np
 import pytest
 
+from scalemani.chunked.task import EarlierResults
 from scalemani.params import Parameters
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.stages.work_points import continued
+from scalemani.stages import work_points
 from scalemani.workers.executor import Executor
 
 BOUNDS = (2100, 2200, 2300, 2900)
@@ -80,11 +81,11 @@ def test_lists_are_true_in_either_order(goes):
 def test_many_goes_end_in_an_order_by_cell_anew(goes, monkeypatch):
     earlier = stored(goes[1][1])[0]
     cells = stored(goes[1][2])[1]
-    task = continued.EarlierResults(BOUNDS[1], {"work_points": earlier.group})
+    task = EarlierResults(BOUNDS[1], {"work_points": earlier.group})
     n_cells = int(cells.max()) + 1
-    assert continued.kept_order(task, cells, n_cells) is not None
-    monkeypatch.setattr(continued, "MOST_STRETCHES", 2)
-    assert continued.kept_order(task, cells, n_cells) is None
+    assert work_points.kept_order(task, cells, n_cells) is not None
+    monkeypatch.setattr(work_points, "MOST_STRETCHES", 2)
+    assert work_points.kept_order(task, cells, n_cells) is None
 
 
 @pytest.mark.parametrize(

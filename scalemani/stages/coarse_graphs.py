@@ -1,14 +1,20 @@
-"""The hierarchy of coarse graphs of W: small aggregates of points, aggregates of these, and so on."""
+"""The hierarchy of coarse graphs of W: small aggregates of points, aggregates of these, and so on.
+
+Points that are appended to a run join its graphs as long as they are few: the graphs precondition, and the refinement
+certifies what it reaches with them, so they may be those of most of the points.
+"""
 
 import functools
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written
+from scalemani.chunked.appended import rows_of_appended
+from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written, entries_held
 from scalemani.chunked.sizes import Sizes, pixels_held, written
 from scalemani.chunked.work import StageTask, StageWork
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
     NODES_AT_ONCE,
@@ -22,10 +28,11 @@ from scalemani.kernels.spectral.coarsening import (
     joined,
     no_aggregates,
 )
+from scalemani.kernels.spectral.grown_graphs import crowded_share, join_strongest, with_degrees
 from scalemani.memory.glibc import return_freed_memory
 from scalemani.records.affinities import affinity_graph
 from scalemani.records.coarse import StoredCoarseGraphs, level_folder
-from scalemani.stages.coarse_graphs.continued import kept_graphs
+from scalemani.records.points import StoredWorkPoints
 
 # Shares of W, as s, the share of edges that go one way, asks for. Of W of points with s = 0.12, 0.45, 0.68 and 0.74 are
 # left: in sums of the rows of a tile 0.30, 0.53, 0.88 and 0.93; in the first coarse graph 0.25, 0.48, 0.79 and 0.88; in
@@ -36,6 +43,8 @@ COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
 COPIES_OF_ROWS = 4  # of the orders of both runs, from one to the other, and which points were appended
 COPIES_OF_GRAPH = 2  # by part of the nodes, and together
 COPIES_OF_PANEL = 5  # of the rows of some nodes: their places, in order, summed, and cut to size, in 12 bytes each
+MOST_GROWTH = 1.1  # times as many points as the graphs were made of: then more passes cost half of what is saved
+MOST_CROWDED = 0.01  # of all points; appended points that are among themselves need aggregates of their own
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -52,17 +61,13 @@ def memory(sizes: Sizes) -> list[Held]:
     return [
         *(appended if sizes.n_appended else []),
         Held("aggregate of each point and its size", GROWING, n_points, 2, "int32"),
-        Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float32", COPIES_OF_BLOCK, "parts"),
-        Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int32", COPIES_OF_BLOCK, "parts"),
+        *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, "parts", "float32"),
         Held("degrees", GROWING, n_points, 1, "float64"),
         *pixels_held(sizes),
-        Held("values of summed rows", GROWING, sums, 1, "float64", 1, "parts"),
-        Held("columns of summed rows", GROWING, sums, 1, "int32", 1, "parts"),
+        *entries_held("summed rows", GROWING, sums, 1, "parts"),
         Held("aggregates and row pointers of summed rows", GROWING, n_points, 2, "float64"),
-        Held("values of summed rows by block", GROWING, sums, 1, "float64", 1, "parts"),
-        Held("columns of summed rows by block", GROWING, sums, 1, "int32", 1, "parts"),
-        Held("values of summed rows", GROWING, sums, 1, "float64", 1, "first graph"),
-        Held("columns of summed rows", GROWING, sums, 1, "int32", 1, "first graph"),
+        *entries_held("summed rows by block", GROWING, sums, 1, "parts"),
+        *entries_held("summed rows", GROWING, sums, 1, "first graph"),
         Held("rows of a panel of nodes", EACH_TASK, panel, 3, "int32", COPIES_OF_PANEL, "first graph"),
         Held("order of the summed rows", GROWING, n_points, 1, "int64", 1, "first graph"),
         Held("degrees of the first coarse graph", GROWING, sizes.first_coarse_nodes, 2, "float64", 1, "first graph"),
@@ -70,8 +75,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("the first coarse graph", GROWING, first, 2, "float32", COPIES_OF_GRAPH, "first graph"),
         Held("the first coarse graph", GROWING, first, 2, "float32", 1, "next graph"),
         Held("rows of a panel of nodes", EACH_TASK, panel, 3, "int32", COPIES_OF_PANEL, "next graph"),
-        Held("values of its summed rows", GROWING, next_sums, 1, "float64", 1, "next graph"),
-        Held("columns of its summed rows", GROWING, next_sums, 1, "int32", 1, "next graph"),
+        *entries_held("its summed rows", GROWING, next_sums, 1, "next graph"),
         Held("the next coarse graph", GROWING, following, 2, "float32", COPIES_OF_GRAPH, "next graph"),
     ]
 
@@ -131,15 +135,46 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
     return aggregates.labels, coarse_graph(summed, aggregates.count, workspace)
 
 
+class KeptGraphs(NamedTuple):
+    """The aggregate (N,) int32 of each point, the coarse graphs, and how many points they were made of."""
+
+    labels: np.ndarray
+    levels: Iterable[Level]
+    made_of: int
+
+
+def kept_graphs(work: StageWork, workspace: Workspace) -> KeptGraphs | None:
+    """Return the coarse graphs of the earlier run with the appended points in them; None where these are too many."""
+    task, earlier = work.task, work.task.earlier_results
+    stored = StoredCoarseGraphs(earlier.groups[StoredCoarseGraphs.STAGE])
+    made_of, n_points = stored.points_when_made(earlier.n_points), task.dimensions.n_points
+    if n_points > MOST_GROWTH * made_of:
+        return None
+    order = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read()
+    before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]).input_rows.read()
+    labels = workspace.empty((n_points,), np.int32)
+    labels[:] = -1
+    labels[inverse_order(order)[before]] = stored.labels.read()
+    degrees = affinity_graph(task.inputs).read_degrees(n_points, workspace.empty)
+    appended = np.flatnonzero(order >= earlier.n_points)
+    rows = rows_of_appended(task, appended, workspace.over)
+    if not join_strongest(rows, appended, workspace.as_large(1 / np.sqrt(degrees)), labels):
+        return None
+    levels = stored.read_levels(workspace.empty)
+    n_nodes = len(levels[0].degrees)
+    if crowded_share(labels, n_nodes) > MOST_CROWDED:
+        return None
+    of_nodes = np.bincount(labels, weights=degrees, minlength=n_nodes)
+    return KeptGraphs(labels, with_degrees(levels, of_nodes, workspace), made_of)
+
+
 def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, block: int) -> SummedRows:
     """Return one block's part of the graph between aggregates.
 
     Parameters
     ----------
-    task : the stage's
     workspace : where the part is computed
     labels : (N,) int, the aggregate of each point
-    block : its number
     """
     rows = affinity_graph(task.inputs).read_rows(block)
     return coarse_part(rows, labels, task.dimensions.rows(block)[0], workspace)

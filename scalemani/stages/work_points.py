@@ -1,6 +1,7 @@
 """Points and sketches in work order: sorted by cell, so that a cell is a range of rows and near rows near points.
 
-Points that are appended to a run come behind the others as long as they are few.
+Points that are appended to a run come behind the others, sorted by cell, as long as they are few. All blocks but the
+last of the earlier run are then taken over as they are, and what is known by work row stays true.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,18 +12,22 @@ import numpy as np
 from scalemani.chunked.appended import take_earlier_blocks
 from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
 from scalemani.chunked.sizes import Sizes, points_written, sketched_tile, written
-from scalemani.chunked.task import Dimensions
+from scalemani.chunked.task import Dimensions, EarlierResults
 from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.errors import CorruptChunkError
 from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.records.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.routes import PRECOMPUTED
-from scalemani.stages.work_points.continued import appended_block, kept_order
 from scalemani.store.schema import RowArray
 
 COPIES_OF_ORDER = 4  # the order, that of a run, sorted, and the blocks its rows are in
 COPIES_OF_BLOCK = 3  # that points come from, as they leave the run, and encoded
 COPIES_OF_SKETCHES = 3  # found, looked at for what is not finite, and encoded
+# Times as many points as were sorted by cell, and stretches a cell: what reads rows near each other then still finds
+# most of them so, and sorting all of them anew costs each of the goes that have led there a few hundredths.
+MOST_GROWTH, MOST_STRETCHES = 1.25, 16
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -97,6 +102,43 @@ def keep_order(work: StageWork) -> None:
     if task.params.neighbors.by_window:
         task.output.create(n_points, arrays(task.dimensions, 0)[:1])
         work.map_blocks(pixels_block)
+
+
+def kept_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, Stretches] | None:
+    """Return the order of an earlier run with the appended points behind it; None where these have become too many.
+
+    Parameters
+    ----------
+    earlier : its points and their order
+    cells : (N,) int, the cell of each point, in input order
+    n_cells : C
+    """
+    before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE])
+    known = before.stretches
+    if len(cells) > MOST_GROWTH * known.offsets[n_cells]:
+        return None
+    behind, stretches = known.continued(cells[earlier.n_points :])
+    if len(stretches.cells) > MOST_STRETCHES * n_cells:
+        return None
+    return np.append(before.input_rows.read(), earlier.n_points + behind), stretches
+
+
+def appended_block(task: StageTask, block: int) -> Arrays:
+    """Return a block that was not taken over: rows of the earlier run, and appended points behind them."""
+    (start, stop), earlier = task.dimensions.rows(block), task.earlier_results
+    border = max(start, min(stop, earlier.n_points))
+    order = StoredWorkPoints(task.output).input_rows.read_once()
+    points, before = (
+        stored.dense_points
+        for stored in (StoredPoints(task.inputs["points"]), StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]))
+    )
+    try:
+        known = before.gather(np.arange(start, border))
+    except CorruptChunkError:
+        known = points.gather(order[start:border])  # which lie in all blocks
+    rows = np.concatenate([known, points.gather(order[border:stop])])
+    basis = StoredPartition(task.inputs["partition"]).basis
+    return {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketch_points(rows, basis)}
 
 
 def pixels_block(task: StageTask, block: int) -> Arrays:
