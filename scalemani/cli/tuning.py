@@ -149,16 +149,12 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
 def common_params(candidates: Sequence["Candidate"]) -> Any:
     """Return parameters by which the points of all cells are opened; raise ConfigError where no one way serves all."""
     from scalemani.errors import ScalemaniError
+    from scalemani.tuning.search import check_one_kind
 
     usable = [one.params for one in candidates if not isinstance(one.params, ScalemaniError)]
     if not usable:
         raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
-    kinds = {(params.given_instead, params.neighbors.takes_image) for params in usable}
-    if len(kinds) > 1:
-        raise ConfigError(
-            "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
-            "one kind"
-        )
+    check_one_kind(usable)
     return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
 
 

@@ -1,13 +1,10 @@
 """Diffusion maps as a scikit-learn estimator."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
-from scalemani.estimators.parameters import keep_parameters
+from scalemani.estimators.parameters import arguments
 from scalemani.estimators.spectral import LaplacianEigenmaps
 
 
+@arguments
 class DiffusionMaps(LaplacianEigenmaps):
     """Diffusion maps of millions of points: Laplacian eigenmaps of W over (q_n q_m)^alpha, scaled by |mu|^time.
 
@@ -18,15 +15,11 @@ class DiffusionMaps(LaplacianEigenmaps):
 
     Parameters
     ----------
-    n_components : int, default 2
-        Dimensions of the embedding, d.
     alpha : float in [0, 1], default 1.0
         How much of the density is divided out: 0 for the normalised graph Laplacian, 1/2 for the Fokker-Planck
         operator, 1 for the Laplace-Beltrami operator, whatever the density.
     time : float, default 1.0
         Steps of diffusion, t; 0 scales nothing.
-
-    The others are those of `LaplacianEigenmaps`.
 
     Attributes
     ----------
@@ -48,48 +41,5 @@ class DiffusionMaps(LaplacianEigenmaps):
 
     _method = "diffusion-maps"
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        alpha: float = 1.0,
-        time: float = 1.0,
-        n_landmarks: int | None = None,
-        perplexity: float | None = None,
-        n_neighbors: int | None = None,
-        landmarks: Any = "random",
-        landmark_neighbors: int | None = None,
-        affinity: str = "entropic",
-        sigma: float | None = None,
-        metric: str = "euclidean",
-        deduplicate: bool | float | None = None,
-        neighbors_method: str = "auto",
-        recall: float = 0.95,
-        solver: str = "refine",
-        residual: float | None = None,
-        max_passes: int = 200,
-        disconnected: str = "connect",
-        bandwidth_neighbor: int = 7,
-        affinity_neighbors: int | None = None,
-        affinity_solver: str = "halley",
-        affinity_order: str = "density",
-        affinity_tolerance: float = 1e-10,
-        target_weight: float = 0.0,
-        n_probes: int | None = None,
-        max_rounds: int = 6,
-        sampled_queries: int = 1000,
-        sketch_dimensions: int = 64,
-        cell_points: int = 600,
-        cell_sample: int = 50_000,
-        landmark_sample: int = 100_000,
-        regularization: float | None = None,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-        use_rep: str | None = None,
-        scheduler: Any = None,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        memory: str | int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        keep_parameters(self, locals())
+    alpha: float = 1.0
+    time: float = 1.0

@@ -1,13 +1,10 @@
 """Kernel principal components and kernel discriminants by landmarks, as scikit-learn estimators."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from scalemani.estimators.linear import LandmarkLDA, LinearEmbedder
-from scalemani.estimators.parameters import keep_parameters
+from scalemani.estimators.parameters import arguments
 
 
+@arguments
 class LandmarkKernelPCA(LinearEmbedder):
     """Kernel principal components of millions of points, for a sparse Gaussian kernel, by locally linear landmarks.
 
@@ -20,10 +17,13 @@ class LandmarkKernelPCA(LinearEmbedder):
     ----------
     n_components : int or None
         Dimensions of the embedding, d, below the landmarks. None: two.
+    n_neighbors : int or None
+        Neighbours a point in the graph, k. None: 90, or all other points if fewer.
     affinity : {"gaussian", "self-tuning"}
-        The kernel: of one `sigma`, or of the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma.
-
-    The others are those of `LaplacianEigenmaps`.
+        The kernel: of one "affinities.sigma", or of the distance to the "affinities.bandwidth_neighbor"-th neighbour as
+        each point's sigma.
+    disconnected : {"connect", "largest", "error"}
+        What is done where the graph falls into pieces, as in `LaplacianEigenmaps`.
 
     Attributes
     ----------
@@ -45,63 +45,31 @@ class LandmarkKernelPCA(LinearEmbedder):
 
     _method = "kernel-pca"
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        metric: str = "euclidean",
-        n_landmarks: int | None = None,
-        landmarks: Any = "random",
-        landmark_neighbors: int | None = None,
-        landmark_sample: int = 100_000,
-        regularization: float | None = None,
-        n_neighbors: int | None = None,
-        perplexity: float | None = None,
-        affinity: str = "gaussian",
-        sigma: float | None = None,
-        bandwidth_neighbor: int = 7,
-        affinity_neighbors: int | None = None,
-        affinity_solver: str = "halley",
-        affinity_order: str = "density",
-        affinity_tolerance: float = 1e-10,
-        disconnected: str = "connect",
-        neighbors_method: str = "auto",
-        recall: float = 0.95,
-        n_probes: int | None = None,
-        max_rounds: int = 6,
-        sampled_queries: int = 1000,
-        sketch_dimensions: int = 64,
-        cell_points: int = 600,
-        cell_sample: int = 50_000,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-        use_rep: str | None = None,
-        scheduler: Any = None,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        memory: str | int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        keep_parameters(self, locals())
+    n_neighbors: int | None = None
+    affinity: str = "gaussian"
+    disconnected: str = "connect"
 
 
+@arguments
 class LandmarkKernelLDA(LandmarkLDA):
     """Kernel discriminants of millions of labelled points, for a sparse Gaussian kernel, by locally linear landmarks.
 
     The kernel is that of `LandmarkKernelPCA`. Directions are combinations of its columns that landmarks say, by Z; all
-    points and all labels count. New points get their weights over the landmarks times the landmarks' coordinates.
+    points and all labels count. New points get their weights over the landmarks times the landmarks' coordinates. The
+    share "kernel_discriminants.ridge" (1e-3) of the mean scatter is added to the scatter in every direction, without
+    which smooth kernels tell any classes apart.
 
     Parameters
     ----------
     n_components : int or None
         Dimensions of the embedding, d, below the number of classes. None: two, or one for two classes.
-    ridge : float, default 1e-3
-        Share of the mean scatter that is added to the scatter in every direction, without which smooth kernels tell
-        any classes apart.
+    n_neighbors : int or None
+        Neighbours a point in the graph, k. None: 90, or all other points if fewer.
     affinity : {"gaussian", "self-tuning"}
-        The kernel: of one `sigma`, or of the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma.
-
-    The others are those of `LaplacianEigenmaps`.
+        The kernel: of one "affinities.sigma", or of the distance to the "affinities.bandwidth_neighbor"-th neighbour as
+        each point's sigma.
+    disconnected : {"connect", "largest", "error"}
+        What is done where the graph falls into pieces, as in `LaplacianEigenmaps`.
 
     Attributes
     ----------
@@ -123,42 +91,6 @@ class LandmarkKernelLDA(LandmarkLDA):
 
     _method = "kernel-lda"
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        metric: str = "euclidean",
-        n_landmarks: int | None = None,
-        landmarks: Any = "random",
-        landmark_neighbors: int | None = None,
-        landmark_sample: int = 100_000,
-        regularization: float | None = None,
-        n_neighbors: int | None = None,
-        perplexity: float | None = None,
-        ridge: float = 1e-3,
-        affinity: str = "gaussian",
-        sigma: float | None = None,
-        bandwidth_neighbor: int = 7,
-        affinity_neighbors: int | None = None,
-        affinity_solver: str = "halley",
-        affinity_order: str = "density",
-        affinity_tolerance: float = 1e-10,
-        disconnected: str = "connect",
-        neighbors_method: str = "auto",
-        recall: float = 0.95,
-        n_probes: int | None = None,
-        max_rounds: int = 6,
-        sampled_queries: int = 1000,
-        sketch_dimensions: int = 64,
-        cell_points: int = 600,
-        cell_sample: int = 50_000,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-        use_rep: str | None = None,
-        scheduler: Any = None,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        memory: str | int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        keep_parameters(self, locals())
+    n_neighbors: int | None = None
+    affinity: str = "gaussian"
+    disconnected: str = "connect"

@@ -1,84 +1,32 @@
 """Principal components and linear discriminants by landmarks, as scikit-learn estimators."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from dataclasses import field
+from typing import Any, Self
 
-import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from scalemani.errors import ConfigError
-from scalemani.estimators.fitting import Embedder, fit_run, transform_points
-from scalemani.estimators.parameters import keep_parameters
+from scalemani.estimators.fitting import Embedder
+from scalemani.estimators.parameters import arguments
 
 
-class LinearEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Embedder):
-    """What the linear methods share: points as combinations of landmarks, no neighbour graph.
+@arguments
+class LinearEmbedder(Embedder):
+    """What the methods by landmarks share: points are combinations of landmarks.
 
     Parameters
     ----------
     n_components : int or None
         Dimensions of the embedding, d. None: two, or as many as features, landmarks and classes allow.
-    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
-        The geometry that points are taken in, as in `LaplacianEigenmaps`.
-    n_landmarks, landmarks, landmark_neighbors, landmark_sample, regularization : int or None, str, int or None, int, \
-            float or None
-        The landmarks and Z, as in `LaplacianEigenmaps`.
-    tuning, random_state, use_rep, scheduler, store, workers, memory, verbose
+    landmarks : str, array (L, D), or path, default "random"
         As in `LaplacianEigenmaps`.
     """
 
-    eigenvalues_: np.ndarray
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        metric: str = "euclidean",
-        n_landmarks: int | None = None,
-        landmarks: Any = "random",
-        landmark_neighbors: int | None = None,
-        landmark_sample: int = 100_000,
-        regularization: float | None = None,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-        use_rep: str | None = None,
-        scheduler: Any = None,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        memory: str | int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        keep_parameters(self, locals())
-
-    def fit(self, X: Any, y: Any = None) -> "LinearEmbedder":
-        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path. `y` is not used."""
-        with fit_run(self, X) as finished:
-            self.eigenvalues_ = finished.eigenvalues
-        return self
-
-    def fit_transform(self, X: Any, y: Any = None) -> np.ndarray:
-        """Embed points and return their embedding (N, d)."""
-        return self.fit(X, y).embedding_
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the coordinates (n, d) float64 of new points (n, D), of any kind that `fit` takes.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        ValueError
-            For another number of columns, and for points that are not finite numbers.
-        """
-        return transform_points(self, X)
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
+    n_components: int | None = field(default=None, kw_only=False)
+    landmarks: Any = "random"
 
 
+@arguments
 class LandmarkPCA(LinearEmbedder):
     """Principal components of millions of points of any number of features, by locally linear landmarks.
 
@@ -91,8 +39,6 @@ class LandmarkPCA(LinearEmbedder):
     ----------
     n_components : int or None
         Dimensions of the embedding, d, below the landmarks. None: two, or as many as features and landmarks allow.
-
-    The others are those of `LaplacianEigenmaps`, as far as they concern landmarks and Z.
 
     Attributes
     ----------
@@ -114,6 +60,7 @@ class LandmarkPCA(LinearEmbedder):
     _method = "pca"
 
 
+@arguments
 class LandmarkLDA(LinearEmbedder):
     """Linear discriminants of millions of labelled points of any number of features, by locally linear landmarks.
 
@@ -125,8 +72,6 @@ class LandmarkLDA(LinearEmbedder):
     ----------
     n_components : int or None
         Dimensions of the embedding, d, below the number of classes. None: two, or one for two classes.
-
-    The others are those of `LaplacianEigenmaps`, as far as they concern landmarks and Z.
 
     Attributes
     ----------
@@ -153,13 +98,11 @@ class LandmarkLDA(LinearEmbedder):
         tags.target_tags.required = True
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> "LandmarkLDA":
+    def fit(self, X: Any, y: Any = None, **side_data: Any) -> Self:
         """Embed points (N, D), as `LaplacianEigenmaps.fit` takes them, with labels y (N,) or a file of them."""
         if y is None:
             raise ConfigError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None: give fit one label for each "
                 "point"
             )
-        with fit_run(self, X, y) as finished:
-            self.eigenvalues_ = finished.eigenvalues
-        return self
+        return super().fit(X, y, **side_data)

@@ -1,13 +1,10 @@
 """Methods that unroll a manifold by its neighbour graph and landmarks, as scikit-learn estimators."""
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
-
 from scalemani.estimators.linear import LinearEmbedder
-from scalemani.estimators.parameters import keep_parameters
+from scalemani.estimators.parameters import arguments
 
 
+@arguments
 class LandmarkLLE(LinearEmbedder):
     """Locally linear embedding of millions of points, by locally linear landmarks.
 
@@ -25,8 +22,8 @@ class LandmarkLLE(LinearEmbedder):
         Neighbours a point, k. None: 15, or all other points where these are fewer.
     reg : float, default 1e-3
         Share of the trace of a point's Gram matrix that is added to each entry of its diagonal, above 0 and below 1.
-
-    The others are those of `LaplacianEigenmaps`.
+    disconnected : {"connect", "largest", "error"}
+        What is done where the graph falls into pieces, as in `LaplacianEigenmaps`.
 
     Attributes
     ----------
@@ -48,39 +45,12 @@ class LandmarkLLE(LinearEmbedder):
 
     _method = "locally-linear-embedding"
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        metric: str = "euclidean",
-        n_landmarks: int | None = None,
-        landmarks: Any = "random",
-        landmark_neighbors: int | None = None,
-        landmark_sample: int = 100_000,
-        regularization: float | None = None,
-        n_neighbors: int | None = None,
-        reg: float = 1e-3,
-        disconnected: str = "connect",
-        neighbors_method: str = "auto",
-        recall: float = 0.95,
-        n_probes: int | None = None,
-        max_rounds: int = 6,
-        sampled_queries: int = 1000,
-        sketch_dimensions: int = 64,
-        cell_points: int = 600,
-        cell_sample: int = 50_000,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-        use_rep: str | None = None,
-        scheduler: Any = None,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        memory: str | int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        keep_parameters(self, locals())
+    n_neighbors: int | None = None
+    reg: float = 1e-3
+    disconnected: str = "connect"
 
 
+@arguments
 class LandmarkIsomap(LinearEmbedder):
     """Isomap of millions of points, by landmarks.
 
@@ -94,14 +64,16 @@ class LandmarkIsomap(LinearEmbedder):
     ----------
     n_components : int or None
         Dimensions of the embedding, d, below the landmarks. None: two.
-    n_landmarks, landmarks : int or None, str
-        As in `LaplacianEigenmaps`; landmarks are points. A landmark takes one search of the whole graph, and 4 or 8
-        bytes a point in the store.
+    n_landmarks : int or None
+        Landmarks, L, each of which takes one search of the whole graph, and 4 or 8 bytes a point in the store. None:
+        1,000, or all distinct points where there are no more than 1,000 points.
+    landmarks : str, array (L, D), or path, default "random"
+        As in `LaplacianEigenmaps`; landmarks are points.
     n_neighbors : int or None
         Neighbours a point, k. None: 15, or all other points where these are fewer. Too many lead from one sheet of a
         roll to the next.
-
-    The others are those of `LaplacianEigenmaps`.
+    disconnected : {"connect", "largest", "error"}
+        What is done where the graph falls into pieces, as in `LaplacianEigenmaps`.
 
     Attributes
     ----------
@@ -125,31 +97,5 @@ class LandmarkIsomap(LinearEmbedder):
 
     _method = "isomap"
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        metric: str = "euclidean",
-        n_landmarks: int | None = None,
-        landmarks: Any = "random",
-        landmark_sample: int = 100_000,
-        n_neighbors: int | None = None,
-        disconnected: str = "connect",
-        neighbors_method: str = "auto",
-        recall: float = 0.95,
-        n_probes: int | None = None,
-        max_rounds: int = 6,
-        sampled_queries: int = 1000,
-        sketch_dimensions: int = 64,
-        cell_points: int = 600,
-        cell_sample: int = 50_000,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-        use_rep: str | None = None,
-        scheduler: Any = None,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        memory: str | int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        keep_parameters(self, locals())
+    n_neighbors: int | None = None
+    disconnected: str = "connect"

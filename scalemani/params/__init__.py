@@ -7,8 +7,8 @@
 from scalemani.params.by_stage import AffinitiesParams, LayoutParams
 from scalemani.params.defaults import LANDMARKS
 from scalemani.params.effects import Situation, acting
-from scalemani.params.parameters import TUNED, Parameters, known_values, names_of_parameters, set_tuned
-from scalemani.params.parsing import parse_assignments, parse_value, set_value
+from scalemani.params.parameters import TUNED, Parameters, known_values, names_of_parameters
+from scalemani.params.parsing import parse_assignments, parse_value, set_settings, set_value
 
 __all__ = [
     "LANDMARKS",
@@ -22,6 +22,6 @@ __all__ = [
     "names_of_parameters",
     "parse_assignments",
     "parse_value",
-    "set_tuned",
+    "set_settings",
     "set_value",
 ]

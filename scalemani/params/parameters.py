@@ -41,7 +41,7 @@ from scalemani.params.of_methods import (
     KernelDiscriminantsParams,
     LocalReconstructionParams,
 )
-from scalemani.params.parsing import checked, replaced, set_value
+from scalemani.params.parsing import checked, replaced
 from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, Stage
 from scalemani.routing import given_instead, route
 
@@ -241,15 +241,3 @@ TUNED: dict[str, frozenset[str]] = {
     for base in type(getattr(Parameters(), stage)).__mro__
     if base.__module__ == tuned.__name__
 }
-
-
-def set_tuned(values: dict[str, Any], tuning: Mapping[str, Any] | None) -> None:
-    """Set tuned numbers, which are named as on the command line, in nested values."""
-    if tuning is not None and not isinstance(tuning, Mapping):
-        raise ConfigError(f"tuning takes numbers by name, such as {{'layout.jitter': 1e-3}}, got {tuning!r}")
-    for name, value in (tuning or {}).items():
-        stage, _, number = str(name).partition(".")
-        if number not in TUNED.get(stage, ()):
-            known = sorted(f"{stage}.{number}" for stage, numbers in TUNED.items() for number in numbers)
-            raise ConfigError(f"tuning has no {name!r}: it takes {', '.join(known)}; other parameters are arguments")
-        set_value(values, str(name), value)

@@ -75,6 +75,18 @@ def set_value(values: dict[str, Any], name: str, value: Any) -> None:
     table[parameter] = value
 
 
+def set_settings(values: dict[str, Any], settings: Mapping[str, Any] | None) -> None:
+    """Set parameters by the names that they have on the command line in nested values; None sets nothing."""
+    if settings is not None and (
+        not isinstance(settings, Mapping) or any(isinstance(value, Mapping) for value in settings.values())
+    ):
+        raise ConfigError(
+            f"settings takes values by the names of --set, such as {{'neighbors.recall': 0.99}}, got {settings!r}"
+        )
+    for name, value in (settings or {}).items():
+        set_value(values, str(name), value)
+
+
 def parse_value(text: str) -> Any:
     """Return a TOML value; what is not one is a string. `none` stands for a value left to the library."""
     if text.lower() == "none":

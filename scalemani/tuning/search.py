@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from scalemani.errors import ScalemaniError
+from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.runs.incoming.computing import computed_once
@@ -45,6 +45,15 @@ class Prepared(NamedTuple):
     candidate: Candidate
     outline: Outline
     source: PointsSource
+
+
+def check_one_kind(candidates: Sequence[Parameters]) -> None:
+    """Raise ConfigError for parameters of candidates by which the same points are opened in several ways."""
+    if len({(params.given_instead, params.neighbors.takes_image) for params in candidates}) > 1:
+        raise ConfigError(
+            "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
+            "one kind"
+        )
 
 
 def search(
