@@ -102,8 +102,7 @@ def tune(options: TuningOptions) -> None:
     from scalemani.memory.glibc import limit_arenas
     from scalemani.progress import progress_for
     from scalemani.tuning.scores import chosen_scores, make_judge
-    from scalemani.tuning.search import search
-    from scalemani.tuning.several import SurveyedPoints
+    from scalemani.tuning.search import SurveyedPoints, search
 
     source = options.source(common_params(candidates))
     judge = make_judge(source.shape[0], options.labels, options.reference, options.neighbors)

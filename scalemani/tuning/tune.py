@@ -15,8 +15,7 @@ from scalemani.tuning import METHOD
 from scalemani.tuning.grid import combinations
 from scalemani.tuning.results import Tuning
 from scalemani.tuning.scores import chosen_scores, make_judge
-from scalemani.tuning.search import Candidate, check_one_kind, search
-from scalemani.tuning.several import SurveyedPoints
+from scalemani.tuning.search import Candidate, SurveyedPoints, check_one_kind, search
 
 ARGUMENTS = {name: argument for argument, name in PARAMETERS.items()}
 
