@@ -23,7 +23,7 @@ from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placem
 from scalemani.params import Parameters
 from scalemani.report.notebook import MOST_SHOWN, LiveMap
 from scalemani.report.opened import ReportedRun
-from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, WINDOW, takes_labels
+from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW, takes_labels
 from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
 from scalemani.runs.several.starts import with_start
@@ -291,24 +291,15 @@ class Asked:
 def asked_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Asked:
     """Return what an estimator asks of a run, with some of its arguments changed."""
     given = {**estimator.get_params(deep=False), **(changed or {})}
-    settings, arrays = settings_of(given, defaults_of(type(estimator))), {}
-    for name, holds_array, word in (
-        ("layout.init", is_start, GIVEN_START),
-        ("landmarks.method", is_table, GIVEN_LANDMARKS),
-    ):
-        if name in settings and holds_array(settings[name]):
-            arrays[name], settings[name] = settings[name], word
-    return Asked(settings, arrays.get("layout.init"), arrays.get("landmarks.method"))
-
-
-def is_start(init: Any) -> bool:
-    """Return whether a start is coordinates or a run, and not the name of one that a run computes."""
-    return not (isinstance(init, str) and init in COMPUTED_STARTS)
-
-
-def is_table(landmarks: Any) -> bool:
-    """Return whether landmarks are an array or a path, and not the name of a method."""
-    return not isinstance(landmarks, str)
+    settings = settings_of(given, defaults_of(type(estimator)))
+    init, chosen = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
+    start = None if isinstance(init, str) and init in COMPUTED_STARTS else init
+    landmarks = None if isinstance(chosen, str) else chosen
+    if start is not None:
+        settings["layout.init"] = GIVEN_START
+    if landmarks is not None:
+        settings["landmarks.method"] = GIVEN_LANDMARKS
+    return Asked(settings, start, landmarks)
 
 
 @contextlib.contextmanager

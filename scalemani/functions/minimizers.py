@@ -172,10 +172,10 @@ def descent_of(
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     make_repulsion(repulsion, objective.kernel, layout.tolerance)  # refuses a tolerance that it does not reach
     here = Situation(method, params, asked, n_points, frozenset({"layout"}), False, params.neighbors.method, repulsion)
-    kept, notes = acting(here)
+    used, notes = acting(here, lambda kept: kept.resolved(method, n_points))
     for note in notes:
         warn(note)
-    return kept.resolved(method, n_points).layout
+    return used.layout
 
 
 def minimum(
