@@ -7,7 +7,6 @@ from pydantic import Field
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.objectives import objective_of
-from scalemani.params import tuned
 from scalemani.params.by_stage import (
     AffinitiesParams,
     ClusteringParams,
@@ -35,7 +34,7 @@ from scalemani.params.defaults import (
     RESIDUAL,
     decided_values,
 )
-from scalemani.params.fields import fields_of, names_of, parameters, values_of
+from scalemani.params.fields import fields_of, names_of, parameters, tuned_names, values_of
 from scalemani.params.of_methods import (
     DiffusionCoordinatesParams,
     KernelDiscriminantsParams,
@@ -234,10 +233,9 @@ def place_of(name: str) -> str:
     return ""
 
 
-# The tuned numbers of each stage.
+# The tuned numbers of each stage that has some.
 TUNED: dict[str, frozenset[str]] = {
-    stage: frozenset(names_of(base))
+    stage: numbers
     for stage in names_of(Parameters())
-    for base in type(getattr(Parameters(), stage)).__mro__
-    if base.__module__ == tuned.__name__
+    if stage != "seed" and (numbers := tuned_names(getattr(Parameters(), stage)))
 }
