@@ -125,20 +125,16 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
         if method not in ROUTES:
             raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     from scalemani.errors import ScalemaniError
-    from scalemani.params import Parameters, set_value
+    from scalemani.params import Parameters
     from scalemani.tuning.grid import combinations
     from scalemani.tuning.search import Candidate
 
     candidates = []
     for combination in combinations(lists):
-        values: dict[str, Any] = {}
-        for name, value in combination.items():
-            if name != METHOD:
-                set_value(values, name, value)
         shown = {name: value for name, value in combination.items() if len(lists[name]) > 1}
         params: Parameters | ScalemaniError
         try:
-            params = Parameters().with_values(values)
+            params = Parameters().with_settings({name: one for name, one in combination.items() if name != METHOD})
         except ConfigError as error:
             params = error
         candidates.append(Candidate(shown, combination[METHOD], params))

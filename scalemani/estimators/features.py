@@ -17,7 +17,7 @@ from scalemani.estimators.parameters import TakesArguments, arguments
 from scalemani.kernels.landmarks.gaussian import features
 from scalemani.kernels.landmarks.gaussian.active import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
-from scalemani.params import Parameters, set_settings
+from scalemani.params import Parameters, checked_settings
 from scalemani.sources import columns_shown, is_stored, open_points, points_in_memory, take_representation
 from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_points, check_seed
@@ -144,18 +144,17 @@ class LandmarkFeatures(TakesArguments, ClassNamePrefixFeaturesOutMixin, Transfor
         return landmark_features(X, self.landmarks_, self.eta_, geometry=self.geometry)
 
     def _choice(self, n_points: int) -> Any:
-        values: dict[str, Any] = {}
-        set_settings(values, self.settings)
-        for name in self.settings or {}:
-            if not name.startswith("landmarks.") or name in GIVEN_BY_ARGUMENTS:
+        settings = dict(checked_settings(self.settings))
+        for name in settings:
+            if not str(name).startswith("landmarks.") or name in GIVEN_BY_ARGUMENTS:
                 raise ConfigError(
                     f"settings takes numbers of landmarks that are no argument, got {name!r}: leave it out"
                 )
         if self.geometry == "hellinger" and self.method == "gp":
-            values.setdefault("landmarks", {}).setdefault("projection", "sphere")
+            settings.setdefault("landmarks.projection", "sphere")
         few = max(1, min(LANDMARKS, n_points // POINTS_PER_LANDMARK))
         wanted = few if self.n_landmarks is None else self.n_landmarks
-        choice = choice_of(Parameters().with_values(values))
+        choice = choice_of(Parameters().with_settings(settings))
         return choice._replace(
             n_landmarks=check_count(wanted, "n_landmarks", 1, n_points, "the number of points"),
             method=self.method,

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError
-from scalemani.estimators.parameters import RunArguments, arguments, defaults_of, parameters_of, settings_of
+from scalemani.estimators.parameters import RunArguments, arguments, defaults_of, settings_of
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.figures import Size, checked_look, picture_or_path
@@ -266,7 +266,7 @@ class Asked:
     @functools.cached_property
     def params(self) -> Parameters:
         """The parameters, checked."""
-        return parameters_of(self.settings)
+        return Parameters().with_settings(self.settings)
 
     def source(self, points: Any, use_rep: str | None) -> PointsSource:
         """Return the source of points, neighbours or affinities, with the arrays; what is wrong with them comes first.

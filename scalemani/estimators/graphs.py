@@ -11,10 +11,11 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.estimators.parameters import PARAMETERS, defaults_of, parameters_of, settings_of
+from scalemani.estimators.parameters import PARAMETERS, defaults_of, settings_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.new_points.queries import read_input_neighbors
+from scalemani.params import Parameters
 from scalemani.records.graph import StoredGraph
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
@@ -145,7 +146,7 @@ def knn_graph(
     >>> graph.indices.ravel(), graph.distances.ravel(), graph.recall
     (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
-    params = parameters_of(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
+    params = Parameters().with_settings(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
     points = take_representation(points, use_rep)
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(store_or_temporary(store))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar, dataclass_transform
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.params import Parameters, names_of_parameters, set_settings, set_value
+from scalemani.params import checked_settings, names_of_parameters
 from scalemani.validation import check_seed
 
 # The setting that an argument is.
@@ -99,7 +99,8 @@ def with_arguments(cls: Any, names: list[str]) -> str:
     for entry in ENTRY.finditer(section[1] if section else ""):
         entries |= dict.fromkeys(entry[1].split(", "), entry[0])
     cls._entries = entries
-    text = "Parameters\n----------\n" + "\n".join(dict.fromkeys(entries[name] for name in names)) + "\n"
+    described = dict.fromkeys(entries[name] for name in names if name in entries)  # there are none under python -OO
+    text = "Parameters\n----------\n" + "\n".join(described) + "\n"
     if section is None:
         summary, _, rest = own.partition("\n\n")
         return f"{summary}\n\n{text}\n{rest}"
@@ -148,9 +149,7 @@ def settings_of(
     for name in TAKE_AUTOMATIC:
         if isinstance(given.get(name), str) and given[name] == AUTOMATIC:
             found[names[name]] = None
-    settings = given.get(SETTINGS)
-    set_settings({}, settings)  # refuses what is no table of settings
-    for name, value in (settings or {}).items():
+    for name, value in checked_settings(given.get(SETTINGS)).items():
         argument = next((one for one in given if names.get(one) == name), None)
         if argument is not None and not is_default(given[argument], defaults.get(argument)):
             raise ConfigError(
@@ -165,14 +164,6 @@ def is_default(value: Any, default: Any) -> bool:
     return value is default or (
         type(value) is type(default) and isinstance(value, str | int | float) and value == default
     )
-
-
-def parameters_of(settings: Mapping[str, Any]) -> Parameters:
-    """Return the parameters of a run from values by the names of settings."""
-    values: dict[str, Any] = {}
-    for name, value in settings.items():
-        set_value(values, name, value)
-    return Parameters().with_values(values)
 
 
 @arguments

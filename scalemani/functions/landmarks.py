@@ -11,7 +11,7 @@ from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
-from scalemani.params import TUNED, Parameters, set_settings
+from scalemani.params import TUNED, Parameters, checked_settings
 from scalemani.sources import points_in_memory
 from scalemani.sources.beside.landmarked import check_distinct
 from scalemani.stages.landmarks import choice_of
@@ -105,12 +105,11 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
 
 
 def _asked(settings: Mapping[str, Any] | None) -> Parameters:
-    values: dict[str, Any] = {}
-    set_settings(values, settings)
-    unused = [name for name in settings or {} if name not in NUMBERS]
+    given = checked_settings(settings)
+    unused = [name for name in given if name not in NUMBERS]
     if unused:
         raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(NUMBERS)}")
-    return Parameters().with_values(values)
+    return Parameters().with_settings(given)
 
 
 def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:

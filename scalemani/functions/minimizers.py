@@ -20,7 +20,7 @@ from scalemani.functions.matrices import check_affinities, checked_sparse
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.objectives import objective_of
-from scalemani.params import LayoutParams, Parameters, Situation, acting, names_of_parameters, set_settings
+from scalemani.params import LayoutParams, Parameters, Situation, acting, checked_settings, names_of_parameters
 from scalemani.params.defaults import COMPONENTS
 from scalemani.runs.opened import Curve
 from scalemani.sources.beside.weighted import check_weights
@@ -161,12 +161,11 @@ def descent_of(
 ) -> LayoutParams:
     """Return the parameters of a descent, resolved as those of a run are; warn of those that have no effect."""
     objective = objective_of(method)
-    values: dict[str, Any] = {"layout": {"direction": direction}}
-    set_settings(values, settings)
-    for name in settings or {}:
+    given = checked_settings(settings)
+    for name in given:
         if name not in NUMBERS:
             raise ConfigError(f"settings has no {name!r}: {nearest_name(name, NUMBERS)}")
-    asked = Parameters().with_values(values)
+    asked = Parameters().with_settings({"layout.direction": direction, **given})
     params = asked.resolved(method, n_points)
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)

@@ -8,7 +8,7 @@ from scalemani.params.by_stage import AffinitiesParams, LayoutParams
 from scalemani.params.defaults import LANDMARKS
 from scalemani.params.effects import Situation, acting
 from scalemani.params.parameters import TUNED, Parameters, known_values, names_of_parameters
-from scalemani.params.parsing import parse_assignments, parse_value, set_settings, set_value
+from scalemani.params.parsing import checked_settings, parse_assignments, parse_value, set_value
 
 __all__ = [
     "LANDMARKS",
@@ -18,10 +18,10 @@ __all__ = [
     "Parameters",
     "Situation",
     "acting",
+    "checked_settings",
     "known_values",
     "names_of_parameters",
     "parse_assignments",
     "parse_value",
-    "set_settings",
     "set_value",
 ]

@@ -12,7 +12,6 @@ from typing import Any
 from scalemani.errors import ConfigError
 from scalemani.params.defaults import FIRST_DOUBLING
 from scalemani.params.parameters import Parameters, names_of_parameters
-from scalemani.params.parsing import set_value
 from scalemani.routes import WINDOW
 
 POINTS = "the number of points"
@@ -274,10 +273,7 @@ def acting(here: Situation, resolve: Callable[[Parameters], Parameters]) -> tupl
     idle = {name: why for name in names_of_parameters() if (why := why_idle(name, here)) is not None}
     if not idle:
         return here.params, ()
-    values: dict[str, Any] = {}
-    for name in idle:
-        set_value(values, name, DEFAULTS.value(name))
-    params = resolve(here.asked.with_values(values))
+    params = resolve(here.asked.with_settings({name: DEFAULTS.value(name) for name in idle}))
     told = {name: why for name, why in idle.items() if here.asked.value(name) != params.value(name)}
     messages = {name: f"{name}={here.asked.value(name)} has no effect: {text}" for name, (text, _) in told.items()}
     if refusals := [messages[name] for name, (_, refused) in told.items() if refused]:

@@ -40,7 +40,7 @@ from scalemani.params.of_methods import (
     KernelDiscriminantsParams,
     LocalReconstructionParams,
 )
-from scalemani.params.parsing import checked, replaced
+from scalemani.params.parsing import checked, replaced, set_value
 from scalemani.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, Stage
 from scalemani.routing import given_instead, route
 
@@ -182,6 +182,13 @@ class Parameters:
             else:
                 raise ConfigError(f"{name} takes a table of parameters, got {value!r}")
         return checked("", Parameters, groups)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "Parameters":
+        """Return a copy with values replaced by the names of --set: {"seed": 1, "neighbors.n_neighbors": 15, ...}."""
+        values: dict[str, Any] = {}
+        for name, value in settings.items():
+            set_value(values, str(name), value)
+        return self.with_values(values)
 
     def value(self, name: str) -> Any:
         """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""

@@ -75,16 +75,14 @@ def set_value(values: dict[str, Any], name: str, value: Any) -> None:
     table[parameter] = value
 
 
-def set_settings(values: dict[str, Any], settings: Mapping[str, Any] | None) -> None:
-    """Set parameters by the names that they have on the command line in nested values; None sets nothing."""
-    if settings is not None and (
-        not isinstance(settings, Mapping) or any(isinstance(value, Mapping) for value in settings.values())
-    ):
+def checked_settings(settings: Any) -> Mapping[str, Any]:
+    """Return settings by the names of --set, none for None; raise ConfigError for what is no flat table of them."""
+    given = {} if settings is None else settings
+    if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
         raise ConfigError(
             f"settings takes values by the names of --set, such as {{'neighbors.recall': 0.99}}, got {settings!r}"
         )
-    for name, value in (settings or {}).items():
-        set_value(values, str(name), value)
+    return given
 
 
 def parse_value(text: str) -> Any:

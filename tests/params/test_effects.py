@@ -14,7 +14,6 @@ from scalemani.estimators.parameters import (
     RESOURCES,
     SETTINGS,
     defaults_of,
-    parameters_of,
     settings_of,
 )
 from scalemani.params import Parameters, names_of_parameters, set_value
@@ -169,7 +168,7 @@ def test_an_estimator_hands_every_parameter_to_its_run(method):
         for given in ({names.get(name, name): row.value}, {name: row.value}):
             taken = given if set(given) & set(names.values()) else {SETTINGS: given}
             if method == "knn-graph":
-                params = parameters_of(settings_of(taken, defaults_of(sm.knn_graph), ARGUMENTS))
+                params = Parameters().with_settings(settings_of(taken, defaults_of(sm.knn_graph), ARGUMENTS))
             else:
                 params = asked_of(ESTIMATORS[method](**taken)).params
             assert params.value(name) == row.value
