@@ -14,10 +14,15 @@ from scalemani.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
     from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
+    from scalemani.estimators.by_landmarks import (
+        LandmarkIsomap,
+        LandmarkKernelLDA,
+        LandmarkKernelPCA,
+        LandmarkLDA,
+        LandmarkLLE,
+        LandmarkPCA,
+    )
     from scalemani.estimators.features import LandmarkFeatures, landmark_features
-    from scalemani.estimators.kernel import LandmarkKernelLDA, LandmarkKernelPCA
-    from scalemani.estimators.linear import LandmarkLDA, LandmarkPCA
-    from scalemani.estimators.manifolds import LandmarkIsomap, LandmarkLLE
     from scalemani.estimators.neighbors import KNeighborsTransformer
     from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.estimators.transforming import append, transform
@@ -45,9 +50,14 @@ PUBLIC_NAMES = {
     "estimators.neighbors": ("KNeighborsTransformer",),
     "estimators.features": ("LandmarkFeatures", "landmark_features"),
     "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
-    "estimators.kernel": ("LandmarkKernelLDA", "LandmarkKernelPCA"),
-    "estimators.linear": ("LandmarkLDA", "LandmarkPCA"),
-    "estimators.manifolds": ("LandmarkIsomap", "LandmarkLLE"),
+    "estimators.by_landmarks": (
+        "LandmarkIsomap",
+        "LandmarkKernelLDA",
+        "LandmarkKernelPCA",
+        "LandmarkLDA",
+        "LandmarkLLE",
+        "LandmarkPCA",
+    ),
     "estimators.transforming": ("append", "transform"),
     "functions.affinities": ("Affinities", "entropic_affinities"),
     "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),

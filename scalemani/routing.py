@@ -194,7 +194,7 @@ def check_takes_duplicates(method: str, given: str, neighbors: str) -> None:
 
 def check_follows_classes(method: str, neighbors: str) -> None:
     """Raise ConfigError where affinities cannot follow classes: where they are a kernel, and of pixels."""
-    without = "leave out symmetric_affinities.target_weight (target_weight)"
+    without = "leave out symmetric_affinities.target_weight"
     if takes_kernel(method):
         raise ConfigError(f"affinities are a kernel in {method}, which new points without a class share: {without}")
     if neighbors == WINDOW:

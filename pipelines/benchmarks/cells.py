@@ -38,7 +38,8 @@ import scalemani as sm
 if sys.argv[2] == "all cells":
     cell_groups.FEW_CELLS = 10**9
 begun = time.perf_counter()
-graph = sm.knn_graph(sys.argv[1], 15, method="partition", recall=0.05, n_probes=8, cell_points=int(sys.argv[3]))
+cells = {"neighbors.n_probes": 8, "partition.cell_points": int(sys.argv[3])}
+graph = sm.knn_graph(sys.argv[1], 15, method="partition", recall=0.05, settings=cells)
 print(json.dumps({"recall": graph.recall, "seconds": time.perf_counter() - begun}))
 """
 

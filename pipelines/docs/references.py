@@ -89,7 +89,7 @@ def parameters_page() -> str:
         "# Parameters",
         "Every number that changes an answer, by the stage that reads it; made from the tables that check them. "
         "`--set NAME=VALUE` sets one on the command line, a table a stage in the file of `--config`; in Python it is "
-        "an argument, or an entry of `tuning={NAME: VALUE}`. *Follows*: decided by the method, the points or another "
+        "an argument, or an entry of `settings={NAME: VALUE}`. *Follows*: decided by the method, the points or another "
         "parameter; `scalemani info RUN` shows it. Resources (memory, workers, scheduler, rows a block) are no "
         "parameters: they change the cost and not the answer.",
         "| method | stages |\n| --- | --- |\n"

@@ -45,7 +45,7 @@ def grid(arguments: argparse.Namespace) -> None:
         "exact": sm.SpectralClustering(CLUSTERS, residual=RESIDUAL, disconnected="error", **common),
         "LLL": sm.SpectralClustering(CLUSTERS, solver="lll", n_landmarks=arguments.landmarks, **common),
     }
-    asked = {"n_neighbors": [one for one in NEIGHBORS if one < arguments.points], "sigma": list(SIGMAS)}
+    asked = {"n_neighbors": [one for one in NEIGHBORS if one < arguments.points], "affinities.sigma": list(SIGMAS)}
     cells, errors, seconds = [], [], []
     for name, solver in solvers.items():
         with warnings.catch_warnings():
@@ -54,7 +54,8 @@ def grid(arguments: argparse.Namespace) -> None:
         print(f"{name}: once " + ", ".join(f"{stage} {took:.1f} s" for stage, took in found.shared_seconds.items()))
         print(f"best {found.best_params_}, error {found.best_score_:.3f}; {found.n_failed} cells failed", flush=True)
         cells += [
-            {"K_W": cell.values["n_neighbors"], "sigma": cell.values["sigma"], "of": name} for cell in found.cells
+            {"K_W": cell.values["n_neighbors"], "sigma": cell.values["affinities.sigma"], "of": name}
+            for cell in found.cells
         ]
         errors.append(100 * found.results_[SCORE])
         seconds.append(found.results_["seconds"])

@@ -38,7 +38,7 @@ CHOICES: dict[str, dict[str, Any]] = {
     "k-means++": {"method": "kmeans++", "snap": False},
     DETERMINANTAL: {
         "method": "dpp",
-        "tuning": {"landmarks.sigma": SIGMA, "landmarks.neighborhood": NEIGHBORHOOD},
+        "settings": {"landmarks.sigma": SIGMA, "landmarks.neighborhood": NEIGHBORHOOD},
     },
 }
 # What the paper finds significantly better than what.

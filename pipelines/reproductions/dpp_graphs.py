@@ -64,14 +64,13 @@ def generated_roll(arguments: argparse.Namespace) -> Path:
 
 def correlation(points: Path, kind: str, n_neighbors: int, arguments: argparse.Namespace) -> float:
     """Embed by one graph, print its line, and return the correlation; not a number for a graph in pieces."""
-    tuning = {"landmark_graph.n_neighbors": n_neighbors, "landmark_graph.neighborhood": arguments.neighborhood}
+    settings = {"landmark_graph.n_neighbors": n_neighbors, "landmark_graph.neighborhood": arguments.neighborhood}
     model = sm.LaplacianEigenmaps(
         1,
         solver="nystrom",
-        landmark_graph=kind,
+        settings={**settings, "landmark_graph.kind": kind},
         landmarks="dpp",
         n_landmarks=arguments.landmarks,
-        tuning=tuning,
         store=arguments.folder / f"run-{points.stem}-{arguments.landmarks}",
         memory=arguments.memory,
     )

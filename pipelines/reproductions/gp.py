@@ -109,7 +109,7 @@ def digit_landmarks(
             yield "random", random
         else:
             asked = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant", "landmarks.eta": eta}
-            yield "process", sm.select_landmarks(train, most, "gp", seed, tuning=asked).points
+            yield "process", sm.select_landmarks(train, most, "gp", seed, settings=asked).points
 
 
 def test_accuracy(parts: list[tuple[np.ndarray, np.ndarray]], penalties: tuple[float, ...]) -> float:
@@ -126,7 +126,7 @@ def words(arguments: argparse.Namespace) -> None:
     counts, vocabulary = counted_words()
     started = time.perf_counter()
     asked = {"landmarks.steps": arguments.steps}
-    model = sm.LandmarkFeatures(TOPICS, geometry="hellinger", tuning=asked, random_state=arguments.seed).fit(counts)
+    model = sm.LandmarkFeatures(TOPICS, geometry="hellinger", settings=asked, random_state=arguments.seed).fit(counts)
     seconds = (time.perf_counter() - started) / TOPICS
     print(f"{counts.shape[0]} documents, {counts.shape[1]} words, {seconds:.1f} s a landmark")
     for number, landmark in enumerate(model.landmarks_, 1):
@@ -157,7 +157,7 @@ def pictures(arguments: argparse.Namespace) -> None:
 
 def landmarks_of(images: np.ndarray, arguments: argparse.Namespace) -> np.ndarray:
     asked = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant"}
-    return sm.select_landmarks(images, PICTURES, "gp", arguments.seed, tuning=asked).points
+    return sm.select_landmarks(images, PICTURES, "gp", arguments.seed, settings=asked).points
 
 
 def draw(landmarks: np.ndarray, side: int, path: Path) -> None:

@@ -70,7 +70,9 @@ def by_landmarks(images: Images, n_landmarks: int, seed: int, n_neighbors: int |
     """Return the discriminants (N, c) by locally linear landmarks, with K_Z = L where K_Z is not given."""
     n_combined = n_landmarks if n_neighbors is None else min(n_neighbors, n_landmarks)
     n_found = min(images.n_discriminants, n_landmarks)
-    model = sm.LandmarkLDA(n_found, n_landmarks=n_landmarks, landmark_neighbors=n_combined, random_state=seed)
+    model = sm.LandmarkLDA(
+        n_found, n_landmarks=n_landmarks, settings={"landmark_weights.n_neighbors": n_combined}, random_state=seed
+    )
     return padded(model.fit(*images).embedding_, images.n_discriminants)
 
 

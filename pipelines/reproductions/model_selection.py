@@ -44,9 +44,8 @@ def curve(solver: str, name: str, values: list[float], given: argparse.Namespace
         maps = sm.LaplacianEigenmaps(
             solver=solver,
             affinity="gaussian",
-            sigma=SIGMA,
+            settings={"affinities.sigma": SIGMA, "landmark_weights.n_neighbors": given.landmark_neighbors},
             n_landmarks=given.landmarks,
-            landmark_neighbors=given.landmark_neighbors,
             n_neighbors=given.neighbors,
             random_state=seed,
             store=given.folder / f"runs-{seed}",
@@ -96,7 +95,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5, help="at least 2")
     given = parser.parse_args()
     grids: dict[str, list[float]] = {
-        "sigma": list(SIGMAS),
+        "affinities.sigma": list(SIGMAS),
         "n_landmarks": [round(share * given.landmarks) for share in LANDMARK_SHARES],
         "n_neighbors": [round(share * given.neighbors) for share in NEIGHBOR_SHARES],
     }

@@ -81,14 +81,11 @@ def by_nystrom(affinities: sp.csr_matrix, landmarks: np.ndarray, n_clusters: int
 
 def by_landmarks(image: np.ndarray, asked: dict[str, Any], n_landmarks: int, seed: int, n_clusters: int) -> Found:
     """Return the spectral clustering of an image by locally linear landmarks."""
-    model = sm.SpectralClustering(
-        n_clusters,
-        **asked,
-        solver="lll",
-        n_landmarks=n_landmarks,
-        landmark_neighbors=min(n_clusters + 1, n_landmarks),
-        random_state=seed,
-    ).fit(image)
+    settings = {**asked["settings"], "landmark_weights.n_neighbors": min(n_clusters + 1, n_landmarks)}
+    asked = {**asked, "settings": settings}
+    model = sm.SpectralClustering(n_clusters, **asked, solver="lll", n_landmarks=n_landmarks, random_state=seed).fit(
+        image
+    )
     landmarks = sample_rows(seed, "reproduction", image.size, n_landmarks)
     return Found(model.embedding_, clustered(model.embedding_, landmarks, n_clusters))
 
@@ -96,8 +93,7 @@ def by_landmarks(image: np.ndarray, asked: dict[str, Any], n_landmarks: int, see
 def cameraman(arguments: argparse.Namespace) -> None:
     """Print the errors over landmarks, and draw them and the clusters."""
     image, n_clusters = picture("cameraman256", arguments.size), arguments.clusters
-    asked = {"neighbors_method": "window", "neighbors_window": arguments.window, "affinity": "gaussian"}
-    asked["sigma"] = arguments.sigma
+    asked = {"affinity": "gaussian", "settings": {**windows(arguments), "affinities.sigma": arguments.sigma}}
     with tempfile.TemporaryDirectory() as store:
         started = time.perf_counter()
         exact = sm.SpectralClustering(n_clusters, **asked, solver="exact", n_landmarks=400, store=store).fit(image)
@@ -152,6 +148,11 @@ def report_errors(arguments: argparse.Namespace, rows: dict[str, list[np.ndarray
         line_figure(curves, path, "landmarks", f"{name} error", log_axes="x")
 
 
+def windows(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return the settings by which the neighbours of a pixel are those of its window."""
+    return {"neighbors.method": "window", "neighbors.window": arguments.window}
+
+
 def draw(found: Found, image: np.ndarray, path: Path) -> None:
     """Draw clusters as a picture."""
     label_picture(found.labels, (1, *image.shape), path)
@@ -160,12 +161,12 @@ def draw(found: Found, image: np.ndarray, path: Path) -> None:
 def house(arguments: argparse.Namespace) -> None:
     """Draw the clusters of Gaussian and of ensemble affinities side by side: two files."""
     image = picture("house256", arguments.size)
-    asked = {"neighbors_method": "window", "neighbors_window": arguments.window, "solver": "lll"}
-    asked |= {"n_landmarks": min(arguments.landmarks), "landmark_neighbors": 5}
+    asked = {"n_landmarks": min(arguments.landmarks), "solver": "lll"}
     labels = {}
     for affinity, sigma in (("gaussian", arguments.sigma), ("ensemble", None)):
         started = time.perf_counter()
-        model = sm.SpectralClustering(arguments.clusters, **asked, affinity=affinity, sigma=sigma).fit(image)
+        settings = {**windows(arguments), "landmark_weights.n_neighbors": 5, "affinities.sigma": sigma}
+        model = sm.SpectralClustering(arguments.clusters, **asked, affinity=affinity, settings=settings).fit(image)
         labels[affinity] = model.labels_
         sizes = np.bincount(model.labels_).tolist()
         certified = model.certificates_["symmetric_affinities"]
@@ -179,14 +180,15 @@ def house(arguments: argparse.Namespace) -> None:
 def video(arguments: argparse.Namespace) -> None:
     """Segment the generated video; print seconds and memory by stage, and how the clusters agree with what it shows."""
     data = generator("walking-figure", arguments.frames * ROWS * COLUMNS)
-    asked = {"neighbors_method": "window", "neighbors_window": arguments.window, "affinity": "gaussian"}
-    asked |= {"image_rows": ROWS, "image_columns": COLUMNS, "sigma": arguments.sigma, "solver": "lll"}
+    settings = {**windows(arguments), "neighbors.image_rows": ROWS, "neighbors.image_columns": COLUMNS}
+    settings |= {"affinities.sigma": arguments.sigma, "landmark_weights.n_neighbors": arguments.clusters + 1}
     started = time.perf_counter()
     model = sm.SpectralClustering(
         arguments.clusters,
-        **asked,
+        affinity="gaussian",
+        solver="lll",
         n_landmarks=min(arguments.landmarks),
-        landmark_neighbors=arguments.clusters + 1,
+        settings=settings,
         store=arguments.folder / "video-run",
         memory=arguments.memory,
     ).fit(data)

@@ -25,7 +25,7 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
         name: {
             "about": inspect.getdoc(type(getattr(params, name))) or "",
             "parameters": [
-                {"name": path, "default": value, "python": PYTHON_NAMES.get(path, "tuning")}
+                {"name": path, "default": value, "python": PYTHON_NAMES.get(path, "settings")}
                 for key, value in values[name].items()
                 for path in [f"{name}.{key}"]
             ],

@@ -102,8 +102,7 @@ def tune(options: TuningOptions) -> None:
     from scalemani.memory.glibc import limit_arenas
     from scalemani.progress import progress_for
     from scalemani.tuning.scores import chosen_scores, make_judge
-    from scalemani.tuning.search import search
-    from scalemani.tuning.several import SurveyedPoints
+    from scalemani.tuning.search import SurveyedPoints, search
 
     source = options.source(common_params(candidates))
     judge = make_judge(source.shape[0], options.labels, options.reference, options.neighbors)
@@ -126,20 +125,16 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
         if method not in ROUTES:
             raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     from scalemani.errors import ScalemaniError
-    from scalemani.params import Parameters, set_value
+    from scalemani.params import Parameters
     from scalemani.tuning.grid import combinations
     from scalemani.tuning.search import Candidate
 
     candidates = []
     for combination in combinations(lists):
-        values: dict[str, Any] = {}
-        for name, value in combination.items():
-            if name != METHOD:
-                set_value(values, name, value)
         shown = {name: value for name, value in combination.items() if len(lists[name]) > 1}
         params: Parameters | ScalemaniError
         try:
-            params = Parameters().with_values(values)
+            params = Parameters().with_settings({name: one for name, one in combination.items() if name != METHOD})
         except ConfigError as error:
             params = error
         candidates.append(Candidate(shown, combination[METHOD], params))
@@ -149,16 +144,12 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
 def common_params(candidates: Sequence["Candidate"]) -> Any:
     """Return parameters by which the points of all cells are opened; raise ConfigError where no one way serves all."""
     from scalemani.errors import ScalemaniError
+    from scalemani.tuning.search import check_one_kind
 
     usable = [one.params for one in candidates if not isinstance(one.params, ScalemaniError)]
     if not usable:
         raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
-    kinds = {(params.given_instead, params.neighbors.takes_image) for params in usable}
-    if len(kinds) > 1:
-        raise ConfigError(
-            "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
-            "one kind"
-        )
+    check_one_kind(usable)
     return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
 
 

@@ -11,13 +11,13 @@ from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
 from scalemani.kernels.repulsion.pair_sums import KERNELS, PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
-from scalemani.params.tuned import LayoutTuning
+from scalemani.params.by_stage import LayoutParams
 
 METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
 
 
 def chosen_method(
-    method: str, kernel: str, n_points: int, n_dims: int, exact_up_to: int = LayoutTuning().exact_up_to
+    method: str, kernel: str, n_points: int, n_dims: int, exact_up_to: int = LayoutParams().exact_up_to
 ) -> str:
     """Return a method by its name; "auto" is exact sums for few points and where nothing else serves, then the mesh.
 

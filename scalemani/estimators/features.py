@@ -1,6 +1,7 @@
 """Landmark features: a function for given landmarks, and a transformer that chooses them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from numbers import Real
 from typing import Any
 
@@ -12,15 +13,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.estimators.fitting import check_columns
-from scalemani.estimators.parameters import TakesOtherNames, keep_parameters
+from scalemani.estimators.parameters import TakesArguments, arguments
 from scalemani.kernels.landmarks.gaussian import features
 from scalemani.kernels.landmarks.gaussian.active import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
-from scalemani.params import Parameters, set_tuned
+from scalemani.params import Parameters, checked_settings
 from scalemani.sources import columns_shown, is_stored, open_points, points_in_memory, take_representation
 from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_points, check_seed
 
+GIVEN_BY_ARGUMENTS = ("landmarks.n_landmarks", "landmarks.method", "landmarks.eta")
 GEOMETRIES = ("euclidean", "hellinger")
 ROWS_AT_ONCE = 4096
 LANDMARKS, POINTS_PER_LANDMARK = 100, 4  # where the number is left open, and what it is where there are few points
@@ -66,7 +68,8 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
     )
 
 
-class LandmarkFeatures(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@arguments
+class LandmarkFeatures(TakesArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Features of points by their closeness to landmarks: w(x) = [exp(-|t_j - x|^2 / eta)]_j.
 
     Parameters
@@ -81,9 +84,7 @@ class LandmarkFeatures(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, Transfo
     geometry : {"euclidean", "hellinger"}
         "hellinger" takes rows of counts, dense or sparse, as square roots of their frequencies. Landmarks of "gp" then
         stay in the positive part of the unit sphere: their squares are frequencies.
-    landmark_sample : int, default 100,000
-        Points that "gp" takes in batches, and that methods look at that compare every candidate with every landmark.
-    tuning : mapping or None
+    settings : mapping or None
         Other numbers of landmarks, by the names that they have on the command line: {"landmarks.steps": 500}.
     random_state : int, generator or None, default 0
         Seed of every random draw; None or a generator to draw one.
@@ -104,27 +105,16 @@ class LandmarkFeatures(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, Transfo
     --------
     >>> import numpy as np
     >>> points = np.random.default_rng(0).normal(size=(300, 5))
-    >>> LandmarkFeatures(10, tuning={"landmarks.steps": 50}).fit_transform(points).shape
+    >>> LandmarkFeatures(10, settings={"landmarks.steps": 50}).fit_transform(points).shape
     (300, 10)
     """
 
-    landmarks_: np.ndarray
-    indices_: np.ndarray | None
-    eta_: float
-    certificates_: dict[str, float]
-
-    def __init__(
-        self,
-        n_landmarks: int | None = None,
-        *,
-        method: str = "gp",
-        eta: float | None = None,
-        geometry: str = "euclidean",
-        landmark_sample: int = 100_000,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-    ) -> None:
-        keep_parameters(self, locals())
+    n_landmarks: int | None = field(default=None, kw_only=False)
+    method: str = "gp"
+    eta: float | None = None
+    geometry: str = "euclidean"
+    settings: Mapping[str, Any] | None = None
+    random_state: Any = 0
 
     def fit(self, X: Any, y: Any = None) -> "LandmarkFeatures":
         """Choose landmarks among points (N, D) or counts, of any kind that `landmark_features` takes, read whole."""
@@ -154,18 +144,21 @@ class LandmarkFeatures(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, Transfo
         return landmark_features(X, self.landmarks_, self.eta_, geometry=self.geometry)
 
     def _choice(self, n_points: int) -> Any:
-        values: dict[str, Any] = {}
-        set_tuned(values, self.tuning)
+        settings = dict(checked_settings(self.settings))
+        for name in settings:
+            if not str(name).startswith("landmarks.") or name in GIVEN_BY_ARGUMENTS:
+                raise ConfigError(
+                    f"settings takes numbers of landmarks that are no argument, got {name!r}: leave it out"
+                )
         if self.geometry == "hellinger" and self.method == "gp":
-            values.setdefault("landmarks", {}).setdefault("projection", "sphere")
+            settings.setdefault("landmarks.projection", "sphere")
         few = max(1, min(LANDMARKS, n_points // POINTS_PER_LANDMARK))
         wanted = few if self.n_landmarks is None else self.n_landmarks
-        choice = choice_of(Parameters().with_values(values))
+        choice = choice_of(Parameters().with_settings(settings))
         return choice._replace(
             n_landmarks=check_count(wanted, "n_landmarks", 1, n_points, "the number of points"),
             method=self.method,
             seed=check_seed(self.random_state),
-            sample_points=check_count(self.landmark_sample, "landmark_sample"),
             process=choice.process._replace(eta=self.eta_),
         )
 

@@ -2,24 +2,28 @@
 
 import contextlib
 import copy
+import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.errors import ConfigError
-from scalemani.estimators.parameters import TakesOtherNames, parameters_of
+from scalemani.estimators.parameters import RunArguments, arguments, defaults_of, settings_of
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.estimators.telling import give
 from scalemani.figures import Size, checked_look, picture_or_path
+from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
+from scalemani.params import Parameters
 from scalemani.report.notebook import MOST_SHOWN, LiveMap
 from scalemani.report.opened import ReportedRun
-from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW
+from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW, takes_labels
 from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
 from scalemani.runs.several.starts import with_start
@@ -43,17 +47,76 @@ from scalemani.validation import check_points
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
-class Embedder(TakesOtherNames, BaseEstimator):
-    """An estimator that embeds points; it says to scikit-learn that it takes sparse ones."""
-
-    _method: ClassVar[str]
+class Fitted:
+    """What an estimator that embeds has once it is fitted."""
 
     n_features_in_: int
     embedding_: np.ndarray
+    eigenvalues_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
     _placement: Placement
     _folder: str | Path | None = None  # in the place of a temporary store, while `computed_in` lasts
     _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
+
+
+@arguments
+class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """An estimator that embeds points; it says to scikit-learn that it takes sparse ones.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed"}
+        How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
+        as square roots of their frequencies (hellinger), or as bits (hamming: zeros and ones, dense or sparse), new
+        points too; landmarks and bandwidths are in that geometry.
+        "precomputed": X are neighbour lists: a SciPy matrix of distances (N, N) with as many entries in each row, a
+        `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
+        (N, N) between all points, or the path of any of these; new points cannot be placed then. Methods that need no
+        more than a graph take it.
+    n_landmarks : int or None
+        Landmarks, L. None: 1,000, or all distinct points where there are no more than 1,000 points.
+    """
+
+    _method: ClassVar[str]
+
+    metric: str = "euclidean"
+    n_landmarks: int | None = None
+
+    def fit(self, X: Any, y: Any = None, **side_data: Any) -> Self:
+        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path.
+
+        `sample_weight` (N,), real numbers of at least one or a file of them, says how many equal points each stands
+        for: the embedding is that of the set in which each is repeated, where the method takes weights. `perplexity`
+        then counts copies, and `n_neighbors` distinct points. The labels y (N,), or a file of them, are used by methods
+        of classes, and by others with `symmetric_affinities.target_weight` alone.
+        """
+        with fit_run(self, X, y, given_weights(side_data)) as finished:
+            self._keep_results(finished)
+        return self
+
+    def _keep_results(self, finished: Run) -> None:
+        """Set the attributes of a method from its run."""
+        self.eigenvalues_ = finished.eigenvalues
+
+    def fit_transform(self, X: Any, y: Any = None, **side_data: Any) -> np.ndarray:
+        """Embed points, which may have a `sample_weight`, and return their embedding (N, d)."""
+        return self.fit(X, y, **side_data).embedding_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the coordinates (n, d) float64 of new points (n, D), of any kind that `fit` takes.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            For another number of columns, and for points that are not finite numbers.
+        """
+        return transform_points(self, X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
 
     @property
     def run_(self) -> ReportedRun:
@@ -144,57 +207,132 @@ def cloned(estimator: Estimator) -> Estimator:
     return found
 
 
+@arguments
+class GraphEmbedder(Embedder):
+    """An estimator whose embedding follows from affinities between neighbours.
+
+    Parameters
+    ----------
+    perplexity : float or None
+        Effective number of neighbours, K. None: 30, or a third of the neighbours where these are fewer than 90.
+    n_neighbors : int or None
+        Neighbours a point in the graph, k. None: three times the perplexity, or all other points if fewer.
+    affinity : {"entropic", "gaussian", "self-tuning", "ensemble", "precomputed"}
+        Weights of the edges: of the `perplexity`, of one "affinities.sigma", or of the distance to the
+        "affinities.bandwidth_neighbor"-th neighbour as each point's sigma. "ensemble", of images: the shares of minimum
+        spanning trees of jittered pixels.
+        "precomputed": X is W, a matrix of affinities (N, N), of SciPy or dense, an AnnData with obsp["connectivities"],
+        the affinities of a run, or the path of one of these. It is held in memory while it is read, and used as it is:
+        numbers of the graph have no effect. Of one that is not symmetric the mean with its transpose is taken, with a
+        warning; the diagonal is left out; new points cannot be placed.
+    solver : {"refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"}
+        Of the eigenvectors: from coarse graphs, by passes over the graph to |S u - theta u| <= `residual`; by the
+        landmarks alone; from both; by the landmarks alone, points made of those among their neighbours by affinity; by
+        an eigensolver in memory. Without a graph of the points, by that of the landmarks: carried to all points by
+        Nystrom's formula or by their weights over the landmarks.
+    disconnected : {"connect", "largest", "error"}
+        Connect pieces of the graph through their closest pairs, embed the largest alone (rows of the others are NaN in
+        `embedding_`), or raise DisconnectedGraphError.
+    landmarks : str, array (L, D), or path, default "random"
+        The landmarks themselves, of any kind that X is given in, on the data or off it; a `pathlib.Path` is a file of
+        them. Or how they are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans",
+        "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active" or "gp".
+    residual : float or None
+        To which eigenvectors are refined. None: 1e-4.
+    deduplicate : bool, float or None
+        None or False: each row is a point. True: equal rows are one point, whose weight is their number, or the sum of
+        their `sample_weight`. A number above zero: so are rows in one cell of a grid, which lie within that distance.
+        Results have all rows.
+    """
+
+    perplexity: float | None = None
+    n_neighbors: int | None = None
+    affinity: str = "entropic"
+    solver: str = "refine"
+    disconnected: str = "connect"
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What an estimator asks of a run: settings by their names, and the arrays that two of them hold.
+
+    `start` are coordinates (N, d) from which a descent starts and `landmarks` are (L, D), as they were given, or None.
+    """
+
+    settings: Mapping[str, Any]
+    start: Any = None
+    landmarks: Any = None
+
+    @functools.cached_property
+    def params(self) -> Parameters:
+        """The parameters, checked."""
+        return Parameters().with_settings(self.settings)
+
+    def source(self, points: Any, use_rep: str | None) -> PointsSource:
+        """Return the source of points, neighbours or affinities, with the arrays; what is wrong with them comes first.
+
+        Parameters that are wrong are told of once the points are known to be good, as scikit-learn does.
+        """
+        metric = self.settings.get("points.metric", EUCLIDEAN)
+        opener = opener_instead(metric, self.settings.get("affinities.kind"))
+        if opener is None:
+            windowed = self.settings.get("neighbors.method") == WINDOW
+            pixels = windowed and self.settings.get("neighbors.image_rows") is None
+            source = open_training_points(open_pixels(points) if pixels else points, use_rep)
+        else:
+            source = opener(points)
+        if self.start is not None:
+            source = with_start(source, self.start)
+        if self.landmarks is not None:
+            source = LandmarkedPoints(source, self.landmarks, metric)
+        return source
+
+
+def asked_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Asked:
+    """Return what an estimator asks of a run, with some of its arguments changed."""
+    given = {**estimator.get_params(deep=False), **(changed or {})}
+    settings = settings_of(given, defaults_of(type(estimator)))
+    init, chosen = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
+    start = None if isinstance(init, str) and init in COMPUTED_STARTS else init
+    landmarks = None if isinstance(chosen, str) else chosen
+    if start is not None:
+        settings["layout.init"] = GIVEN_START
+    if landmarks is not None:
+        settings["landmarks.method"] = GIVEN_LANDMARKS
+    return Asked(settings, start, landmarks)
+
+
 @contextlib.contextmanager
 def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
-    asked = estimator.get_params(deep=False)
-    open_instead, points = opener_instead(asked.get("metric"), asked.get("affinity")), pixels_of(points, asked)
-    source = open_training_points(points, asked["use_rep"]) if open_instead is None else open_instead(points)
-    given = source
-    if labels is not None and asked.get("target_weight", True):  # without such a parameter labels are always learnt
-        given = LabelledPoints(source, labels, partial="target_weight" in asked)
+    asked, resources = asked_of(estimator), estimator.get_params(deep=False)
+    source = asked.source(points, estimator.use_rep)
+    given = with_labels(source, labels, takes_labels(estimator._method), asked.params.follows_classes)
     if weights is not None:
         given = WeightedPoints(given, weights)
-    given, asked = with_arrays(given, asked)
-    if open_instead is None:
+    if not asked.params.given_instead:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
-    with store_or_temporary(asked["store"] or estimator._folder) as folder:
-        with executor_for(**resources_of(asked)) as executor:
-            finished = run(given, folder, estimator._method, parameters_of(asked), executor)
+    with store_or_temporary(estimator.store or estimator._folder) as folder:
+        with executor_for(**resources_of(resources)) as executor:
+            finished = run(given, folder, estimator._method, asked.params, executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
-        estimator._kept = asked["store"], finished.plan
+        estimator._kept = estimator.store, finished.plan
         if hasattr(estimator, "_placement"):
             del estimator._placement  # of an earlier fit
-        if open_instead is None:
-            estimator._placement = read_placement(finished, in_memory=asked["store"] is None)
-        else:
+        if asked.params.given_instead:
             estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
+        else:
+            estimator._placement = read_placement(finished, in_memory=estimator.store is None)
         yield finished
 
 
-def pixels_of(points: Any, asked: Mapping[str, Any]) -> Any:
-    """Return the pixels of an image where parameters ask for its window, else points as they are."""
-    windowed = asked.get("neighbors_method") == WINDOW and asked.get("image_rows") is None
-    return open_pixels(points) if windowed else points
+def with_labels(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:
+    """Return points with their labels, where a method learns from them or affinities follow them."""
+    return LabelledPoints(source, labels, partial=not learnt) if labels is not None and (learnt or followed) else source
 
 
-def with_arrays(source: PointsSource, asked: dict[str, Any]) -> tuple[PointsSource, dict[str, Any]]:
-    """Return points with the arrays that parameters hold, a start or landmarks, and parameters that say so."""
-    if not is_computed(asked.get("init", SPECTRAL_START)):
-        source, asked = with_start(source, asked["init"]), {**asked, "init": GIVEN_START}
-    if not isinstance(asked.get("landmarks", ""), str):
-        source = LandmarkedPoints(source, asked["landmarks"], asked["metric"])
-        asked = {**asked, "landmarks": GIVEN_LANDMARKS}
-    return source, asked
-
-
-def is_computed(init: Any) -> bool:
-    """Return whether a start is one that a run computes, by its name, and not coordinates."""
-    return isinstance(init, str) and init in COMPUTED_STARTS
-
-
-def given_weights(beside: Mapping[str, Any]) -> Any:
+def given_weights(side_data: Mapping[str, Any]) -> Any:
     """Return the `sample_weight` that `fit` was given by name; None where it was not.
 
     It does not stand in the signature of `fit`: of estimators that have it there scikit-learn's checks ask that weights
@@ -205,10 +343,10 @@ def given_weights(beside: Mapping[str, Any]) -> Any:
     TypeError
         For other names, as Python has it.
     """
-    unknown = sorted(set(beside) - {"sample_weight"})
+    unknown = sorted(set(side_data) - {"sample_weight"})
     if unknown:
         raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; by name it takes sample_weight")
-    return beside.get("sample_weight")
+    return side_data.get("sample_weight")
 
 
 def open_training_points(points: Any, use_rep: str | None = None) -> PointsSource:

@@ -11,15 +11,17 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.estimators.parameters import parameters_of
+from scalemani.estimators.parameters import PARAMETERS, defaults_of, settings_of
 from scalemani.estimators.running import executor_for, store_or_temporary
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.new_points.queries import read_input_neighbors
+from scalemani.params import Parameters
 from scalemani.records.graph import StoredGraph
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import is_in_memory, map_points, open_points, take_representation
 
+ARGUMENTS = {**PARAMETERS, "method": "neighbors.method", "recall": "neighbors.recall"}
 SAMPLED_POINTS = 100  # by which the recall of a query is measured
 
 
@@ -93,13 +95,7 @@ def knn_graph(
     random_state: Any = 0,
     *,
     metric: str = "euclidean",
-    n_probes: int | None = None,
-    max_rounds: int = 6,
-    sampled_queries: int = 1000,
-    sketch_dimensions: int = 64,
-    cell_points: int = 600,
-    cell_sample: int = 50_000,
-    tuning: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     use_rep: str | None = None,
     scheduler: Any = None,
     store: str | Path | None = None,
@@ -125,8 +121,8 @@ def knn_graph(
         What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, the Hellinger distance
         of rows of counts, from 0 to 1, or the share of bits in which rows of zeros and ones differ (hamming). float64
         rows are compared in float64, near duplicates too, all others as rows of float32.
-    n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
-        As in `LaplacianEigenmaps`.
+    settings : mapping or None
+        Any other parameter by the name that `--set` has for it: {"neighbors.n_probes": 16}.
     use_rep : str or None
         Of an AnnData: "X", or a name in `obsm`. None: "X_pca" where there is one, else "X".
     scheduler : None, "processes", "distributed", a Dask client or cluster, or the address of a scheduler
@@ -150,9 +146,8 @@ def knn_graph(
     >>> graph.indices.ravel(), graph.distances.ravel(), graph.recall
     (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
-    asked = {name: value for name, value in locals().items() if name not in ("points", "method")}
+    params = Parameters().with_settings(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
     points = take_representation(points, use_rep)
-    params = parameters_of({**asked, "neighbors_method": method})
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(store_or_temporary(store))
         with executor_for(scheduler, workers, memory, verbose) as executor:

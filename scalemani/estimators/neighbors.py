@@ -1,7 +1,6 @@
 """The neighbour graph as a step of scikit-learn's pipelines and of scanpy."""
 
-from collections.abc import Mapping
-from pathlib import Path
+from dataclasses import field
 from typing import Any, Self
 
 import numpy as np
@@ -11,8 +10,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.estimators.fitting import cloned, keep_columns, open_new_points, open_training_points
-from scalemani.estimators.parameters import TakesOtherNames, keep_parameters, parameters_of
+from scalemani.estimators.fitting import asked_of, cloned, keep_columns, open_new_points, open_training_points
+from scalemani.estimators.parameters import RunArguments, arguments
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.new_points.queries import InputNeighbors, read_input_neighbors
@@ -23,7 +22,8 @@ from scalemani.sources import map_points
 MODES = ("distance", "connectivity")
 
 
-class KNeighborsTransformer(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+@arguments
+class KNeighborsTransformer(RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The k-nearest-neighbour graph as a sparse matrix, built out of core with certified recall.
 
     It stands wherever scikit-learn's class of this name does: before estimators with metric="precomputed", and as
@@ -38,10 +38,6 @@ class KNeighborsTransformer(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, Tr
         the point itself among them.
     metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
         As in `knn_graph`.
-    neighbors_method, recall, n_probes, max_rounds, sampled_queries, sketch_dimensions, cell_points, cell_sample, tuning
-        How the graph is built, as in `LaplacianEigenmaps`.
-    random_state, use_rep, scheduler, store, workers, memory, verbose
-        As in `LaplacianEigenmaps`.
 
     Attributes
     ----------
@@ -58,48 +54,21 @@ class KNeighborsTransformer(TakesOtherNames, ClassNamePrefixFeaturesOutMixin, Tr
            [0., 2., 0.]])
     """
 
-    recall_: float
-    n_samples_fit_: int
-    _graph: Neighbors
-    _search: InputNeighbors
-
-    def __init__(
-        self,
-        n_neighbors: int = 5,
-        *,
-        mode: str = "distance",
-        metric: str = "euclidean",
-        neighbors_method: str = "auto",
-        recall: float = 0.95,
-        n_probes: int | None = None,
-        max_rounds: int = 6,
-        sampled_queries: int = 1000,
-        sketch_dimensions: int = 64,
-        cell_points: int = 600,
-        cell_sample: int = 50_000,
-        tuning: Mapping[str, Any] | None = None,
-        random_state: Any = 0,
-        use_rep: str | None = None,
-        scheduler: Any = None,
-        store: str | Path | None = None,
-        workers: int | None = None,
-        memory: str | int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        keep_parameters(self, locals())
+    n_neighbors: int = field(default=5, kw_only=False)
+    mode: str = "distance"
+    metric: str = "euclidean"
 
     def fit(self, X: Any, y: Any = None) -> "KNeighborsTransformer":
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
         check_mode(self.mode)
         source = open_training_points(X, self.use_rep)
-        asked = {name: value for name, value in self.get_params(deep=False).items() if name != "mode"}
-        with store_or_temporary(asked["store"]) as folder:
-            with executor_for(**resources_of(asked)) as executor:
-                finished = run(source, folder, "knn-graph", parameters_of(asked), executor)
+        with store_or_temporary(self.store) as folder:
+            with executor_for(**resources_of(self.get_params(deep=False))) as executor:
+                finished = run(source, folder, "knn-graph", asked_of(self).params, executor)
             stored = StoredGraph(finished.group(StoredGraph.STAGE))
             self._graph = Neighbors(stored.indices.read(), stored.distances.read())
-            self._search = read_input_neighbors(finished, in_memory=asked["store"] is None)
-            self.recall_ = stored.group.certificate("recall", float)
+            self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)
+            self.recall_: float = stored.group.certificate("recall", float)
         self.n_samples_fit_ = source.shape[0]
         keep_columns(self, X, source)
         return self

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import ScalemaniError
-from scalemani.estimators.parameters import RESOURCES, with_python_names
+from scalemani.estimators.parameters import RESOURCES
 from scalemani.estimators.telling import LoggedProgress, ShownProgress, checked_callbacks
 from scalemani.progress import progress_for
 from scalemani.workers.executor import Executor
@@ -42,15 +41,4 @@ def executor_for(
     called = checked_callbacks(callbacks, callbacks_every)
     with progress_for(sys.stderr) if verbose else contextlib.nullcontext() as shown:
         progress = LoggedProgress(*called) if shown is None else ShownProgress(shown, *called)
-        with python_names():
-            yield Executor.asked_for(scheduler, workers, memory, progress)
-
-
-@contextlib.contextmanager
-def python_names() -> Iterator[None]:
-    """Have errors about parameters tell what these are called in Python."""
-    try:
-        yield
-    except ScalemaniError as error:
-        error.args = tuple(with_python_names(part) if isinstance(part, str) else part for part in error.args)
-        raise
+        yield Executor.asked_for(scheduler, workers, memory, progress)

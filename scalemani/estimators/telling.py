@@ -8,7 +8,6 @@ import numpy as np
 import sklearn.exceptions
 
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
-from scalemani.estimators.parameters import with_python_names
 from scalemani.progress import Positions, Progress, Silent
 from scalemani.progress.lines import plural
 
@@ -23,7 +22,7 @@ class ConvergenceWarning(ShortfallWarning, sklearn.exceptions.ConvergenceWarning
 
 def give(message: str, kind: type[ScalemaniWarning]) -> None:
     """Give one warning, of a kind that scikit-learn's users know where there is one."""
-    warn(with_python_names(message), ConvergenceWarning if issubclass(kind, ShortfallWarning) else kind)
+    warn(message, ConvergenceWarning if issubclass(kind, ShortfallWarning) else kind)
 
 
 class LoggedProgress(Silent):

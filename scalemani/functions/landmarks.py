@@ -11,7 +11,7 @@ from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
-from scalemani.params import TUNED, Parameters, set_tuned
+from scalemani.params import TUNED, Parameters, checked_settings
 from scalemani.sources import points_in_memory
 from scalemani.sources.beside.landmarked import check_distinct
 from scalemani.stages.landmarks import choice_of
@@ -40,7 +40,7 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     *,
     sample_points: int = 100_000,
     snap: bool = True,
-    tuning: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     metric: str = EUCLIDEAN,
 ) -> Landmarks:
     """Select landmarks of points in memory, those of a run with the same seed; no two have equal coordinates.
@@ -62,8 +62,8 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     metric : "euclidean", "cosine", "correlation", "hellinger" or "hamming", as in `LaplacianEigenmaps`: landmarks
         are mapped rows
     snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
-    tuning : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5}, {"landmarks.eta":
-        40.0, "landmarks.steps": 500, "landmarks.projection": "orthant"}
+    settings : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5},
+        {"landmarks.eta": 40.0, "landmarks.steps": 500, "landmarks.projection": "orthant"}
 
     Returns
     -------
@@ -99,18 +99,17 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
-    choice = choice_of(_asked(tuning))._replace(n_landmarks=n_selected, method=method, seed=seed)
+    choice = choice_of(_asked(settings))._replace(n_landmarks=n_selected, method=method, seed=seed)
     selected = selected_landmarks(table, choice._replace(sample_points=n_sampled, snap=check_flag(snap, "snap")))
     return Landmarks(selected.points, selected.rows, metric)
 
 
-def _asked(tuning: Mapping[str, Any] | None) -> Parameters:
-    values: dict[str, Any] = {}
-    set_tuned(values, tuning)
-    unused = [name for name in tuning or {} if name not in NUMBERS]
+def _asked(settings: Mapping[str, Any] | None) -> Parameters:
+    given = checked_settings(settings)
+    unused = [name for name in given if name not in NUMBERS]
     if unused:
-        raise ConfigError(f"tuning has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(NUMBERS)}")
-    return Parameters().with_values(values)
+        raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(NUMBERS)}")
+    return Parameters().with_settings(given)
 
 
 def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:

@@ -20,7 +20,7 @@ from scalemani.functions.matrices import check_affinities, checked_sparse
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.objectives import objective_of
-from scalemani.params import LayoutParams, Parameters, Situation, acting, names_of_parameters, set_value
+from scalemani.params import LayoutParams, Parameters, Situation, acting, checked_settings, names_of_parameters
 from scalemani.params.defaults import COMPONENTS
 from scalemani.runs.opened import Curve
 from scalemani.sources.beside.weighted import check_weights
@@ -66,7 +66,7 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     n_components: int | None = None,
     *,
     direction: str = "auto",
-    tuning: Mapping[str, Any] | None = None,
+    settings: Mapping[str, Any] | None = None,
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Minimum:
@@ -80,7 +80,7 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
         ones, at the standard deviation "layout.start_deviation"
     n_components : d, dimensions of the embedding. None: those of `init`, and 2 where this is None too
     direction : search direction, as in `TSNE`; "auto": that of the method
-    tuning : other numbers of the descent by the names that they have on the command line: {"layout.strength": 100.0},
+    settings : other numbers of the descent by the names that they have on the command line: {"layout.strength": 100.0},
         {"layout.max_iterations": 200, "layout.converged": 1e-6, "layout.repulsion": "exact"}
     random_state : seed of the random start, and of the points by which the error of the forces is measured
     sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one. W is then that
@@ -118,7 +118,7 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
 
     Examples
     --------
-    >>> found = minimize([[0.0, 1.0], [1.0, 0.0]], "t-ee", [[0.0], [1.0]], tuning={"layout.strength": 4.0})
+    >>> found = minimize([[0.0, 1.0], [1.0, 0.0]], "t-ee", [[0.0], [1.0]], settings={"layout.strength": 4.0})
     >>> np.ptp(found.embedding, axis=0).round(3), found.stopped  # d^2 is strength - 1
     (array([1.732]), 'converged')
     """
@@ -131,8 +131,8 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     given = None if init is None else checked_start(init, rows.n_points, n_components)
     wanted = COMPONENTS if n_components is None else n_components
     n_dims = check_count(wanted, "n_components") if given is None else given.shape[1]
-    asked = descent_of(method, direction, tuning, rows.n_points, n_dims)
-    if given is not None and "layout.start_deviation" in (tuning or {}):
+    asked = descent_of(method, direction, settings, rows.n_points, n_dims)
+    if given is not None and "layout.start_deviation" in (settings or {}):
         raise ConfigError("layout.start_deviation is that of a random start: leave it out, or scale init")
     start = random_start(seed, rows.n_points, n_dims, asked.start_deviation or 1.0) if given is None else given
     masses = None if sample_weight is None else check_weights(sample_weight, rows.n_points)
@@ -157,27 +157,24 @@ def random_start(seed: int, n_points: int, n_dims: int, deviation: float) -> np.
 
 
 def descent_of(
-    method: str, direction: str, tuning: Mapping[str, Any] | None, n_points: int, n_dims: int
+    method: str, direction: str, settings: Mapping[str, Any] | None, n_points: int, n_dims: int
 ) -> LayoutParams:
     """Return the parameters of a descent, resolved as those of a run are; warn of those that have no effect."""
     objective = objective_of(method)
-    if tuning is not None and not isinstance(tuning, Mapping):
-        raise ConfigError(f"tuning takes numbers by name, such as {{'layout.strength': 100.0}}, got {tuning!r}")
-    values: dict[str, Any] = {"layout": {"direction": direction}}
-    for name, value in (tuning or {}).items():
+    given = checked_settings(settings)
+    for name in given:
         if name not in NUMBERS:
-            raise ConfigError(f"tuning has no {name!r}: {nearest_name(name, NUMBERS)}")
-        set_value(values, name, value)
-    asked = Parameters().with_values(values)
+            raise ConfigError(f"settings has no {name!r}: {nearest_name(name, NUMBERS)}")
+    asked = Parameters().with_settings({"layout.direction": direction, **given})
     params = asked.resolved(method, n_points)
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     make_repulsion(repulsion, objective.kernel, layout.tolerance)  # refuses a tolerance that it does not reach
     here = Situation(method, params, asked, n_points, frozenset({"layout"}), False, params.neighbors.method, repulsion)
-    kept, notes = acting(here)
+    used, notes = acting(here, lambda kept: kept.resolved(method, n_points))
     for note in notes:
         warn(note)
-    return kept.resolved(method, n_points).layout
+    return used.layout
 
 
 def minimum(

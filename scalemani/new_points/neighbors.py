@@ -16,7 +16,7 @@ from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
 from scalemani.memory.sparse_rows import SparseRowsReader
-from scalemani.params.tuned import NeighborsTuning
+from scalemani.params.by_stage import NeighborsParams
 from scalemani.records.points import StoredPartition, StoredWorkPoints
 from scalemani.records.reading import ArrayReader
 from scalemani.runs.opened import Run
@@ -72,7 +72,7 @@ class NeighborIndex:
     sketches: np.ndarray
     rows: TrainingRows
     dtype: np.dtype
-    tuning: NeighborsTuning
+    tuning: NeighborsParams
     sparse: bool
 
     def neighbors(self, points: Points, n_neighbors: int) -> Neighbors:

@@ -1,14 +1,14 @@
 """Every number that changes an answer: one frozen table a stage, checked when it is made, and what follows from it.
 
-`by_stage`, `of_methods` and `tuned` hold the fields with their defaults, `defaults` decides what they leave open,
+`by_stage` and `of_methods` hold the fields with their defaults, `defaults` decides what they leave open,
 `effects` knows which of them act. The command line, the estimators and the functions in memory read all of it here.
 """
 
 from scalemani.params.by_stage import AffinitiesParams, LayoutParams
 from scalemani.params.defaults import LANDMARKS
 from scalemani.params.effects import Situation, acting
-from scalemani.params.parameters import TUNED, Parameters, known_values, names_of_parameters, set_tuned
-from scalemani.params.parsing import parse_assignments, parse_value, set_value
+from scalemani.params.parameters import TUNED, Parameters, known_values, names_of_parameters
+from scalemani.params.parsing import checked_settings, parse_assignments, parse_value, set_value
 
 __all__ = [
     "LANDMARKS",
@@ -18,10 +18,10 @@ __all__ = [
     "Parameters",
     "Situation",
     "acting",
+    "checked_settings",
     "known_values",
     "names_of_parameters",
     "parse_assignments",
     "parse_value",
-    "set_tuned",
     "set_value",
 ]

@@ -1,6 +1,14 @@
 """The parameters of each stage: one frozen table a stage, whose values are checked when it is made.
 
 None stands for what follows the method and the data: `Parameters.resolved` decides it.
+
+`Tuned` numbers were tuned once, and few have a reason to change them. A stage's key holds one only where it differs
+from the default here, so that a number can be added without taking what is stored from anybody. Whoever changes a
+default raises the version of the stage in `scalemani.routes`: `tests/params/test_tuned.py` holds the two together.
+
+Numbers that only follow from the arithmetic of a kernel (where a step stops being halved, when a sum counts as zero)
+stay constants beside it. Who changes one changes code, which the version of the stage tells as well:
+`tests/params/test_constants.py` holds these to it. New points are never stored, so no key needs theirs.
 """
 
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,20 +25,10 @@ from scalemani.params.fields import (
     Positive,
     Share,
     Tolerance,
+    Tuned,
     Weight,
     WindowWidth,
     parameters,
-)
-from scalemani.params.tuned import (
-    AffinitiesTuning,
-    ClusteringTuning,
-    ComponentsTuning,
-    EmbeddingTuning,
-    LandmarkGraphTuning,
-    LandmarksTuning,
-    LayoutTuning,
-    NeighborsTuning,
-    PartitionTuning,
 )
 from scalemani.routes import (
     GIVEN_LANDMARKS,
@@ -42,6 +40,8 @@ from scalemani.routes import (
     VARIATIONAL,
     WINDOW,
 )
+
+JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
 
 if TYPE_CHECKING:
     NonlinearMethod = str
@@ -76,20 +76,24 @@ class DuplicatesParams:
 
 
 @parameters()
-class PartitionParams(PartitionTuning):
+class PartitionParams:
     """Cells of nearby points: the locality order in which points are stored, and where neighbours are looked for.
 
     `sketch_dimensions` leading principal components stand in for the points while candidates are chosen;
     `cell_points` is the mean number of points a cell; both models are trained on `sample_points` points.
+
+    Principal axes are computed of `most_basis_rows` points at most: more would not move them by anything that matters
+    for choosing candidates.
     """
 
     sketch_dimensions: Annotated[int, Field(ge=1, le=256)] = 64
     cell_points: Annotated[int, Field(ge=16)] = 600
     sample_points: Annotated[int, Field(ge=1000)] = 50_000
+    most_basis_rows: Tuned[Count] = 10_000
 
 
 @parameters()
-class NeighborsParams(NeighborsTuning):
+class NeighborsParams:
     """The k-nearest-neighbour graph.
 
     `n_neighbors` None means three times the perplexity, or all other points where these are fewer. `method` auto
@@ -101,6 +105,24 @@ class NeighborsParams(NeighborsTuning):
     `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
     `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
     are set by the image; give them for a table of pixels, row by row, with features of its own.
+
+    The tuned numbers of the search were chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95. `method`
+    auto looks at every pair up to `exact_below` points, where that is quicker than anything that has to be
+    trained. Where it is left open how many cells a point visits, it is found out by the points whose true neighbours
+    the recall is measured by: cells are visited, from `least_probes` to `most_probes`, until of these neighbours no
+    more than `missed` times the share lie elsewhere that the recall asked for leaves out. A round over neighbours of
+    neighbours, which costs less than as many cells, finds half to two thirds of those, but it leads into no cell that
+    none of the lists leads into: so the least is more than one. These points themselves, and new ones, look through
+    `first_probes` cells. The cells nearest to a point are looked for among the `nearby_cells` nearest to its own: 0.992
+    of the 10 nearest of 1,700 are among 256. Where many cells are visited, they are looked for among `nearby_per_probe`
+    times as many.
+
+    Exact distances are computed of k times `few_candidates` points where lists are no longer than `few_neighbors`;
+    beyond of k times `first_candidates` in the first round and `later_candidates` in the others. Rounds over cells take
+    half more than k of points with no more features than a sketch has, which sketches rank. A later round looks at the
+    first `most_listed` neighbours of each of the `most_visited` nearest neighbours. Sketches are rounded to bytes
+    where that moves a distance by at most the share `rounding_share` of what the closest `close_share` of points have
+    to their last neighbour.
     """
 
     n_neighbors: Count | None = None
@@ -113,6 +135,21 @@ class NeighborsParams(NeighborsTuning):
     frames: CountOrZero = 1
     image_rows: Count | None = None
     image_columns: Count | None = None
+    exact_below: Tuned[CountOrZero] = 20_000
+    first_probes: Tuned[Count] = 8
+    missed: Tuned[Positive] = 1.6
+    least_probes: Tuned[Count] = 4
+    most_probes: Tuned[Count] = 32
+    nearby_cells: Tuned[Count] = 256
+    nearby_per_probe: Tuned[Count] = 16
+    few_neighbors: Tuned[CountOrZero] = 30
+    few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
+    first_candidates: Tuned[Annotated[float, Field(ge=1)]] = 1.7
+    later_candidates: Tuned[Annotated[float, Field(ge=1)]] = 1.0
+    most_visited: Tuned[Count] = 30
+    most_listed: Tuned[Count] = 45
+    rounding_share: Tuned[PartOrZero] = 0.08
+    close_share: Tuned[Share] = 0.1
 
     @property
     def by_window(self) -> bool:
@@ -146,7 +183,7 @@ class NeighborsParams(NeighborsTuning):
 
 
 @parameters()
-class AffinitiesParams(AffinitiesTuning):
+class AffinitiesParams:
     """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, self-tuning, or an ensemble.
 
     The nearest `n_neighbors` of a point's neighbours have one (None: all), so that one graph serves several numbers of
@@ -155,6 +192,9 @@ class AffinitiesParams(AffinitiesTuning):
     of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
     `sigma` None is the median of these over a sample of the points. An `ensemble` of minimum spanning trees is for
     images: an edge weighs the share of the trees that it is in. `precomputed` ones were given in the place of points.
+
+    An ensemble has `trees` minimum spanning trees, each of pixels that are jittered. The standard deviation of the
+    jitter is the share `jitter` of the mean distance of a pixel to those of its window. Both are those of [LLL] 4.8.4.
     """
 
     kind: Literal["entropic", "gaussian", "self-tuning", "ensemble", "precomputed"] | None = None
@@ -165,6 +205,8 @@ class AffinitiesParams(AffinitiesTuning):
     sigma: Positive | None = None
     bandwidth_neighbor: Count = 7
     n_neighbors: Count | None = None
+    trees: Tuned[Count] = 10
+    jitter: Tuned[Positive] = 0.4
 
     @property
     def by_trees(self) -> bool:
@@ -188,13 +230,20 @@ class AffinitiesParams(AffinitiesTuning):
 
 
 @parameters()
-class ComponentsParams(ComponentsTuning):
+class ComponentsParams:
     """What to do where the neighbour graph falls into pieces.
 
     `connect` them through closest pairs, embed the `largest` alone, or `error`.
+
+    Bridges between components are looked for from `queries_per_component` points of each, or fewer where these would be
+    more than `most_queries` in all. A bridge weighs at least `least_bridge_weight` of the mean affinity of its ends: it
+    must hold in float32.
     """
 
     disconnected: Literal["connect", "error", "largest"] = "connect"
+    queries_per_component: Tuned[Count] = 64
+    most_queries: Tuned[Count] = 8192
+    least_bridge_weight: Tuned[Part] = 1e-3
 
 
 @parameters()
@@ -218,13 +267,26 @@ class NormalizedAffinitiesParams:
 
 
 @parameters()
-class LandmarksParams(LandmarksTuning):
+class LandmarksParams:
     """The landmarks: how many, and how they are chosen.
 
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
     `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
     compare so many with every landmark; `dpp` gives up where more have to be read, and 64 a landmark. `given` are those
     that come with the points, on the data or off it.
+
+    `snap` puts each centroid of k-means at the data point nearest to it. Without, landmarks are the centroids
+    themselves, which lie off the data.
+
+    Determinantal landmarks repel each other at the bandwidth `sigma`, in the unit of the points. None chooses it: the
+    kernels of as many random points add up to two at one of them. `dpp` lowers the probability of points near a
+    landmark by the `update` 1 - exp(-x^2 / 2 sigma^2), or by sin^2(x / tau), tau = sqrt(2) sigma, and that of the
+    `neighborhood` nearest points alone (None: all). `dpp-exact` takes the kernel of Euclidean distances, or of
+    `geodesic` ones: shortest paths over the graph of 10 neighbours.
+
+    Landmarks of Gaussian processes have kernels exp(-x^2 / eta); `eta` None is the sum of the variances of the columns.
+    `gp` finds each by `steps` steps over batches of `batch_points` points (None: 1,000, or twice the landmarks if more)
+    and keeps them by `projection` in the positive orthant, or in the part of the unit sphere in it.
     """
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
@@ -242,6 +304,15 @@ class LandmarksParams(LandmarksTuning):
         "given",
     ] = "random"
     sample_points: Annotated[int, Field(ge=1000)] = 100_000
+    snap: Tuned[bool] = True
+    sigma: Tuned[Positive | None] = None
+    update: Tuned[Literal["gaussian", "sine"]] = "gaussian"
+    neighborhood: Tuned[Count | None] = None
+    geodesic: Tuned[bool] = False
+    eta: Tuned[Positive | None] = None
+    projection: Tuned[Literal["none", "orthant", "sphere"]] = "none"
+    batch_points: Tuned[Count | None] = None
+    steps: Tuned[Count] = 1000
 
     @property
     def off_data(self) -> bool:
@@ -262,14 +333,27 @@ class LandmarkWeightsParams:
 
 
 @parameters()
-class LandmarkGraphParams(LandmarkGraphTuning):
+class LandmarkGraphParams:
     """The landmarks' own neighbour graph, for the solvers nystrom and le-z.
 
     Neighbours by `kind`: their Euclidean distance, or the Bhattacharyya distance of the Gaussians around them, which
     tells neighbouring sheets apart.
+
+    Each landmark is joined to `n_neighbors` others (None: 10, or all of fewer). Edges weigh exp(-x^2 / 2 sigma^2) by
+    their Euclidean length, in the unit of the points (`sigma` None: the median distance to the seventh nearest
+    landmark). The Gaussian around a landmark is that of its `neighborhood` nearest points, with `covariances` in full
+    or diagonal ones for many features.
     """
 
     kind: Literal["euclidean", "bhattacharyya"] = "euclidean"
+    n_neighbors: Tuned[Count | None] = None
+    sigma: Tuned[Positive | None] = None
+    neighborhood: Tuned[Count] = 100
+    covariances: Tuned[Literal["full", "diagonal"]] = "full"
+
+    def joined(self, n_landmarks: int) -> int:
+        """Return how many others each of so many landmarks is joined to."""
+        return self.n_neighbors or min(JOINED_LANDMARKS, n_landmarks - 1)
 
 
 @parameters()
@@ -288,7 +372,7 @@ class LandmarkEmbeddingParams:
 
 
 @parameters()
-class EmbeddingParams(EmbeddingTuning):
+class EmbeddingParams:
     """The embedding: solver, and the residual |S u - theta u| to which it is refined.
 
     `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
@@ -297,11 +381,14 @@ class EmbeddingParams(EmbeddingTuning):
     in-memory sparse eigensolver to machine precision. `nystrom` and `le-z` need no graph of the points: they are the
     eigenmaps of `landmark_graph`, carried to all points by its kernel or by Z. `residual` None means 1e-4, and 1e-2
     where the embedding is the start of a descent, which goes no further from a better one.
+
+    Vectors are refined in float32 where `residual` is at least `float32_reaches`, else in float64.
     """
 
     solver: Literal["refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "refine"
     residual: Part | None = None
     max_passes: CountOrZero = 200
+    float32_reaches: Tuned[Part] = 4e-6
 
     @property
     def by_landmarks(self) -> bool:
@@ -330,15 +417,20 @@ class EmbeddingParams(EmbeddingTuning):
 
 
 @parameters()
-class ClusteringParams(ClusteringTuning):
-    """Spectral clustering: k-means with restarts on the landmarks, then once over all points."""
+class ClusteringParams:
+    """Spectral clustering: k-means with restarts on the landmarks, then once over all points.
+
+    K-means over all points ends when no centre moves by more than `settled`, or after `most_passes` passes.
+    """
 
     n_clusters: Count = 10
     n_restarts: Count = 20
+    settled: Tuned[Positive] = 1e-6
+    most_passes: Tuned[Count] = 100
 
 
 @parameters()
-class LayoutParams(LayoutTuning):
+class LayoutParams:
     """The descent of a nonlinear embedding.
 
     `objective` is set by the method. `strength` weighs the repulsion and `direction` auto is the search direction that
@@ -358,6 +450,12 @@ class LayoutParams(LayoutTuning):
     which is measured as the descent goes on, coarser in the first `schedule` iterations. `kappa` strongest neighbours
     make the spectral direction; L-BFGS keeps `pairs` pairs (None: 100, and 10 where the spectral direction is its first
     guess). Every `snapshots` iterations the positions are kept (0: never).
+
+    A little noise, `jitter` of the start's deviation, parts points that would otherwise stay together. `repulsion` auto
+    sums exactly up to `exact_up_to` points: beyond, the mesh is quicker at every tolerance that it meets. A `schedule`
+    begins at the error `coarsest`. A map that momentum has moved for 150 iterations is doubled where that alone lets
+    the objective fall by a share `doubled_for` (1: never); one that was given is not. A homotopy begins at
+    `least_strength` of the strength asked for: 1e-4 to 1e2 in [PH] 3.4.
     """
 
     objective: NonlinearMethod | None = None
@@ -392,3 +490,8 @@ class LayoutParams(LayoutTuning):
     kappa: Count = 7
     pairs: Count | None = None
     snapshots: CountOrZero = 0
+    jitter: Tuned[Positive] = 1e-4
+    exact_up_to: Tuned[CountOrZero] = 2000
+    coarsest: Tuned[Part] = 0.1
+    doubled_for: Tuned[Share] = 0.08
+    least_strength: Tuned[Part] = 1e-6

@@ -15,6 +15,7 @@ from scalemani.params.parameters import Parameters, names_of_parameters
 from scalemani.routes import WINDOW
 
 POINTS = "the number of points"
+DEFAULTS = Parameters()
 
 
 @dataclass(frozen=True)
@@ -264,32 +265,25 @@ CONDITIONS = (
 )
 
 
-def acting(here: Situation) -> tuple[Parameters, tuple[str, ...]]:
-    """Return what was asked for without the parameters that cannot act, and a note on each of these that was set.
+def acting(here: Situation, resolve: Callable[[Parameters], Parameters]) -> tuple[Parameters, tuple[str, ...]]:
+    """Return the resolved parameters without the requested ones that cannot act, and a note on each of these.
 
-    Raises ConfigError for those that other parameters keep from acting.
+    Raises ConfigError for those that other parameters keep from acting. A value that is resolved anyway has no note.
     """
-    kept = here.asked
-    notes: list[str] = []
-    refusals: list[str] = []
-    for name in names_of_parameters():
-        why = why_idle(name, here)
-        if why is None:
-            continue
-        stage, _, parameter = name.partition(".")
-        kept = kept.with_values({stage: {parameter: Parameters().value(name)}})
-        if here.asked.value(name) == kept.resolved(here.method, here.n_points).value(name):
-            continue
-        text, refused = why
-        (refusals if refused else notes).append(f"{name}={here.asked.value(name)} has no effect: {text}")
-    if refusals:
+    idle = {name: why for name in names_of_parameters() if (why := why_idle(name, here)) is not None}
+    if not idle:
+        return here.params, ()
+    params = resolve(here.asked.with_settings({name: DEFAULTS.value(name) for name in idle}))
+    told = {name: why for name, why in idle.items() if here.asked.value(name) != params.value(name)}
+    messages = {name: f"{name}={here.asked.value(name)} has no effect: {text}" for name, (text, _) in told.items()}
+    if refusals := [messages[name] for name, (_, refused) in told.items() if refused]:
         raise ConfigError("; ".join(refusals))
-    return kept, tuple(notes)
+    return params, tuple(messages.values())
 
 
 def why_idle(name: str, here: Situation) -> tuple[str, bool] | None:
     """Return why a parameter does not act and whether that is refused; None where it acts or was not set."""
-    if here.asked.value(name) == Parameters().value(name):
+    if here.asked.value(name) == DEFAULTS.value(name):
         return None
     if not reached(name, here):
         return f"no stage of {here.method} with embedding.solver={here.params.embedding.solver} reads it", False

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
@@ -17,6 +17,10 @@ PositiveOrZero = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Part = Annotated[float, Field(gt=0, lt=1)]
 PartOrZero = Annotated[float, Field(ge=0, lt=1)]
+
+Kind = TypeVar("Kind")
+TUNED = "tuned"
+Tuned = Annotated[Kind, TUNED]
 
 METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed")
 
@@ -52,6 +56,12 @@ parameters = functools.partial(
 )
 fields_of: Callable[[Any], Any] = dataclasses.fields  # pydantic's dataclasses are dataclasses, which mypy cannot tell
 values_of: Callable[[Any], dict[str, Any]] = dataclasses.asdict
+
+
+def tuned_names(table: Any) -> frozenset[str]:
+    """Return the names of a table's tuned numbers."""
+    hints = get_type_hints(type(table), include_extras=True)
+    return frozenset(name for name, hint in hints.items() if TUNED in getattr(hint, "__metadata__", ()))
 
 
 def names_of(table: Any) -> list[str]:

@@ -7,7 +7,6 @@ from pydantic import Field
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.objectives import objective_of
-from scalemani.params import tuned
 from scalemani.params.by_stage import (
     AffinitiesParams,
     ClusteringParams,
@@ -35,7 +34,7 @@ from scalemani.params.defaults import (
     RESIDUAL,
     decided_values,
 )
-from scalemani.params.fields import fields_of, names_of, parameters, values_of
+from scalemani.params.fields import fields_of, names_of, parameters, tuned_names, values_of
 from scalemani.params.of_methods import (
     DiffusionCoordinatesParams,
     KernelDiscriminantsParams,
@@ -184,6 +183,13 @@ class Parameters:
                 raise ConfigError(f"{name} takes a table of parameters, got {value!r}")
         return checked("", Parameters, groups)
 
+    def with_settings(self, settings: Mapping[str, Any]) -> "Parameters":
+        """Return a copy with values replaced by the names of --set: {"seed": 1, "neighbors.n_neighbors": 15, ...}."""
+        values: dict[str, Any] = {}
+        for name, value in settings.items():
+            set_value(values, str(name), value)
+        return self.with_values(values)
+
     def value(self, name: str) -> Any:
         """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""
         stage, _, parameter = name.partition(".")
@@ -234,22 +240,9 @@ def place_of(name: str) -> str:
     return ""
 
 
-# The tuned numbers of each stage.
+# The tuned numbers of each stage that has some.
 TUNED: dict[str, frozenset[str]] = {
-    stage: frozenset(names_of(base))
+    stage: numbers
     for stage in names_of(Parameters())
-    for base in type(getattr(Parameters(), stage)).__mro__
-    if base.__module__ == tuned.__name__
+    if stage != "seed" and (numbers := tuned_names(getattr(Parameters(), stage)))
 }
-
-
-def set_tuned(values: dict[str, Any], tuning: Mapping[str, Any] | None) -> None:
-    """Set tuned numbers, which are named as on the command line, in nested values."""
-    if tuning is not None and not isinstance(tuning, Mapping):
-        raise ConfigError(f"tuning takes numbers by name, such as {{'layout.jitter': 1e-3}}, got {tuning!r}")
-    for name, value in (tuning or {}).items():
-        stage, _, number = str(name).partition(".")
-        if number not in TUNED.get(stage, ()):
-            known = sorted(f"{stage}.{number}" for stage, numbers in TUNED.items() for number in numbers)
-            raise ConfigError(f"tuning has no {name!r}: it takes {', '.join(known)}; other parameters are arguments")
-        set_value(values, str(name), value)

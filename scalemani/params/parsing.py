@@ -75,6 +75,16 @@ def set_value(values: dict[str, Any], name: str, value: Any) -> None:
     table[parameter] = value
 
 
+def checked_settings(settings: Any) -> Mapping[str, Any]:
+    """Return settings by the names of --set, none for None; raise ConfigError for what is no flat table of them."""
+    given = {} if settings is None else settings
+    if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
+        raise ConfigError(
+            f"settings takes values by the names of --set, such as {{'neighbors.recall': 0.99}}, got {settings!r}"
+        )
+    return given
+
+
 def parse_value(text: str) -> Any:
     """Return a TOML value; what is not one is a string. `none` stands for a value left to the library."""
     if text.lower() == "none":

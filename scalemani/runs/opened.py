@@ -246,8 +246,8 @@ class Run:
         iterations = stored.snapshot_iterations
         if not iterations:
             raise StoreError(
-                f"{self.store.root} has no snapshots: --set layout.snapshots=N (snapshots=N in Python) keeps the "
-                "positions every N iterations of a descent, which is then made again"
+                f"{self.store.root} has no snapshots: --set layout.snapshots=N keeps the positions "
+                "every N iterations of a descent, which is then made again"
             )
         where = f"snapshots in {self.store.root}"
         kept = [self.rows.by_rows(stored.snapshot(iteration), where) for iteration in iterations]

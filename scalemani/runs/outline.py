@@ -5,18 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scalemani.embeddings.phases import OF_PAIRS
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
-from scalemani.routes import LANDMARK_GRAPH_SOLVERS, VARIATIONAL, Stage, takes_labels
-from scalemani.runs.parameters import (
-    check_against_data,
-    check_components,
-    check_connected,
-    check_given_start,
-    decide_parameters,
-)
-from scalemani.sources.beside.weighted import Weights
+from scalemani.routes import Stage, takes_labels
+from scalemani.runs.parameters import decide_parameters
 from scalemani.store.objects import digest
 from scalemani.survey import Survey
 
@@ -88,15 +80,7 @@ def outline_run(
         weight = f"symmetric_affinities.target_weight={asked.symmetric_affinities.target_weight:g}"
         who = method if takes_labels(method) else f"{method} with {weight}"
         raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
-    params, notes = decide_parameters(asked, method, survey)
-    names = {stage.name for stage in stages}
-    check_components(params, survey, names)
-    check_against_data(params, survey.dimensions, names)
-    if survey.weights is not None:
-        check_weighted(params, survey.weights)
-    check_given_start(params, survey, names)
-    if "embedding" in names:
-        check_connected(survey)
+    params, notes = decide_parameters(asked, method, survey, stages)
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs if name not in stage.follows] or [survey.content]
@@ -117,30 +101,6 @@ def outline_run(
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
     return Outline(method, asked, params, notes, stages, keys, survey, origins, earlier)
-
-
-def check_weighted(params: Parameters, weights: Weights) -> None:
-    """Refuse what points with weights cannot have: other affinities, a perplexity out of reach, some directions."""
-    if params.affinities.kind != "entropic":
-        raise ConfigError(
-            f"affinities.kind must be entropic for points with weights, got {params.affinities.kind}: set it, or give "
-            "the points repeated"
-        )
-    if params.embedding.solver in (VARIATIONAL, *LANDMARK_GRAPH_SOLVERS):
-        raise ConfigError(
-            f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
-        )
-    k = params.affinity_neighbors
-    fewest = weights.fewest_neighbors(k)
-    if params.perplexity >= fewest:
-        raise ConfigError(
-            f"affinities.perplexity must be below {fewest:g}, the sum of the {k} smallest weights, got "
-            f"{params.perplexity:g}: it counts points with all their copies, and n_neighbors (k={k}) distinct ones"
-        )
-    if params.layout.objective is not None and params.layout.direction in OF_PAIRS:
-        raise ConfigError(
-            f"layout.direction={params.layout.direction} knows no weights: take momentum, spectral+l-bfgs or another"
-        )
 
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:

@@ -1,28 +1,35 @@
 """The parameters of a run: what is open is decided, what cannot act is left out, what the data cannot serve refused."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from scalemani.chunked.task import Dimensions
+from scalemani.embeddings.phases import OF_PAIRS
 from scalemani.embeddings.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
-from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED, VARIATIONAL
+from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, LANDMARK_GRAPH_SOLVERS, PRECOMPUTED, VARIATIONAL, Stage
+from scalemani.sources.beside.weighted import Weights
 from scalemani.survey import Survey
 
 SHOWN_COMPONENTS = 10
 
 
-def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Parameters, tuple[str, ...]]:
-    """Return the parameters that a run uses, and notes on those that were set and have no effect."""
-    n_points, asked = found.dimensions.n_points, follow_landmarks(asked, method, found)
-    weighted = found.weights is not None
-    most = most_components(found, {stage.name for stage in asked.route(method, weighted)})
-    params = asked.resolved(method, n_points, found.distinct_points, most)
-    run = params.route(method, weighted)
-    stages = frozenset(name for stage in run for name in (stage.name, *stage.also_reads))
+def decide_parameters(
+    requested: Parameters, method: str, found: Survey, route: Sequence[Stage]
+) -> tuple[Parameters, tuple[str, ...]]:
+    """Return the parameters that a run uses, resolved and checked, and notes on those that have no effect."""
+    names = {stage.name for stage in route}
+    asked = follow_landmarks(requested, method, found, "landmarks" in names)
+    n_points, most = found.dimensions.n_points, most_components(found, names)
+
+    def resolve(kept: Parameters) -> Parameters:
+        return kept.resolved(method, n_points, found.distinct_points, most)
+
+    params = resolve(asked)
+    stages = frozenset(name for stage in route for name in (stage.name, *stage.also_reads))
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     here = Situation(
         method=method,
@@ -34,20 +41,27 @@ def decide_parameters(asked: Parameters, method: str, found: Survey) -> tuple[Pa
         neighbors=PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points),
         repulsion=repulsion,
     )
-    kept, notes = acting(here)
-    return kept.resolved(method, n_points, found.distinct_points, most), notes
+    used, notes = acting(here, resolve)
+    check_components(used, found, names)
+    check_against_data(used, found.dimensions, names)
+    if found.weights is not None:
+        check_weighted(used, found.weights)
+    check_given_start(used, found, names)
+    if "embedding" in names:
+        check_connected(found)
+    return used, notes
 
 
-def follow_landmarks(asked: Parameters, method: str, found: Survey) -> Parameters:
-    """Return parameters that ask for as many landmarks as were given; refuse them where others are asked for."""
+def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool) -> Parameters:
+    """Return parameters that ask for as many landmarks as were given; refuse them where others or none are `chosen`."""
     named = asked.landmarks.method
     if found.landmarks is None:
-        if named == GIVEN_LANDMARKS and "landmarks" in {stage.name for stage in asked.route(method)}:
+        if named == GIVEN_LANDMARKS and chosen:
             raise ConfigError(
                 "landmarks.method=given takes landmarks: give a file with --landmarks (landmarks= an array in Python)"
             )
         return asked
-    if named != GIVEN_LANDMARKS or "landmarks" not in {stage.name for stage in asked.route(method)}:
+    if named != GIVEN_LANDMARKS or not chosen:
         what = f"{method} takes none" if named == GIVEN_LANDMARKS else f"landmarks.method={named} chooses others"
         raise ConfigError(f"{found.landmarks.count} landmarks were given, and {what}: leave out one of the two")
     if asked.landmarks.n_landmarks not in (None, found.landmarks.count):
@@ -202,6 +216,30 @@ def check_affinities(params: Parameters, weighted: bool) -> None:
         raise ConfigError(
             f"affinities.bandwidth_neighbor must be at most n_neighbors (k={k}), "
             f"got {params.affinities.bandwidth_neighbor}"
+        )
+
+
+def check_weighted(params: Parameters, weights: Weights) -> None:
+    """Refuse what points with weights cannot have: other affinities, a perplexity out of reach, some directions."""
+    if params.affinities.kind != "entropic":
+        raise ConfigError(
+            f"affinities.kind must be entropic for points with weights, got {params.affinities.kind}: set it, or give "
+            "the points repeated"
+        )
+    if params.embedding.solver in (VARIATIONAL, *LANDMARK_GRAPH_SOLVERS):
+        raise ConfigError(
+            f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
+        )
+    k = params.affinity_neighbors
+    fewest = weights.fewest_neighbors(k)
+    if params.perplexity >= fewest:
+        raise ConfigError(
+            f"affinities.perplexity must be below {fewest:g}, the sum of the {k} smallest weights, got "
+            f"{params.perplexity:g}: it counts points with all their copies, and n_neighbors (k={k}) distinct ones"
+        )
+    if params.layout.objective is not None and params.layout.direction in OF_PAIRS:
+        raise ConfigError(
+            f"layout.direction={params.layout.direction} knows no weights: take momentum, spectral+l-bfgs or another"
         )
 
 

@@ -5,28 +5,63 @@ its own first columns. A cell that cannot be run is reported, and the others go 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
-from scalemani.errors import ScalemaniError
+from scalemani.errors import (
+    ConfigError,
+    DataError,
+    DiskSpaceError,
+    MemoryBudgetError,
+    NumericalError,
+    ScalemaniError,
+)
 from scalemani.params import Parameters
 from scalemani.records.affinities import StoredAffinities
 from scalemani.runs.incoming.computing import computed_once
+from scalemani.runs.incoming.following import follow_source
+from scalemani.runs.incoming.merging import merge_duplicates
 from scalemani.runs.opened import Run
-from scalemani.runs.outline import Outline
+from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import make_plan
-from scalemani.runs.walk import WritableRun, locked_run
-from scalemani.sources import PointsSource
+from scalemani.runs.walk import WritableRun, locked_run, run_plans
+from scalemani.sources import PointsSource, map_points
 from scalemani.store.run_store import RunStore
+from scalemani.survey import Survey, survey
 from scalemani.tuning.results import Cell, Stage, Tuning
 from scalemani.tuning.scores import SCORES, Judge
-from scalemani.tuning.several import OF_ONE_RUN, SurveyedPoints, run_outlined
+from scalemani.workers.executor import Executor
 
+# What is wrong with one run and not with the others; of a store or a cluster all of them would fail.
+OF_ONE_RUN = (ConfigError, DataError, MemoryBudgetError, DiskSpaceError, NumericalError)
 OF_ONE_CELL = (*OF_ONE_RUN, np.linalg.LinAlgError)
 NEIGHBORS, AFFINITY_NEIGHBORS = "neighbors.n_neighbors", "affinities.n_neighbors"
+
+
+@dataclass
+class SurveyedPoints:
+    """Points that several runs take, each in its metric; they are read once for each, and each merging of equal rows.
+
+    `source` (N, D); `block_rows` as in `run`.
+    """
+
+    source: PointsSource
+    executor: Executor
+    block_rows: int | None = None
+    _seen: dict[object, tuple[PointsSource, Survey]] = field(default_factory=dict)
+
+    def outline(self, method: str, params: Parameters) -> tuple[Outline, PointsSource]:
+        """Return what a run of these points computes, and the points as it takes them; errors are those of `run`."""
+        asked, source = follow_source(params, map_points(params.points.metric, self.source))
+        known = params.points.metric, params.duplicates.tolerance, source.shape
+        if known not in self._seen:
+            source = merge_duplicates(source, params, self.executor, self.block_rows)
+            self._seen[known] = source, survey(source, self.executor, self.block_rows)
+        source, surveyed = self._seen[known]
+        return outline_run(method, asked, surveyed), source
 
 
 @dataclass(frozen=True)
@@ -45,6 +80,15 @@ class Prepared(NamedTuple):
     candidate: Candidate
     outline: Outline
     source: PointsSource
+
+
+def check_one_kind(candidates: Sequence[Parameters]) -> None:
+    """Raise ConfigError for parameters of candidates by which the same points are opened in several ways."""
+    if len({(params.given_instead, params.neighbors.takes_image) for params in candidates}) > 1:
+        raise ConfigError(
+            "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
+            "one kind"
+        )
 
 
 def search(
@@ -145,7 +189,12 @@ def run_cell(
     if isinstance(found, ScalemaniError):
         return Cell(dict(candidate.values), candidate.method, failure=str(found)), found
     try:
-        run = run_outlined(target, found.outline, found.source)
+        plan = make_plan(target.store, found.outline, target.executor)
+        plan.check()
+        for note in found.outline.notes:
+            target.executor.progress.warn(note)
+        run_plans(target, plan, found.source)
+        run = Run(target.store.root)
         measured = {name: SCORES[name].of_run(run, judge) for name in scores}
     except OF_ONE_CELL as error:
         return Cell(dict(candidate.values), candidate.method, failure=str(error)), error

@@ -6,20 +6,18 @@ from typing import Any
 from sklearn.base import clone
 
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
-from scalemani.estimators.fitting import Embedder, open_training_points, pixels_of, with_arrays
-from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, parameters_of
+from scalemani.estimators.fitting import Asked, Embedder, asked_of, with_labels
+from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
-from scalemani.routes import WINDOW, takes_labels
-from scalemani.sources import PointsSource, opener_instead
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.routes import takes_labels
+from scalemani.sources import PointsSource
 from scalemani.tuning import METHOD
 from scalemani.tuning.grid import combinations
 from scalemani.tuning.results import Tuning
 from scalemani.tuning.scores import chosen_scores, make_judge
-from scalemani.tuning.search import Candidate, search
-from scalemani.tuning.several import SurveyedPoints
+from scalemani.tuning.search import Candidate, SurveyedPoints, check_one_kind, search
 
-PYTHON_NAMES = {name: python for python, name in PARAMETERS.items()}
+ARGUMENTS = {name: argument for argument, name in PARAMETERS.items()}
 
 
 def tune(
@@ -43,11 +41,11 @@ def tune(
     estimator : an estimator that embeds, such as `LaplacianEigenmaps(solver="lll")`, or several, one a method
         Their other parameters hold for all combinations; `store`, `scheduler`, `workers` and `memory` are the first's.
     param_grid : dict or list of dict
-        Lists of values by parameter, {"perplexity": [5, 10], "n_neighbors": [15, 30]}; of a list of these, each is a
-        grid of its own.
+        Lists of values by argument or setting, {"perplexity": [5, 10], "neighbors.recall": [0.9, 0.99]}; of a list of
+        these, each is a grid of its own.
     X : (N, D), the points, as `fit` takes them
     y : (N,) or None
-        Classes that scores compare with, and that methods such as LDA, or with a `target_weight`, learn from.
+        Classes that scores compare with, and that methods such as LDA, or with a target weight, learn from.
     reference : (N, d) or None
         An embedding that scores compare with.
     scoring : str, sequence of str, or None
@@ -86,28 +84,29 @@ def tune(
         raise ConfigError(f"tune takes estimators that embed, such as LaplacianEigenmaps(), got {estimator!r}")
     grids = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
     tried = [(one, values) for one in estimators for grid in grids for values in combinations(checked_grid(one, grid))]
-    asked = estimators[0].get_params(deep=False)
-    follow = any({**one.get_params(deep=False), **values}.get("target_weight") for one, values in tried)
-    source, fixed = with_arrays(tuned_points(estimators, X, y, follow), asked)
-    if len(estimators) > 1 and fixed is not asked:
-        raise ConfigError(
-            "a start or landmarks that are given as arrays are tuned with one estimator at a time: give one"
-        )
+    asked = [asked_or_error(*cell) for cell in tried]
+    source = tuned_points(estimators, asked, X, y)
     judge = make_judge(source.shape[0], y, reference, n_neighbors)
     names = (scoring,) if isinstance(scoring, str) else tuple(scoring or ())
     scores = chosen_scores(names, judge, [one._method for one in estimators])
-    several = len(estimators) > 1
     candidates = [
-        candidate_of(one._method, one.get_params(deep=False) if several else fixed, values, several)
-        for one, values in tried
+        Candidate(
+            {METHOD: one._method, **values} if len(estimators) > 1 else values,
+            one._method,
+            cell.params if isinstance(cell, Asked) else cell,
+        )
+        for (one, values), cell in zip(tried, asked, strict=True)
     ]
-    with store_or_temporary(asked["store"]) as folder:
-        with executor_for(**resources_of(asked)) as executor:
+    first = estimators[0]
+    with store_or_temporary(first.store) as folder:
+        with executor_for(**resources_of(first.get_params(deep=False))) as executor:
             found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
         if found.best_index_ is not None:
-            found.best_estimator_ = best_of(tried, found).set_params(store=asked["store"])
-            with found.best_estimator_.computed_in(folder):
-                found.best_estimator_.fit(X, y)
+            estimator, values = tried[found.best_index_]
+            shared = found.cells[found.best_index_].computed_as  # the graph of the best cell's run
+            best = clone(estimator).set_params(**changed(estimator, {**values, **shared}), store=first.store)
+            with best.computed_in(folder):
+                found.best_estimator_ = best.fit(X, y)
     return found
 
 
@@ -115,60 +114,54 @@ def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> dict
     """Return the lists of a grid; raise ConfigError for a name that is no parameter of an estimator's results."""
     allowed = [name for name in estimator.get_params(deep=False) if name not in (*RESOURCES, *OF_POINTS)]
     for name, values in grid.items():
-        if name not in allowed:
+        if name not in allowed and "." not in name:  # settings are checked with their values
             raise ConfigError(f"{type(estimator).__name__} has no parameter {name!r}: {nearest_name(name, allowed)}")
         if isinstance(values, str) or not hasattr(values, "__iter__"):
             raise ConfigError(f"{name} takes a list of values, got {values!r}")
     return {name: list(values) for name, values in grid.items()}
 
 
-def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any, follow: bool) -> PointsSource:
-    """Return the source of the points (N, D), with their classes where a method learns from them.
-
-    Parameters
-    ----------
-    estimators : of the grid
-    points : (N, D), as `fit` takes them
-    labels : (N,), or None
-    follow : whether affinities follow the classes in some cell of the grid
-    """
-    asked = [one.get_params(deep=False) for one in estimators]
-    kinds = [
-        (opener_instead(one.get("metric"), one.get("affinity")), one.get("neighbors_method") == WINDOW) for one in asked
-    ]
-    if len(set(kinds)) > 1:
-        raise ConfigError(
-            "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
-            "one kind"
-        )
-    if len({one["use_rep"] for one in asked}) > 1:
-        raise ConfigError(
-            f"estimators are tuned on the same points, got use_rep {', '.join(repr(one['use_rep']) for one in asked)}: "
-            "give all of them the same, or tune them one at a time"
-        )
-    given = pixels_of(points, asked[0])
-    open_instead = kinds[0][0]
-    source = open_training_points(given, asked[0]["use_rep"]) if open_instead is None else open_instead(given)
-    learns = any(takes_labels(one._method) for one in estimators)
-    if labels is None or not (learns or follow):
-        return source
-    return LabelledPoints(source, labels, partial=not learns)
+def changed(estimator: Embedder, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of an estimator with values of arguments and of settings in their place."""
+    own = estimator.get_params(deep=False)
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        argument = ARGUMENTS.get(name, name)
+        if argument in own:
+            found[argument] = value
+        else:
+            found[SETTINGS] = {**(found.get(SETTINGS, own[SETTINGS]) or {}), name: value}
+    return found
 
 
-def candidate_of(method: str, asked: Mapping[str, Any], values: Mapping[str, Any], several: bool) -> Candidate:
-    """Return a cell of the grid; of several estimators the method is one of its values."""
-    named = {METHOD: method, **values} if several else dict(values)
+def asked_or_error(estimator: Embedder, values: Mapping[str, Any]) -> Asked | ScalemaniError:
+    """Return what an estimator asks of a run with the values of a cell, or why these make no parameters."""
     try:
-        params = parameters_of({**asked, **values})
+        asked = asked_of(estimator, changed(estimator, values))
+        asked.params  # noqa: B018 - which checks them
     except ScalemaniError as error:
-        return Candidate(named, method, error)
-    return Candidate(named, method, params)
+        return error
+    return asked
 
 
-def best_of(tried: Sequence[tuple[Embedder, Mapping[str, Any]]], found: Tuning) -> Embedder:
-    """Return a new estimator with the values of the best cell, on the graph that its run shares."""
-    assert found.best_index_ is not None
-    estimator, values = tried[found.best_index_]
-    computed_as = {PYTHON_NAMES[name]: value for name, value in found.cells[found.best_index_].computed_as.items()}
-    chosen: Embedder = clone(estimator).set_params(**{**values, **computed_as})
-    return chosen
+def tuned_points(
+    estimators: Sequence[Embedder], asked: Sequence[Asked | ScalemaniError], points: Any, labels: Any
+) -> PointsSource:
+    """Return the source of the points (N, D), with their classes where a cell of the grid learns from them."""
+    usable = [one for one in asked if isinstance(one, Asked)]
+    if not usable:
+        raise next(one for one in asked if isinstance(one, ScalemaniError))
+    check_one_kind([one.params for one in usable])
+    if len({(id(one.start), id(one.landmarks)) for one in usable}) > 1:
+        raise ConfigError(
+            "a start or landmarks that are given as arrays are those of all cells: tune them one at a time"
+        )
+    read_as = [repr(one.use_rep) for one in estimators]
+    if len(set(read_as)) > 1:
+        raise ConfigError(
+            f"estimators are tuned on the same points, got use_rep {', '.join(read_as)}: give all of them the same, or "
+            "tune them one at a time"
+        )
+    source = usable[0].source(points, estimators[0].use_rep)
+    learnt = any(takes_labels(one._method) for one in estimators)
+    return with_labels(source, labels, learnt, any(one.params.follows_classes for one in usable))

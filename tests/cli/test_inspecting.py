@@ -88,7 +88,8 @@ def test_params_of_a_stage_say_what_they_mean(scalemani):
     assert "The k-nearest-neighbour graph" in output
     assert "affinities.perplexity" not in output
     table = json.loads(scalemani("params", "neighbors", "--json")[1])["neighbors"]["parameters"]
-    assert {"name": "neighbors.recall", "default": 0.95, "python": "recall"} in table
+    assert {"name": "neighbors.recall", "default": 0.95, "python": "settings"} in table
+    assert {"name": "neighbors.n_neighbors", "default": None, "python": "n_neighbors"} in table
     for stage, words in (("neighbours", "did you mean 'neighbors'"), ("reduced", "no stage 'reduced' takes")):
         status, _, errors = scalemani("params", stage)
         assert status == 2

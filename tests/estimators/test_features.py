@@ -24,8 +24,8 @@ def counted(n_documents=500, n_words=40):
 @pytest.mark.parametrize("method", ["gp", "gp-active", "kmeans", "random"])
 def test_features_are_those_of_the_landmarks_that_select_landmarks_finds(method):
     points, new = drawn(), drawn(50) + 0.1
-    model = sm.LandmarkFeatures(12, method=method, tuning=QUICK, random_state=3).fit(points)
-    selected = sm.select_landmarks(points, 12, method, random_state=3, tuning=QUICK)
+    model = sm.LandmarkFeatures(12, method=method, settings=QUICK, random_state=3).fit(points)
+    selected = sm.select_landmarks(points, 12, method, random_state=3, settings=QUICK)
     np.testing.assert_allclose(
         model.landmarks_, selected.points, rtol=1e-9, atol=1e-9
     )  # the variances are summed in another order
@@ -40,10 +40,10 @@ def test_features_are_those_of_the_landmarks_that_select_landmarks_finds(method)
 @pytest.mark.parametrize("method", ["gp", "gp-active"])
 def test_landmarks_are_chosen_at_the_bandwidth_of_the_features(method):
     points = drawn()
-    model = sm.LandmarkFeatures(12, method=method, tuning=QUICK, eta=0.7, random_state=3).fit(points)
-    at_eta = sm.select_landmarks(points, 12, method, random_state=3, tuning={**QUICK, "landmarks.eta": 0.7})
+    model = sm.LandmarkFeatures(12, method=method, settings=QUICK, eta=0.7, random_state=3).fit(points)
+    at_eta = sm.select_landmarks(points, 12, method, random_state=3, settings={**QUICK, "landmarks.eta": 0.7})
     np.testing.assert_allclose(model.landmarks_, at_eta.points, rtol=1e-9, atol=1e-9)
-    by_default = sm.select_landmarks(points, 12, method, random_state=3, tuning=QUICK)
+    by_default = sm.select_landmarks(points, 12, method, random_state=3, settings=QUICK)
     assert not np.allclose(model.landmarks_, by_default.points)
 
 
@@ -56,8 +56,8 @@ def test_points_may_come_from_anywhere_and_blocks_do_not_matter(tmp_path, kind, 
         "dask": da.from_array(points, chunks=(77, 2)),
         "sparse": sp.csr_array(points),
     }[kind]
-    model = sm.LandmarkFeatures(9, tuning=QUICK).fit(points)
-    same = sm.LandmarkFeatures(9, tuning=QUICK, eta=model.eta_).fit(given)
+    model = sm.LandmarkFeatures(9, settings=QUICK).fit(points)
+    same = sm.LandmarkFeatures(9, settings=QUICK, eta=model.eta_).fit(given)
     np.testing.assert_array_equal(same.landmarks_, model.landmarks_)
     np.testing.assert_allclose(model.transform(given), model.transform(points), rtol=1e-12)
     whole = model.transform(given)
@@ -68,7 +68,7 @@ def test_points_may_come_from_anywhere_and_blocks_do_not_matter(tmp_path, kind, 
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix])
 def test_landmarks_of_histograms_are_topics(as_given):
     counts, topic = counted()
-    model = sm.LandmarkFeatures(4, geometry="hellinger", tuning={"landmarks.steps": 200}).fit(as_given(counts))
+    model = sm.LandmarkFeatures(4, geometry="hellinger", settings={"landmarks.steps": 200}).fit(as_given(counts))
     np.testing.assert_allclose(np.square(model.landmarks_).sum(axis=1), 1.0)
     assert model.landmarks_.min() >= 0
     features = model.transform(as_given(counts))

@@ -104,7 +104,7 @@ def test_landmarks_are_placed_where_they_are(points, tmp_path, solver):
 
 @pytest.mark.parametrize("solver", ["refine", "lll", "lll+refine", "exact"])
 def test_landmarks_off_the_data_place_new_points_too(points, tmp_path, solver):
-    off_data = {**SETTINGS, "solver": solver, "landmarks": "kmeans", "tuning": {"landmarks.snap": False}}
+    off_data = {**SETTINGS, "solver": solver, "landmarks": "kmeans", "settings": {"landmarks.snap": False}}
     model = sm.LaplacianEigenmaps(**off_data, store=tmp_path / "run").fit(points)
     landmarks = sm.select_landmarks(points, 200, "kmeans", random_state=3, snap=False)
     assert landmarks.indices is None
@@ -124,7 +124,8 @@ def test_landmarks_off_the_data_place_new_points_too(points, tmp_path, solver):
 def test_landmarks_off_the_data_that_no_point_uses_have_coordinates(tmp_path):
     rng = np.random.default_rng(5)
     points = np.concatenate([rng.normal(size=(600, 2)), rng.normal(size=(600, 2)) + np.array([7, 0])])
-    off_data = {"landmarks": "kmeans", "tuning": {"landmarks.snap": False}, "landmark_neighbors": 1}
+    settings = {"landmarks.snap": False, "landmark_weights.n_neighbors": 1}
+    off_data = {"landmarks": "kmeans", "settings": settings}
     model = sm.LaplacianEigenmaps(n_landmarks=300, solver="lll", **off_data, store=tmp_path / "run").fit(points)
     landmarks = open_run(tmp_path / "run").group("landmarks").read("points")
     placed = model.transform(landmarks)
@@ -237,7 +238,7 @@ def test_neighbours_that_are_given_bound_the_perplexity_that_is_not(points, tmp_
         ({"perplexity": "30"}, "perplexity must be"),
         ({"n_components": 30}, "n_components must be below"),
         ({"n_components": 0}, "n_components"),
-        ({"landmark_neighbors": 31}, "n_neighbors must be at most"),
+        ({"settings": {"landmark_weights.n_neighbors": 31}}, "n_neighbors must be at most"),
         ({"landmarks": "spreed"}, "'spread'"),
         ({"solver": "arpack"}, "'lll'"),
         ({"affinity": "gauss"}, "'gaussian'"),

@@ -56,7 +56,9 @@ def test_each_point_comes_first_with_a_stored_zero_even_among_equal_points(point
 
 
 def test_new_points_are_searched_by_cells_where_points_are_many(points):
-    model = sm.KNeighborsTransformer(K, neighbors_method="partition", tuning={"neighbors.exact_below": 0}).fit(points)
+    model = sm.KNeighborsTransformer(K, settings={"neighbors.method": "partition", "neighbors.exact_below": 0}).fit(
+        points
+    )
     new = points[:200] + 1e-3
     found = model.transform(new).indices.reshape(200, K + 1)
     expected = neighbors.NearestNeighbors(n_neighbors=K + 1).fit(points).kneighbors(new, return_distance=False)

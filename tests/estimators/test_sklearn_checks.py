@@ -14,7 +14,7 @@ from scalemani.objectives import OBJECTIVES
         sm.SpectralClustering(),
         sm.KNeighborsTransformer(),
         sm.DiffusionMaps(),
-        sm.LandmarkFeatures(tuning={"landmarks.steps": 20}),
+        sm.LandmarkFeatures(settings={"landmarks.steps": 20}),
         sm.LandmarkPCA(),
         sm.LandmarkKernelPCA(),
         sm.LandmarkKernelLDA(),

@@ -153,7 +153,7 @@ def test_one_cluster_and_as_many_as_points():
         ({"n_clusters": 2.0}, "clustering.n_clusters"),
         ({"n_clusters": 31}, "n_clusters must be at most"),
         ({"n_clusters": 21, "n_landmarks": 20, "n_components": 4}, "n_clusters must be at most"),
-        ({"n_clusters": 3, "n_restarts": 0}, "clustering.n_restarts must be >= 1"),
+        ({"n_clusters": 3, "settings": {"clustering.n_restarts": 0}}, "clustering.n_restarts must be >= 1"),
         ({"n_clusters": 3, "n_components": 30}, "n_components must be below"),
     ],
 )
@@ -167,7 +167,7 @@ def test_what_cannot_be_is_refused(tmp_path, given, message):
 @pytest.mark.parametrize("solver", ["refine", "lll"])
 def test_landmarks_off_the_data_start_the_clusters_as_well(solver):
     points, truth = DIGITS
-    off_data = {"landmarks": "kmeans", "tuning": {"landmarks.snap": False}, "solver": solver}
+    off_data = {"landmarks": "kmeans", "settings": {"landmarks.snap": False}, "solver": solver}
     model = sm.SpectralClustering(10, n_landmarks=300, perplexity=10, **off_data).fit(points)
     assert clustering_error(model.labels_, truth) < 0.25
     assert np.mean(model.predict(points) == model.labels_) > 0.97

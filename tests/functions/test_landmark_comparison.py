@@ -92,7 +92,7 @@ def test_settings_reach_landmarks_weights_and_points():
     settings = {"landmarks": {"sigma": 0.5}, "landmark_weights": {"n_neighbors": 3}, "points": {"metric": "cosine"}}
     (found,) = sm.compare_landmarks(DIGITS, 40, ["dpp"], n_sampled=None, settings=settings)
     assert found.largest_distance < 2.0  # at unit length
-    rows = sm.select_landmarks(DIGITS, 40, "dpp", 0, tuning={"landmarks.sigma": 0.5}, metric="cosine").indices
+    rows = sm.select_landmarks(DIGITS, 40, "dpp", 0, settings={"landmarks.sigma": 0.5}, metric="cosine").indices
     table = DIGITS / np.linalg.norm(DIGITS, axis=1, keepdims=True)
     landmarks = table[rows]
     nearest = np.argsort(cdist(table, landmarks), axis=1)[:, :3]

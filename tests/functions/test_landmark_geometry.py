@@ -72,9 +72,9 @@ def test_covariances_are_of_as_many_points_as_were_requested_and_so_are_those_of
     for row, covariance in zip(landmarks.indices, found.covariances, strict=True):
         nearest = points[np.argsort(np.linalg.norm(points - points[row], axis=1))[:40]]
         np.testing.assert_allclose(covariance, np.cov(nearest.T, bias=True), atol=1e-12)
-    tuning = {"landmark_graph.neighborhood": 40}
+    settings = {"landmark_graph.neighborhood": 40}
     asked = {"n_landmarks": 60, "landmarks": landmarks.points, "solver": "nystrom"}
-    model = sm.LaplacianEigenmaps(landmark_graph="bhattacharyya", tuning=tuning, **asked).fit(points)
+    model = sm.LaplacianEigenmaps(settings={**settings, "landmark_graph.kind": "bhattacharyya"}, **asked).fit(points)
     assert model.certificates_["landmark_covariances"]["least_points"] == 40
 
 

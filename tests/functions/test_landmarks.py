@@ -157,41 +157,41 @@ def test_one_point_is_its_own_landmark():
     assert isinstance(selected, Landmarks)
 
 
-def test_determinantal_landmarks_take_their_numbers_by_tuning():
+def test_determinantal_landmarks_take_their_numbers_by_settings():
     points = drawn()
-    near, far = (select_landmarks(points, 20, "dpp", tuning={"landmarks.sigma": sigma}) for sigma in (0.1, 1.0))
+    near, far = (select_landmarks(points, 20, "dpp", settings={"landmarks.sigma": sigma}) for sigma in (0.1, 1.0))
     gaps = [np.sort(np.linalg.norm(some.points[:, None] - some.points, axis=2), axis=1)[:, 1] for some in (near, far)]
     assert gaps[1].min() > gaps[0].min()
     with pytest.raises(ConfigError, match=r"landmarks\.sigma must be > 0, got 0"):
-        select_landmarks(points, 20, "dpp", tuning={"landmarks.sigma": 0.0})
-    with pytest.raises(ConfigError, match=r"tuning has 'layout\.jitter', which is no number of landmarks"):
-        select_landmarks(points, 20, "dpp", tuning={"layout.jitter": 1e-3})
+        select_landmarks(points, 20, "dpp", settings={"landmarks.sigma": 0.0})
+    with pytest.raises(ConfigError, match=r"settings has 'layout\.jitter', which is no number of landmarks"):
+        select_landmarks(points, 20, "dpp", settings={"layout.jitter": 1e-3})
 
 
 def test_landmarks_of_a_gaussian_process_take_their_numbers_by_name():
     points = np.abs(drawn(600, 5))
     few = {"landmarks.steps": 30, "landmarks.batch_points": 200}
-    selected = select_landmarks(points, 12, "gp", tuning=few)
+    selected = select_landmarks(points, 12, "gp", settings=few)
     assert selected.indices is None
     assert not np.array_equal(
-        select_landmarks(points, 12, "gp", tuning={**few, "landmarks.eta": 3.0}).points, selected.points
+        select_landmarks(points, 12, "gp", settings={**few, "landmarks.eta": 3.0}).points, selected.points
     )
-    kept = select_landmarks(points - 0.5, 12, "gp", tuning=few).points
+    kept = select_landmarks(points - 0.5, 12, "gp", settings=few).points
     assert kept.min() < 0
     with pytest.raises(DataError, match=r"orthant keeps landmarks in the positive orthant, but row \d+"):
-        select_landmarks(points - 0.5, 12, "gp", tuning={**few, "landmarks.projection": "orthant"})
+        select_landmarks(points - 0.5, 12, "gp", settings={**few, "landmarks.projection": "orthant"})
     with pytest.raises(ConfigError, match=r"landmarks\.eta must be > 0, got 0"):
-        select_landmarks(points, 12, "gp-active", tuning={"landmarks.eta": 0.0})
+        select_landmarks(points, 12, "gp-active", settings={"landmarks.eta": 0.0})
     with pytest.raises(ConfigError, match="takes more points in a batch than landmarks, got batches of 12 points"):
-        select_landmarks(points, 12, "gp", tuning={"landmarks.batch_points": 12})
+        select_landmarks(points, 12, "gp", settings={"landmarks.batch_points": 12})
 
 
 @pytest.mark.parametrize("method", ["gp-active", "gp"])
 def test_seeds_decide_landmarks_of_gaussian_processes(method):
     """All variances are one before the first landmark, so that any row may be the first."""
     points = drawn(400, 3)
-    tuning = {"landmarks.steps": 20, "landmarks.batch_points": 100} if method == "gp" else None
-    chosen = [select_landmarks(points, 8, method, seed, tuning=tuning).points for seed in (0, 0, 1, 2)]
+    settings = {"landmarks.steps": 20, "landmarks.batch_points": 100} if method == "gp" else None
+    chosen = [select_landmarks(points, 8, method, seed, settings=settings).points for seed in (0, 0, 1, 2)]
     np.testing.assert_array_equal(chosen[0], chosen[1])
     assert not np.array_equal(chosen[0], chosen[2])
     assert not np.array_equal(chosen[2], chosen[3])
@@ -213,7 +213,7 @@ def test_the_bandwidth_of_active_learning_is_the_one_given_by_name():
     """Each landmark is the point of largest conditional variance under the eta given, not under the default one."""
     points = drawn(250, 3)
     for eta in (0.5, 8.0):
-        rows = select_landmarks(points, 12, "gp-active", tuning={"landmarks.eta": eta}).indices
+        rows = select_landmarks(points, 12, "gp-active", settings={"landmarks.eta": eta}).indices
         kernel = np.exp(-np.square(points[:, None] - points).sum(axis=2) / eta)
         orders = []
         for first in rows:

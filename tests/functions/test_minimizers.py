@@ -48,8 +48,8 @@ def test_from_the_affinities_and_the_start_of_a_run_the_minimum_is_the_runs_to_t
     finished = run(points, tmp_path / "run", method, Parameters().with_values(values), Executor(workers=1), 1024)
     rows = StoredSymmetricAffinities(finished.group("symmetric_affinities")).read_all_rows(-(-n_rows // 1024))
     W = sp.csr_matrix((rows.values, rows.indices.astype(np.int32), rows.indptr), shape=(n_rows, n_rows))
-    tuning = {f"layout.{name}": value for name, value in numbers.items() if name != "direction"}
-    found = sm.minimize(W, method, starts[0], direction=numbers.get("direction", "auto"), tuning=tuning)
+    settings = {f"layout.{name}": value for name, value in numbers.items() if name != "direction"}
+    found = sm.minimize(W, method, starts[0], direction=numbers.get("direction", "auto"), settings=settings)
     input_rows = finished.group("work_points").read("input_rows")
     np.testing.assert_array_equal(found.embedding, finished.embedding[...][input_rows])
     for ours, theirs in zip(found.curve, finished.curve, strict=True):
@@ -78,8 +78,8 @@ def dense_gradient(positions, weights, strength):
 @pytest.mark.parametrize("direction", ["auto", "l-bfgs", "spectral", "conjugate-gradients"])
 def test_the_gradient_vanishes_where_a_descent_has_converged(direction):
     W = random_affinities()
-    tuning = {"layout.strength": 50.0, "layout.converged": 1e-13, "layout.max_iterations": 5000}
-    found = sm.minimize(W, direction=direction, tuning=tuning)
+    settings = {"layout.strength": 50.0, "layout.converged": 1e-13, "layout.max_iterations": 5000}
+    found = sm.minimize(W, direction=direction, settings=settings)
     gradient, pull = dense_gradient(found.embedding, W.toarray(), 50.0)
     assert found.stopped == "converged"
     assert np.linalg.norm(gradient) < 1e-4 * np.linalg.norm(pull)
@@ -90,14 +90,14 @@ def test_the_gradient_vanishes_where_a_descent_has_converged(direction):
 
 
 def test_two_points_end_where_their_forces_cancel():
-    found = sm.minimize(np.ones((2, 2)) - np.eye(2), init=[[0.0], [0.3]], tuning={"layout.strength": 7.0})
+    found = sm.minimize(np.ones((2, 2)) - np.eye(2), init=[[0.0], [0.3]], settings={"layout.strength": 7.0})
     assert np.ptp(found.embedding) == pytest.approx(np.sqrt(np.log(7.0)), rel=1e-2)  # w = strength exp(-d^2)
 
 
 def test_a_random_start_follows_the_seed_and_has_the_dimensions_asked_for():
     W = random_affinities()
-    tuning = {"layout.strength": 50.0}
-    first, again, other = (sm.minimize(W, tuning=tuning, n_components=3, random_state=seed) for seed in (1, 1, 2))
+    settings = {"layout.strength": 50.0}
+    first, again, other = (sm.minimize(W, settings=settings, n_components=3, random_state=seed) for seed in (1, 1, 2))
     assert first.embedding.shape == (40, 3)
     np.testing.assert_array_equal(first.embedding, again.embedding)
     assert not np.array_equal(first.embedding, other.embedding)
@@ -106,23 +106,23 @@ def test_a_random_start_follows_the_seed_and_has_the_dimensions_asked_for():
 def test_a_start_is_left_as_it_was():
     start = np.random.default_rng(0).normal(size=(40, 2))
     before = start.copy()
-    sm.minimize(random_affinities(), init=start, tuning={"layout.strength": 50.0})
+    sm.minimize(random_affinities(), init=start, settings={"layout.strength": 50.0})
     np.testing.assert_array_equal(start, before)
 
 
 def test_a_descent_that_runs_out_of_iterations_says_so_unless_it_was_to_go_to_the_end():
     few = {"layout.strength": 50.0, "layout.max_iterations": 3}
     with pytest.warns(ShortfallWarning, match="not converged after 3 iterations: raise layout.max_iterations"):
-        found = sm.minimize(random_affinities(), tuning=few)
+        found = sm.minimize(random_affinities(), settings=few)
     assert (found.stopped, found.iterations) == ("max_iterations", 3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert sm.minimize(random_affinities(), tuning={**few, "layout.converged": 0}).iterations == 3
+        assert sm.minimize(random_affinities(), settings={**few, "layout.converged": 0}).iterations == 3
 
 
 def test_a_number_that_cannot_act_is_told_of():
     with pytest.warns(ScalemaniWarning, match="layout.momentum=0.5 has no effect: it takes layout.direction momentum"):
-        sm.minimize(random_affinities(), tuning={"layout.momentum": 0.5})
+        sm.minimize(random_affinities(), settings={"layout.momentum": 0.5})
 
 
 # Values that no default is; repulsion by trees unless it is what changes, since exact sums have no tolerance.
@@ -153,7 +153,7 @@ def test_each_number_of_a_descent_changes_its_result_or_is_told_of_or_refused(me
         with warnings.catch_warnings(record=True) as given:
             warnings.simplefilter("always")
             try:
-                found = sm.minimize(W, method, direction=direction, tuning=base | changed)
+                found = sm.minimize(W, method, direction=direction, settings=base | changed)
             except ConfigError as error:
                 return None, [str(error)]
         return found, [str(one.message) for one in given]
@@ -183,14 +183,18 @@ def test_each_number_of_a_descent_changes_its_result_or_is_told_of_or_refused(me
         ({"init": np.zeros((40, 3)), "n_components": 2}, DataError, "init must be"),
         ({"init": np.full((40, 2), np.nan)}, DataError, "init"),
         ({"n_components": 0}, ConfigError, "n_components must be"),
-        ({"tuning": {"layout.strenth": 1.0}}, ConfigError, "did you mean 'layout.strength'"),
-        ({"tuning": {"layout.snapshots": 1}}, ConfigError, "tuning has no 'layout.snapshots'"),
-        ({"tuning": {"layout.init": "pca"}}, ConfigError, "tuning has no 'layout.init'"),
-        ({"tuning": {"layout.strength": -1.0}}, ConfigError, "layout.strength"),
-        ({"tuning": [1.0]}, ConfigError, "tuning takes numbers by name"),
-        ({"tuning": {"layout.exaggeration": 4.0}}, ConfigError, "layout.exaggeration=4.0 has no effect"),
-        ({"tuning": {"layout.repulsion": "grid"}, "n_components": 4}, ConfigError, "in 2 or 3 dimensions"),
-        ({"init": np.eye(40, 2), "tuning": {"layout.start_deviation": 2.0}}, ConfigError, "start_deviation is that of"),
+        ({"settings": {"layout.strenth": 1.0}}, ConfigError, "did you mean 'layout.strength'"),
+        ({"settings": {"layout.snapshots": 1}}, ConfigError, "settings has no 'layout.snapshots'"),
+        ({"settings": {"layout.init": "pca"}}, ConfigError, "settings has no 'layout.init'"),
+        ({"settings": {"layout.strength": -1.0}}, ConfigError, "layout.strength"),
+        ({"settings": [1.0]}, ConfigError, "settings takes values by the names of --set"),
+        ({"settings": {"layout.exaggeration": 4.0}}, ConfigError, "layout.exaggeration=4.0 has no effect"),
+        ({"settings": {"layout.repulsion": "grid"}, "n_components": 4}, ConfigError, "in 2 or 3 dimensions"),
+        (
+            {"init": np.eye(40, 2), "settings": {"layout.start_deviation": 2.0}},
+            ConfigError,
+            "start_deviation is that of",
+        ),
         ({"random_state": -1}, ConfigError, "random_state"),
     ],
 )
@@ -207,10 +211,10 @@ def test_clusters_narrower_than_any_rule_was_measured_on_are_summed_as_finely_as
     numbers = {"learning_rate": 1.0, "exaggeration": 1.0, "converged": 0.0, "tolerance": 1e-2}
     errors = []
     for iterations in (49, 60):  # errors are looked at after 50
-        tuning = {f"layout.{name}": value for name, value in {**numbers, "max_iterations": iterations}.items()}
+        settings = {f"layout.{name}": value for name, value in {**numbers, "max_iterations": iterations}.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ShortfallWarning)
-            found = sm.minimize(half + half.T, "t-sne", start, tuning=tuning)
+            found = sm.minimize(half + half.T, "t-sne", start, settings=settings)
         assert found.repulsion == "grid"
         errors.append((found.force_error, found.worst_decile_force_error))
     assert errors[1][0] <= 1e-2 < errors[0][0]

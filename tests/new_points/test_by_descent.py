@@ -19,7 +19,9 @@ STRENGTH = 5.0
 def placement(roll, tmp_path_factory):
     """An elastic embedding of 500 points, with what it takes to place others in it."""
     store = tmp_path_factory.mktemp("descent") / "run"
-    sm.ElasticEmbedding(strength=STRENGTH, perplexity=10, store=store, direction="spectral").fit(roll[:500])
+    sm.ElasticEmbedding(strength=STRENGTH, perplexity=10, store=store, settings={"layout.direction": "spectral"}).fit(
+        roll[:500]
+    )
     return read_descent_placement(open_run(store), in_memory=True, threads=1)
 
 
@@ -66,9 +68,9 @@ def test_new_points_are_summed_as_finely_as_the_last_steps_of_the_descent(roll, 
 
     monkeypatch.setattr(force_errors, "errors_of", worse)
     monkeypatch.setattr(by_descent, "make_repulsion", noting)
-    settings = {"perplexity": 10, "repulsion": "grid", "max_iter": 60, "exaggerated_iterations": 0}
+    settings = {"layout.repulsion": "grid", "layout.exaggerated_iterations": 0, "layout.converged": 0}
     with pytest.warns(ShortfallWarning, match="forces err by 2.0e-03 of all"):
-        model = sm.TSNE(**settings, converged=0, store=tmp_path / "run").fit(roll[:500])
+        model = sm.TSNE(perplexity=10, max_iter=60, settings=settings, store=tmp_path / "run").fit(roll[:500])
     model.transform(roll[500:510])
     # 0.8 of the tolerance is aimed at, and twice the tolerance was measured.
     assert asked == [pytest.approx(1e-3 * 0.4, rel=1e-9)]

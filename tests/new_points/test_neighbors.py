@@ -9,7 +9,7 @@ from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, CellGroups
 from scalemani.kernels.neighbors.cell_index import index_cells
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
 from scalemani.new_points.neighbors import HeldRows, NeighborIndex
-from scalemani.params.tuned import NeighborsTuning
+from scalemani.params.by_stage import NeighborsParams
 from scalemani.stages.neighbors.tables import SketchesByCell
 
 PER_CELL, K = 4, 10
@@ -37,7 +37,7 @@ def index_of(n_cells, behind=0, n_dims=3):
         sketches[order],
         HeldRows(points[order]),
         points.dtype,
-        NeighborsTuning(exact_below=1000),
+        NeighborsParams(exact_below=1000),
         False,
     ), points[order]
 

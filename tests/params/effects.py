@@ -261,7 +261,9 @@ ROWS: dict[str, Rows] = {
         Row(0.5, points="apart", methods=WITH_AFFINITIES),
         Same(0.5, "bridges count by their lengths", points="apart", methods=BY_DISTANCES),
     ),
-    "symmetric_affinities.target_weight": (Row(0.5),),
+    "symmetric_affinities.target_weight": (
+        Row(0.5, methods=ENTROPIC), Refused(0.5, "affinities are a kernel", methods=KERNELS),
+    ),
     "normalized_affinities.alpha": (Row(0.3),),
     "landmarks.n_landmarks": (Row(30),),
     "landmarks.method": (Row("kmeans++"),),

@@ -9,15 +9,15 @@ import pytest
 import scalemani as sm
 from scalemani.cli.options import Options
 from scalemani.errors import ConfigError
-from scalemani.estimators.fitting import Embedder
-from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, TUNING, parameters_of
+from scalemani.estimators.fitting import Embedder, asked_of
+from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS, defaults_of
 from scalemani.kernels.affinities.orders import ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.objectives import OBJECTIVES
-from scalemani.params import TUNED, Parameters, names_of_parameters
+from scalemani.params import Parameters, names_of_parameters
 from scalemani.params.by_stage import AffinitiesParams, LandmarksParams
-from scalemani.routes import GIVEN_LANDMARKS, ROUTES, WINDOWED, takes_kernel
+from scalemani.routes import GIVEN_LANDMARKS, ROUTES
 from scalemani.workers.executor import Executor
 
 SPECTRAL = {
@@ -35,14 +35,11 @@ ESTIMATORS = {**SPECTRAL, **{method: getattr(sm, row.estimator) for method, row 
 # Of the functions in memory, by the parameter of runs that they stand for; what they have beside is data.
 FUNCTIONS = {
     sm.knn_graph: {
-        **{name: PARAMETERS[name] for name in ("n_neighbors", "recall", "n_probes", "max_rounds", "sampled_queries")},
-        **{name: PARAMETERS[name] for name in ("metric", "sketch_dimensions", "cell_points", "cell_sample")},
+        **{name: PARAMETERS[name] for name in ("n_neighbors", "metric")},
         "method": "neighbors.method",
+        "recall": "neighbors.recall",
     },
-    sm.KNeighborsTransformer: {
-        **{name: PARAMETERS[name] for name in ("recall", "n_probes", "max_rounds", "sampled_queries", "metric")},
-        **{name: PARAMETERS[name] for name in ("sketch_dimensions", "cell_points", "cell_sample", "neighbors_method")},
-    },
+    sm.KNeighborsTransformer: {"metric": "points.metric"},
     sm.append: {"freeze": "layout.freeze"},
     sm.entropic_affinities: {
         "perplexity": "affinities.perplexity",
@@ -69,6 +66,7 @@ FUNCTIONS = {
     sm.minimize: {"n_components": "landmark_embedding.n_components", "direction": "layout.direction"},
     sm.objective: {"strength": "layout.strength", "repulsion": "layout.repulsion", "tolerance": "layout.tolerance"},
 }
+MOST_ARGUMENTS = 24
 # Defaults that are no parameters of runs: data, and what a function is about.
 OTHERS = {
     "geometry": "euclidean",
@@ -79,7 +77,7 @@ OTHERS = {
     "theta": None,
     "covariances": None,
     "diagonal": False,
-    TUNING: None,
+    SETTINGS: None,
     **dict.fromkeys((*RESOURCES, *OF_POINTS)),
     "verbose": False,
     "callbacks_every": 50,
@@ -89,7 +87,6 @@ OTHERS = {
 }
 
 
-OF_PIXELS = {f"neighbors.{name}" for name in ("window", "frames", "image_rows", "image_columns")}
 # Those of scikit-learn's class of this name, and what is no parameter of runs.
 NOT_OF_RUNS = {(sm.KNeighborsTransformer, "n_neighbors"), (sm.KNeighborsTransformer, "mode")}
 NOT_OF_RUNS |= {
@@ -99,12 +96,6 @@ NOT_OF_RUNS |= {
     (sm.repulsion_bound, "order"),
     *((sm.compare_landmarks, name) for name in ("methods", "seeds", "sigma", "n_sampled", "settings", "progress")),
 }
-
-
-def defaults_of(function) -> dict[str, object]:
-    """Return the defaults of a signature."""
-    found = inspect.signature(function).parameters.values()
-    return {parameter.name: parameter.default for parameter in found if parameter.default is not parameter.empty}
 
 
 def same_default(name: str, value: object, method: str) -> bool:
@@ -127,20 +118,16 @@ def test_an_estimator_has_the_defaults_of_the_command_line(method):
             assert same_default(PARAMETERS[name], value, method), name
         else:
             assert value == OTHERS[name], name
-    asked = parameters_of(ESTIMATORS[method]().get_params())
+    asked = asked_of(ESTIMATORS[method]()).params
     assert asked.resolved(method, 10**6) == Parameters().resolved(method, 10**6)
 
 
 @pytest.mark.parametrize("method", ESTIMATORS)
-def test_an_estimator_takes_every_parameter_of_its_stages(method):
+def test_arguments_are_few_and_of_stages_that_the_method_has(method):
     read = {stage.name for stage in ROUTES[method]} | {"landmark_embedding", "seed"}
-    wanted = {name for name in names_of_parameters() if name.partition(".")[0] in read}
-    tuned = {f"{stage}.{name}" for stage, names in TUNED.items() for name in names}
-    taken = {PARAMETERS[name] for name in defaults_of(ESTIMATORS[method]) if name in PARAMETERS}
-    of_others = set() if method in WINDOWED else OF_PIXELS
-    if takes_kernel(method):
-        of_others = of_others | {PARAMETERS["target_weight"]}
-    assert taken == wanted - tuned - {"layout.objective"} - of_others
+    arguments = defaults_of(ESTIMATORS[method])
+    assert len(arguments) <= MOST_ARGUMENTS
+    assert {PARAMETERS[name].partition(".")[0] for name in arguments if name in PARAMETERS} <= read
 
 
 @pytest.mark.parametrize("method", ESTIMATORS)
@@ -224,13 +211,29 @@ def test_a_descent_starts_from_a_rougher_embedding_in_both_faces():
         assert asked.resolved("laplacian-eigenmaps").residual == 1e-4
 
 
-def test_tuned_numbers_are_taken_by_name():
+def test_settings_are_parameters_by_their_names_and_checked_as_those_of_the_command_line():
     points = np.random.default_rng(0).normal(size=(40, 3))
-    asked = parameters_of({"tuning": {"neighbors.nearby_cells": 512, "layout.jitter": 1e-3}})
-    assert (asked.neighbors.nearby_cells, asked.layout.jitter) == (512, 1e-3)
-    with pytest.raises(ConfigError, match=r"tuning has no 'neighbors.recall': it takes affinities.jitter"):
-        sm.TSNE(tuning={"neighbors.recall": 0.9}).fit(points)
-    with pytest.raises(ConfigError, match=r"neighbors.nearby_cells must be >= 1, got 0"):
-        sm.knn_graph(points, tuning={"neighbors.nearby_cells": 0})
-    with pytest.raises(ConfigError, match="tuning takes numbers by name"):
-        sm.LaplacianEigenmaps(tuning=512).fit(points)
+    asked = asked_of(sm.TSNE(settings={"neighbors.recall": 0.99, "layout.jitter": 1e-3, "seed": 4})).params
+    assert (asked.neighbors.recall, asked.layout.jitter, asked.seed) == (0.99, 1e-3, 4)
+    for settings, message in (
+        ({"neighbors.recal": 0.9}, r"unknown parameter neighbors.recal: did you mean 'recall'"),
+        ({"neighbours.recall": 0.9}, r"unknown stage 'neighbours': did you mean 'neighbors'"),
+        ({"recall": 0.9}, r"unknown stage 'recall': it is a parameter, neighbors.recall"),
+        ({"neighbors.nearby_cells": 0}, r"neighbors.nearby_cells must be >= 1, got 0"),
+        ({"neighbors": {"recall": 0.9}}, "settings takes values by the names of --set"),
+        (512, "settings takes values by the names of --set, .* got 512"),
+    ):
+        for fit in (sm.TSNE(settings=settings).fit, lambda X, asked=settings: sm.knn_graph(X, settings=asked)):
+            with pytest.raises(ConfigError, match=message):
+                fit(points)
+
+
+def test_what_an_argument_and_a_setting_both_give_is_refused_by_both_names():
+    points = np.random.default_rng(0).normal(size=(40, 3))
+    words = r"argument perplexity and settings\['affinities.perplexity'\] give the same parameter: leave out one"
+    with pytest.raises(ConfigError, match=words):
+        sm.TSNE(perplexity=5, settings={"affinities.perplexity": 6}).fit(points)
+    with pytest.raises(ConfigError, match=r"argument init and settings\['layout.init'\] give"):
+        sm.TSNE(init=points[:, :2], settings={"layout.init": "pca"}).fit(points)
+    with pytest.raises(ConfigError, match=r"argument recall and settings\['neighbors.recall'\] give"):
+        sm.knn_graph(points, recall=0.5, settings={"neighbors.recall": 0.9})

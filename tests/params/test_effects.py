@@ -7,9 +7,16 @@ import pytest
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError
-from scalemani.estimators.fitting import Embedder
-from scalemani.estimators.parameters import PARAMETERS, RESOURCES, TUNING, parameters_of
-from scalemani.params import TUNED, Parameters, names_of_parameters, set_value
+from scalemani.estimators.fitting import Embedder, asked_of
+from scalemani.estimators.graphs import ARGUMENTS
+from scalemani.estimators.parameters import (
+    PARAMETERS,
+    RESOURCES,
+    SETTINGS,
+    defaults_of,
+    settings_of,
+)
+from scalemani.params import Parameters, names_of_parameters, set_value
 from scalemani.routes import ROUTES, takes_labels
 from scalemani.runs.walk import plan_run
 from scalemani.sources import open_points
@@ -21,35 +28,24 @@ POINTS = points_of_each_kind()
 PUBLIC = [getattr(sm, name) for name in sm.__all__]
 ESTIMATORS = {one._method: one for one in PUBLIC if isinstance(one, type) and issubclass(one, Embedder)}
 ESTIMATORS["knn-graph"] = sm.knn_graph
-OTHER_NAMES = {"knn-graph": {"neighbors.method": "method"}}
-TUNED_NAMES = {f"{stage}.{name}" for stage, names in TUNED.items() for name in names}
 METHODS = ("knn-graph", *(method for method in ROUTES if method != "knn-graph"))  # the one of the fewest stages first
 # What is looked at once, in the first of the methods that have the same stage of the same inputs.
 EARLY = ("graph", "affinities", "neighbors", "new")
-# Parameters of stages that a method has and whose values it is not given, and why.
-NOT_TAKEN = {
-    "layout.objective": "it is the method",
-    **dict.fromkeys(
-        ("neighbors.window", "neighbors.frames", "neighbors.image_rows", "neighbors.image_columns"),
-        "of images, which spectral clustering and Laplacian eigenmaps take",
-    ),
-    "symmetric_affinities.target_weight": "kernels hold whatever the classes are",
-    "landmark_graph.kind": "solvers by a graph of landmarks are refused",
-}
+NO_CHOICE = ("layout.objective",)  # it is the method
 
 
 def python_names(method: str) -> dict[str, str]:
-    """Return the names that an estimator has for parameters of runs, by the names that these have."""
+    """Return the arguments of an estimator that are parameters of runs, by the names of settings."""
     taken = inspect.signature(ESTIMATORS[method]).parameters
-    found = {name: python for python, name in PARAMETERS.items() if python in taken}
-    return found | OTHER_NAMES.get(method, {})
+    known = ARGUMENTS if method == "knn-graph" else PARAMETERS
+    return {name: python for python, name in known.items() if python in taken}
 
 
 def read_parameters(method: str) -> list[str]:
     """Return the parameters of the stages of a method, with those that its stages read of others."""
     stages = {stage.name for stage in ROUTES[method]} | {"seed"}
     stages |= {name for stage in ROUTES[method] for name in stage.also_reads}
-    return [name for name in names_of_parameters() if name.partition(".")[0] in stages]
+    return [name for name in names_of_parameters() if name.partition(".")[0] in stages and name not in NO_CHOICE]
 
 
 def acting_under(method: str, name: str) -> dict[str, object]:
@@ -69,8 +65,8 @@ def given_names(method: str, values: dict) -> dict:
     for name, value in ({name: COMMON[name] for name in COMMON if name in names} | values).items():
         if name in names:
             given[names[name]] = value
-        elif name in TUNED_NAMES:
-            given.setdefault(TUNING, {})[name] = value
+        else:
+            given.setdefault(SETTINGS, {})[name] = value
     return given
 
 
@@ -139,24 +135,19 @@ def rows_of(method: str, name: str) -> list[Row | Same | Refused]:
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
 def test_every_parameter_of_a_method_does_what_its_row_says(method, tmp_path):
-    """By its estimator, which is given a parameter by its name, or among its tuned numbers."""
-    fits, names = Fits(method, tmp_path / "run"), python_names(method)
+    """By its estimator, which is given a parameter as an argument or as a setting."""
+    fits = Fits(method, tmp_path / "run")
     dead = []
     for name in read_parameters(method):
-        if name in names or name in TUNED_NAMES:
-            dead += [fault for row in rows_of(method, name) if (fault := fits.fault(name, row))]
+        dead += [fault for row in rows_of(method, name) if (fault := fits.fault(name, row))]
     assert dead == []
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_parameter_has_a_row(method):
     """And each that a row is left out of has a method of the same stages in which it is looked at."""
-    names = python_names(method)
     for name in read_parameters(method):
-        if name not in names and name not in TUNED_NAMES:
-            assert name in NOT_TAKEN, name
-        else:
-            assert any(not row.methods or method in row.methods for row in ROWS[name]) or name in OF_FEW, name
+        assert any(not row.methods or method in row.methods for row in ROWS[name]) or name in OF_FEW, name
 
 
 # Rows that name methods: the others refuse these parameters, or are told that they have no effect.
@@ -168,15 +159,19 @@ OF_FEW = {
 
 @pytest.mark.parametrize("method", METHODS)
 def test_an_estimator_hands_every_parameter_to_its_run(method):
-    """Those of methods in which a row is not looked at too."""
-    for name, python in python_names(method).items():
+    """Those of methods in which a row is not looked at too; as an argument where there is one, and as a setting."""
+    names = python_names(method)
+    for name in read_parameters(method):
         row = next(row for row in ROWS[name] if not row.methods or method in row.methods or name in OF_FEW)
         if isinstance(row.value, np.ndarray):
             continue
-        given = {python if python != "method" else "neighbors_method": row.value}
-        if method != "knn-graph":
-            given = ESTIMATORS[method](**given).get_params()
-        assert parameters_of(given).value(name) == row.value
+        for given in ({names.get(name, name): row.value}, {name: row.value}):
+            taken = given if set(given) & set(names.values()) else {SETTINGS: given}
+            if method == "knn-graph":
+                params = Parameters().with_settings(settings_of(taken, defaults_of(sm.knn_graph), ARGUMENTS))
+            else:
+                params = asked_of(ESTIMATORS[method](**taken)).params
+            assert params.value(name) == row.value
 
 
 TOLD = [method for method in METHODS if ROUTES[method] is not ROUTES["t-sne"]] + ["t-sne"]
@@ -236,7 +231,7 @@ RESOURCES_CHANGED = {"workers": 2, "memory": "2GB", "verbose": True, "callbacks_
 def test_resources_and_what_is_told_change_no_bit(method, tmp_path):
     """Nor does a store of its own; where tasks run is asked of a scheduler, of which a wrong one is told."""
     taken = inspect.signature(ESTIMATORS[method]).parameters
-    others = set(taken) - {*python_names(method).values(), TUNING, "points"}
+    others = set(taken) - {*python_names(method).values(), SETTINGS, "points"}
     assert others == {"use_rep", "scheduler", "store", *(set(RESOURCES_CHANGED) & set(taken))}
     assert set(RESOURCES) == {"scheduler", "store", *RESOURCES_CHANGED}
     given, points = given_names(method, {}), POINTS["plain"]

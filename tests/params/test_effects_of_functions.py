@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 
 import scalemani as sm
-from scalemani.estimators.parameters import PARAMETERS
 from scalemani.progress import Silent
 from tests.params.effects import ROWS, Row, Same, moved_by, points_of_each_kind
 
@@ -118,10 +117,10 @@ TABLES = [
         sm.minimize,
         {
             "W": Row(OTHER_W), "method": Row("t-sne"), "init": Row(MAP), "n_components": Row(3),
-            "direction": Row("momentum"), "tuning": Row({**FEW, "layout.strength": 0.3}), "random_state": Row(1),
+            "direction": Row("momentum"), "settings": Row({**FEW, "layout.strength": 0.3}), "random_state": Row(1),
             "sample_weight": Row(WEIGHTS),
         },
-        W=W, tuning=FEW,
+        W=W, settings=FEW,
     ),
     dictionary(
         sm.nystrom_eigenmaps,
@@ -162,7 +161,7 @@ TABLES = [
             "points": Row(X[::-1]), "n_landmarks": Row(9), "method": Row("kmeans++"), "random_state": Row(1),
             "sample_points": Row(1000, {"method": "kmeans", "points": np.random.default_rng(0).normal(size=(1500, 3))}),
             "snap": Row(False, {"method": "kmeans"}),
-            "tuning": Row({"landmarks.sigma": 0.3}, {"method": "dpp-exact"}),
+            "settings": Row({"landmarks.sigma": 0.3}, {"method": "dpp-exact"}),
             "metric": Row("cosine", {"method": "minmax"}),
         },
         points=X, n_landmarks=15,
@@ -259,16 +258,8 @@ def fitted(estimator: type, points: np.ndarray) -> Callable[..., Any]:
     return found
 
 
-def of_search(name: str) -> Row:
-    """Return the row of a parameter of a search by the names that it has in Python."""
-    row = next(row for row in ROWS[name] if isinstance(row, Row) and row.points == "wide")
-    names = {full: python for python, full in PARAMETERS.items()}
-    under = {names[full]: value for full, value in row.under.items()}
-    return Row(row.value, under, "recall" if "." in row.changes else "graph")
-
-
 CROWD = np.abs(np.random.default_rng(1).normal(size=(1200, 4)))
-SEARCH = ("neighbors_method", "recall", "n_probes", "max_rounds", "sampled_queries", "sketch_dimensions", "cell_points")
+SEARCH = next(row for row in ROWS["neighbors.n_probes"] if isinstance(row, Row)).under  # which misses neighbours
 TABLES += [
     dictionary(
         fitted(sm.LandmarkFeatures, CROWD),
@@ -277,12 +268,14 @@ TABLES += [
             "method": Row("random"),
             "eta": (Row(1.0, changes="landmarks"), Row(0.05, {"method": "gp-active"}, "landmarks")),
             "geometry": Row("hellinger"),
-            "landmark_sample": Row(1000, {"method": "minmax"}),
-            "tuning": Row({"landmarks.steps": 10}),
+            "settings": (
+                Row({"landmarks.steps": 10}),
+                Row({"landmarks.sample_points": 1000}, {"method": "minmax", "settings": {}}),
+            ),
             "random_state": Row(1),
         },
         n_landmarks=12,
-        tuning={"landmarks.steps": 30},
+        settings={"landmarks.steps": 30},
     ),
     dictionary(
         fitted(sm.KNeighborsTransformer, points_of_each_kind()["wide"]),
@@ -290,10 +283,8 @@ TABLES += [
             "n_neighbors": Row(9),
             "mode": Row("connectivity"),
             "metric": Row("cosine"),
-            **{name: of_search(PARAMETERS[name]) for name in SEARCH},
-            "cell_sample": Same(1000, "it is of more points than these: `test_effects.py` has them in `knn_graph`"),
-            "tuning": Row({"neighbors.few_candidates": 1.5}, of_search("neighbors.n_probes").under),
-            "random_state": Row(1, of_search("neighbors.n_probes").under),
+            "settings": Row({**SEARCH, "neighbors.n_probes": 3}, {"settings": SEARCH}, "graph"),
+            "random_state": Row(1, {"settings": SEARCH}),
             "use_rep": Same(None, "an array has no other rows: `estimators/test_frames.py` has those of an AnnData"),
             "scheduler": Same(None, "it tells where tasks run"),
             "store": Same(None, "it tells where results are kept"),

@@ -10,7 +10,8 @@ POINTS = points_of_each_kind()["plain"]
 NEW = POINTS[::9] * np.float32(1.2)
 LABELS = labels_of(POINTS)
 FEW = {"n_neighbors": 12, "n_landmarks": 40}
-DESCENT = FEW | {"max_iter": 4, "converged": 0.0}
+TO_THE_END = {"layout.converged": 0.0}
+DESCENT = FEW | {"max_iter": 4, "settings": TO_THE_END}
 WEIGHTS = 1.0 + np.arange(len(POINTS)) % 4
 START = np.random.default_rng(2).normal(size=(len(POINTS), 2))
 OTHER_START = np.random.default_rng(3).normal(size=(len(POINTS), 2))
@@ -31,7 +32,7 @@ def test_classes_are_learnt_from(estimator):
 
 
 def test_classes_weigh_affinities():
-    model = sm.LaplacianEigenmaps(target_weight=0.5, **FEW)
+    model = sm.LaplacianEigenmaps(settings={"symmetric_affinities.target_weight": 0.5}, **FEW)
     other = np.arange(len(POINTS)) % 4
     assert moved_by(model.fit(POINTS, LABELS).embedding_, model.fit(POINTS, other).embedding_) > MOVED
 
@@ -65,7 +66,12 @@ def test_the_seed_of_clustering_draws_its_starts(tmp_path):
 
     def labels(seed):
         model = sm.SpectralClustering(
-            9, n_restarts=1, solver="exact", landmarks=POINTS[::2], n_neighbors=12, random_state=seed
+            9,
+            settings={"clustering.n_restarts": 1},
+            solver="exact",
+            landmarks=POINTS[::2],
+            n_neighbors=12,
+            random_state=seed,
         )
         return model.fit(POINTS).labels_
 
@@ -78,16 +84,22 @@ def test_the_seed_of_affinities_draws_the_trees_of_an_ensemble(tmp_path):
 
     def weights(seed):
         model = sm.SpectralClustering(
-            3, neighbors_method="window", neighbors_window=3, affinity="ensemble", n_landmarks=40, random_state=seed,
+            3,
+            settings={"neighbors.method": "window", "neighbors.window": 3},
+            affinity="ensemble",
+            n_landmarks=40,
+            random_state=seed,
             store=tmp_path / "run",
-        )  # fmt: skip
+        )
         return model.fit(image).run_.affinities.tocsr().toarray()
 
     assert moved_by(weights(0), weights(1)) > MOVED
 
 
 # Every point stays where it is given, so that the maps are the same and new points alone can tell parameters apart.
-FROZEN = DESCENT | {"init": START, "freeze": True}
+FROZEN_SETTINGS = TO_THE_END | {"layout.freeze": True}
+TREE = FROZEN_SETTINGS | {"layout.repulsion": "barnes-hut"}
+FROZEN = DESCENT | {"init": START, "settings": FROZEN_SETTINGS}
 
 
 @pytest.mark.parametrize(
@@ -95,11 +107,11 @@ FROZEN = DESCENT | {"init": START, "freeze": True}
     [
         ({"strength": 0.05}, {}),
         ({"perplexity": 3.0}, {"perplexity": 4.0}),
-        ({"affinity_neighbors": 5}, {}),
+        ({"settings": FROZEN_SETTINGS | {"affinities.n_neighbors": 5}}, {}),
         ({"n_neighbors": 9}, {"perplexity": 2.0}),
         ({"affinity": "gaussian"}, {}),
-        ({"affinity": "gaussian", "sigma": 2.0}, {"affinity": "gaussian"}),
-        ({"tolerance": 0.4}, {"repulsion": "barnes-hut"}),
+        ({"settings": FROZEN_SETTINGS | {"affinities.sigma": 2.0}}, {"affinity": "gaussian"}),
+        ({"settings": TREE | {"layout.tolerance": 0.4}}, {"settings": TREE}),
         ({"metric": "cosine"}, {}),
     ],
 )  # fmt: skip
@@ -109,10 +121,10 @@ def test_new_points_are_placed_by_the_parameters_of_the_descent(changed, beside)
     assert moved_by(one.transform(NEW), other.transform(NEW)) > MOVED
 
 
-@pytest.mark.parametrize("changed", [{"regularization": 0.1}, {"landmark_neighbors": 3}])
+@pytest.mark.parametrize("changed", [{"landmark_weights.regularization": 0.1}, {"landmark_weights.n_neighbors": 3}])
 @pytest.mark.parametrize("estimator", [sm.LaplacianEigenmaps, sm.SpectralClustering, sm.DiffusionMaps])
 def test_new_points_are_placed_by_the_landmarks_weights_of_the_model(estimator, changed):
     """Of the default solver, whose embedding does not depend on these."""
-    one, other = (estimator(3, **FEW, **given).fit(POINTS) for given in ({}, changed))
+    one, other = (estimator(3, **FEW, settings=given).fit(POINTS) for given in ({}, changed))
     np.testing.assert_array_equal(one.embedding_, other.embedding_)
     assert moved_by(one.transform(NEW), other.transform(NEW)) > MOVED

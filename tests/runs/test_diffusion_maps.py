@@ -36,9 +36,10 @@ def walk(points, alpha):
     return values[::-1], vectors[:, ::-1] / np.sqrt(degrees)[:, np.newaxis], degrees
 
 
-def model_of(points, **settings):
-    full = {"affinity": "gaussian", "sigma": SIGMA, "n_neighbors": len(points) - 1, "neighbors_method": "exact"}
-    return sm.DiffusionMaps(3, **{**full, **settings}).fit(points)
+def model_of(points, sigma=SIGMA, **asked):
+    settings = {"affinities.sigma": sigma, "neighbors.method": "exact"}
+    full = {"affinity": "gaussian", "n_neighbors": len(points) - 1, "settings": settings}
+    return sm.DiffusionMaps(3, **full, **asked).fit(points)
 
 
 @pytest.mark.parametrize(("alpha", "time"), [(0.0, 1.0), (0.5, 0.0), (1.0, 1.0), (1.0, 3.5)])
@@ -62,8 +63,9 @@ def test_distances_are_those_of_diffusion_when_all_columns_are_kept(points):
     steps = np.linalg.matrix_power(kernel / degrees[:, np.newaxis], time)
     differences = steps[:, np.newaxis] - steps[np.newaxis]
     expected = np.sqrt((differences**2 / degrees).sum(axis=2))
-    settings = {"affinity": "gaussian", "sigma": SIGMA, "n_neighbors": 59, "neighbors_method": "exact"}
-    model = sm.DiffusionMaps(59, alpha=1.0, time=time, solver="exact", **settings).fit(few)
+    settings = {"affinities.sigma": SIGMA, "neighbors.method": "exact"}
+    asked = {"affinity": "gaussian", "n_neighbors": 59, "settings": settings}
+    model = sm.DiffusionMaps(59, alpha=1.0, time=time, solver="exact", **asked).fit(few)
     np.testing.assert_allclose(cdist(model.embedding_, model.embedding_), expected, atol=1e-5 * expected.max())
 
 
@@ -105,7 +107,7 @@ def test_new_points_at_landmarks_lie_where_these_do(points):
 def test_landmarks_off_the_data_are_scaled_as_the_points_are(points):
     """Z times the coordinates of its landmarks is the embedding of `lll`: new points at old ones lie where these do."""
     setting = {"n_landmarks": 60, "perplexity": 10, "landmarks": "kmeans", "solver": "lll", "time": 5}
-    model = sm.DiffusionMaps(3, tuning={"landmarks.snap": False}, **setting).fit(points)
+    model = sm.DiffusionMaps(3, settings={"landmarks.snap": False}, **setting).fit(points)
     np.testing.assert_allclose(model.transform(points), model.embedding_, atol=1e-10)
 
 

@@ -229,7 +229,9 @@ def test_one_stage_at_a_time_ends_in_the_same(merged, scalemani, tmp_path):
 
 
 def test_estimators_give_all_rows(merged):
-    model = sm.TSNE(max_iter=20, perplexity=10, n_neighbors=30, n_landmarks=100, snapshots=10, deduplicate=True)
+    model = sm.TSNE(
+        max_iter=20, perplexity=10, n_neighbors=30, n_landmarks=100, settings={"layout.snapshots": 10}, deduplicate=True
+    )
     np.testing.assert_array_equal(model.fit_transform(GIVEN), merged.embedding[...])
     assert model.transform(GIVEN[:5]).shape == (5, 2)
     with pytest.raises(ConfigError, match=r"duplicates.tolerance must be >= 0, got -1.0"):

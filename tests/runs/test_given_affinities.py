@@ -70,8 +70,10 @@ def test_other_methods_are_those_of_the_same_affinities_from_points(points, affi
     """Rows are in another order than those of cells, so that sums of many steps differ in their last digits."""
     make = {
         "diffusion-maps": lambda **given: sm.DiffusionMaps(solver="exact", **given),
-        "elastic-embedding": lambda **given: sm.ElasticEmbedding(max_iter=10, repulsion="exact", **given),
-        "t-sne": lambda **given: sm.TSNE(max_iter=10, repulsion="exact", **given),
+        "elastic-embedding": lambda **given: sm.ElasticEmbedding(
+            max_iter=10, settings={"layout.repulsion": "exact"}, **given
+        ),
+        "t-sne": lambda **given: sm.TSNE(max_iter=10, settings={"layout.repulsion": "exact"}, **given),
     }[method]
     start = {} if method == "diffusion-maps" else {"init": points[:, :2]}
     found = make(**GIVEN, **start).fit(affinities)
@@ -195,7 +197,7 @@ def test_shapes_and_kinds_that_are_no_affinities_are_refused(affinities):
     with pytest.raises(DataError, match=r"has no obsp\['connectivities'\], got distances"):
         open_affinities(SimpleNamespace(obs_names=[], obsm={}, obsp={"distances": None}))
     with pytest.raises(DataError, match="labels"):
-        sm.TSNE(**GIVEN, target_weight=0.5).fit(affinities, np.zeros(N - 1, int))
+        sm.TSNE(**GIVEN, settings={"symmetric_affinities.target_weight": 0.5}).fit(affinities, np.zeros(N - 1, int))
     with pytest.raises(DataError, match="init has 1201 rows for 1200 points"):
         sm.TSNE(**GIVEN, init=np.zeros((N + 1, 2))).fit(affinities)
 
@@ -230,7 +232,9 @@ def test_affinities_that_fall_apart_have_no_eigenmaps_and_descents_from_other_st
 
 def test_classes_lower_affinities_that_are_given(affinities, tmp_path):
     classes = np.arange(N) % 3
-    model = sm.LaplacianEigenmaps(**GIVEN, target_weight=0.5, solver="exact", store=tmp_path / "run")
+    model = sm.LaplacianEigenmaps(
+        **GIVEN, settings={"symmetric_affinities.target_weight": 0.5}, solver="exact", store=tmp_path / "run"
+    )
     found = model.fit(affinities, classes).run_.affinities.tocsr().tocoo()
     same = classes[found.row] == classes[found.col]
     expected = affinities.tocoo()

@@ -15,7 +15,8 @@ from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.workers.executor import Executor
 
 SIGMA, WINDOW = 40.0, 7
-WINDOWED = {"neighbors_method": "window", "neighbors_window": WINDOW, "affinity": "gaussian", "sigma": SIGMA}
+WINDOW_SETTINGS = {"neighbors.method": "window", "neighbors.window": WINDOW, "affinities.sigma": SIGMA}
+WINDOWED = {"affinity": "gaussian", "settings": WINDOW_SETTINGS}
 
 
 @pytest.fixture(scope="module")
@@ -112,15 +113,15 @@ def test_the_command_line_takes_pictures(image, exact, tmp_path, scalemani):
 
 
 def test_an_ensemble_of_trees_is_the_same_for_a_seed_and_finds_the_halves(image, exact):
-    asked = {"neighbors_method": "window", "neighbors_window": 5, "affinity": "ensemble", "solver": "exact"}
-    asked["n_landmarks"] = 200
+    settings = {"neighbors.method": "window", "neighbors.window": 5}
+    asked = {"affinity": "ensemble", "solver": "exact", "n_landmarks": 200, "settings": settings}
     one, same, other = (sm.SpectralClustering(2, **asked, random_state=seed).fit(image) for seed in (3, 3, 4))
     np.testing.assert_array_equal(one.embedding_, same.embedding_)
     assert np.abs(one.embedding_ - other.embedding_).max() > 1e-3
     certified = one.certificates_["symmetric_affinities"]
     assert certified["trees"] == 10
     assert 2 * (image.size - 1) < certified["nonzeros"] < 20 * (image.size - 1)
-    twice = sm.LaplacianEigenmaps(2, **asked, tuning={"affinities.trees": 2}).fit(image)
+    twice = sm.LaplacianEigenmaps(2, **asked | {"settings": settings | {"affinities.trees": 2}}).fit(image)
     assert twice.certificates_["symmetric_affinities"]["nonzeros"] <= 4 * (image.size - 1)
     with pytest.raises(ConfigError, match=r"affinities\.kind=ensemble is of the pixels of images"):
         sm.LaplacianEigenmaps(affinity="ensemble").fit(np.random.default_rng(0).normal(size=(200, 3)))
@@ -130,9 +131,17 @@ def test_an_ensemble_of_trees_is_the_same_for_a_seed_and_finds_the_halves(image,
     ("pixels", "settings", "words"),
     [
         (np.zeros((6, 30)), {}, "an image of 6 x 30 pixels is smaller than its window of 7 x 7"),
-        (np.zeros((3, 30, 30)), {"neighbors_frames": 3}, "must be below the 3 frames of the video, got 3"),
-        (np.zeros((30, 30)), {"neighbors_window": 8}, "neighbors.window must be odd"),
-        (np.zeros((30, 30)), {"neighbors_window": 1}, "neighbors.window must be >= 3, got 1"),
+        (
+            np.zeros((3, 30, 30)),
+            {"settings": WINDOW_SETTINGS | {"neighbors.frames": 3}},
+            "must be below the 3 frames of the video, got 3",
+        ),
+        (np.zeros((30, 30)), {"settings": WINDOW_SETTINGS | {"neighbors.window": 8}}, "neighbors.window must be odd"),
+        (
+            np.zeros((30, 30)),
+            {"settings": WINDOW_SETTINGS | {"neighbors.window": 1}},
+            "neighbors.window must be >= 3, got 1",
+        ),
         (
             np.zeros((30, 30)),
             {"affinity": "entropic"},

@@ -138,7 +138,7 @@ def test_blocks_and_workers_change_no_bit_and_other_dimensions_no_path(swiss, tm
 def test_pieces_are_joined_by_bridges_as_scikit_learn_joins_them(swiss):
     points = np.concatenate([swiss[0][:200], 60 + swiss[0][200:300]])
     every_pair = {"components.queries_per_component": 300}
-    model = sm.LandmarkIsomap(2, n_landmarks=300, n_neighbors=10, tuning=every_pair).fit(points)
+    model = sm.LandmarkIsomap(2, n_landmarks=300, n_neighbors=10, settings=every_pair).fit(points)
     with pytest.warns(UserWarning, match="connected components"):
         peer = Isomap(n_neighbors=10, n_components=2, eigen_solver="dense").fit(points)
     assert model.certificates_["components"]["bridges"] == 1

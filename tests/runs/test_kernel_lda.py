@@ -52,7 +52,8 @@ def stored(folder, n_points):
 @pytest.mark.parametrize("n_landmarks", [600, 60])
 def test_coordinates_are_those_of_dense_matrices(rings, tmp_path, n_landmarks):
     points, labels = rings
-    setting = {"n_landmarks": n_landmarks, "n_neighbors": 150, "sigma": 0.3, "ridge": RIDGE, "store": tmp_path / "run"}
+    settings = {"affinities.sigma": 0.3, "kernel_discriminants.ridge": RIDGE}
+    setting = {"n_landmarks": n_landmarks, "n_neighbors": 150, "settings": settings, "store": tmp_path / "run"}
     model = sm.LandmarkKernelLDA(2, **setting).fit(points, labels)
     kernel, z = stored(tmp_path / "run", 600)
     values, expected = dense_discriminants(kernel, labels, z, RIDGE)

@@ -24,7 +24,7 @@ def circles():
 def test_with_every_point_a_landmark_components_are_those_of_scikit_learn(circles, tmp_path):
     """Of the stored kernel to a millionth, and of the Gaussian kernel to what float32 holds of it."""
     points, _ = circles
-    setting = {"n_landmarks": 500, "n_neighbors": 499, "sigma": SIGMA}
+    setting = {"n_landmarks": 500, "n_neighbors": 499, "settings": {"affinities.sigma": SIGMA}}
     model = sm.LandmarkKernelPCA(3, store=tmp_path / "run", **setting).fit(points)
     kernel = sm.open_run(tmp_path / "run").affinities.tocsr().toarray().astype(np.float64) + np.eye(500)
     peer = KernelPCA(3, kernel="precomputed").fit(kernel)
@@ -38,8 +38,8 @@ def test_with_every_point_a_landmark_components_are_those_of_scikit_learn(circle
 
 def test_few_landmarks_part_what_is_not_linearly_apart(circles):
     points, labels = circles
-    model = sm.LandmarkKernelPCA(6, n_landmarks=60, n_neighbors=100, sigma=0.3).fit(points)
-    exact = sm.LandmarkKernelPCA(6, n_landmarks=500, n_neighbors=100, sigma=0.3).fit(points)
+    model = sm.LandmarkKernelPCA(6, n_landmarks=60, n_neighbors=100, settings={"affinities.sigma": 0.3}).fit(points)
+    exact = sm.LandmarkKernelPCA(6, n_landmarks=500, n_neighbors=100, settings={"affinities.sigma": 0.3}).fit(points)
     assert (model.eigenvalues_ <= exact.eigenvalues_ * (1 + 1e-9)).all()
     assert model.eigenvalues_.sum() > 0.8 * exact.eigenvalues_.sum()
     assert sm.measures.knn_accuracy(model.embedding_, labels).value > 0.99

@@ -43,8 +43,8 @@ def test_with_every_point_a_landmark_components_are_those_of_scikit_learn(classi
 def test_with_all_landmarks_around_each_point_components_are_exact(classified, offset):
     """Forty landmarks reconstruct points of thirty features, so that Z spans all linear functions of them."""
     points = classified[0] + offset
-    setting = {"n_landmarks": 40, "landmark_neighbors": 40, "regularization": 1e-12}
-    model = sm.LandmarkPCA(3, **setting).fit(points)
+    settings = {"landmark_weights.n_neighbors": 40, "landmark_weights.regularization": 1e-12}
+    model = sm.LandmarkPCA(3, n_landmarks=40, settings=settings).fit(points)
     assert subspace_angle(model.embedding_, PCA(3, svd_solver="full").fit_transform(points)) < ANGLE
 
 

@@ -67,7 +67,7 @@ def test_points_at_the_ends_of_a_bridge_are_neighbors_of_each_other(swiss):
     """With all points as landmarks the embedding is that of weights over lists that bridges lengthen."""
     points = np.concatenate([swiss[0][:150], 100 + swiss[0][150:250]])
     every_pair = {"components.queries_per_component": 250}
-    model = sm.LandmarkLLE(2, n_landmarks=250, n_neighbors=8, tuning=every_pair).fit(points)
+    model = sm.LandmarkLLE(2, n_landmarks=250, n_neighbors=8, settings=every_pair).fit(points)
     assert model.certificates_["components"]["components"] == 2
     distances = cdist(points, points)
     lists = [np.argsort(row)[1:9].tolist() for row in distances]

@@ -52,7 +52,7 @@ def test_the_graph_is_that_of_scikit_learns_brute_force(counts, metric, method):
     points = counts.astype(np.float64)
     if metric == "euclidean":  # shares, which unlike counts have no ties
         points /= points.sum(axis=1, keepdims=True)
-    found = sm.knn_graph(points, K, method, recall=1.0, metric=metric, sampled_queries=N)
+    found = sm.knn_graph(points, K, method, recall=1.0, metric=metric, settings={"neighbors.sampled_queries": N})
     indices, distances = brute_force(metric, points, points, K + 1)
     assert (indices[:, 0] == np.arange(N)).mean() > 0.999
     np.testing.assert_allclose(found.distances, distances[:, 1:], atol=1e-10 if method == "exact" else 0.02)
@@ -67,7 +67,7 @@ def test_the_hamming_graph_of_bits_has_the_distances_of_brute_force(method, kind
     types = draws.random((20, 128)) < 0.1
     bits = types[draws.integers(0, 20, N)] ^ (draws.random((N, 128)) < 0.05)
     given = bits if kind == "dense" else sparse.csr_matrix(bits.astype(np.uint8))
-    found = sm.knn_graph(given, K, method, recall=1.0, metric="hamming", sampled_queries=N)
+    found = sm.knn_graph(given, K, method, recall=1.0, metric="hamming", settings={"neighbors.sampled_queries": N})
     expected = np.sort(pairwise_distances(bits, metric="hamming"), axis=1)[:, 1 : K + 1]
     within = (bits[:, np.newaxis] != bits[found.indices]).mean(axis=2)  # lists are sets up to ties
     np.testing.assert_allclose(found.distances, within, rtol=1e-6)

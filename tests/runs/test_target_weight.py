@@ -119,7 +119,7 @@ def test_a_missing_label_may_be_written_in_several_ways():
 def test_classes_are_pulled_apart():
     silhouettes = []
     for weight in (0.0, 0.9):
-        model = sm.LaplacianEigenmaps(perplexity=15, target_weight=weight, workers=1)
+        model = sm.LaplacianEigenmaps(perplexity=15, settings={"symmetric_affinities.target_weight": weight}, workers=1)
         silhouettes.append(silhouette_score(model.fit_transform(POINTS, CLASSES), CLASSES))
     assert silhouettes[0] < 0.6
     assert silhouettes[1] > 0.8
@@ -135,7 +135,9 @@ def test_the_command_line_and_an_estimator_agree(tmp_path, scalemani):
         f"--set=symmetric_affinities.target_weight={WEIGHT}",
     ]
     assert scalemani(*given, "--labels", tmp_path / "labels.npy")[0] == 0
-    model = sm.TSNE(perplexity=10, max_iter=30, converged=0, target_weight=WEIGHT)
+    model = sm.TSNE(
+        perplexity=10, max_iter=30, settings={"layout.converged": 0, "symmetric_affinities.target_weight": WEIGHT}
+    )
     found = open_run(tmp_path / "run")
     np.testing.assert_array_equal(model.fit_transform(POINTS, PARTLY), found.embedding[...])
     assert model.transform(POINTS[:3] + 0.1).shape == (3, 2)
@@ -158,7 +160,9 @@ def test_a_stage_of_its_own_is_run_where_it_is_asked_for(tmp_path, scalemani):
 
 def test_neighbours_that_are_given_have_the_same_w(matrices):
     graph = sm.knn_graph(POINTS, 30)
-    model = sm.LaplacianEigenmaps(metric="precomputed", perplexity=10, solver="exact", target_weight=WEIGHT)
+    model = sm.LaplacianEigenmaps(
+        metric="precomputed", perplexity=10, solver="exact", settings={"symmetric_affinities.target_weight": WEIGHT}
+    )
     model.fit(graph, PARTLY)
     expected = scipy.sparse.csgraph.laplacian(matrices[1].astype(np.float64), normed=True).toarray()
     np.testing.assert_allclose(model.eigenvalues_, np.linalg.eigvalsh(expected)[1:3], atol=1e-6)
@@ -195,8 +199,8 @@ def test_equal_rows_have_the_class_on_which_their_labels_agree(folder):
 
 def test_a_grid_may_differ_in_it(tmp_path):
     maps = sm.LaplacianEigenmaps(perplexity=10, solver="exact", store=tmp_path / "run")
-    found = sm.tune(maps, {"target_weight": [0.0, 0.9]}, POINTS, CLASSES, scoring="label-accuracy")
-    assert found.best_params_ == {"target_weight": 0.9}
+    found = sm.tune(maps, {"symmetric_affinities.target_weight": [0.0, 0.9]}, POINTS, CLASSES, scoring="label-accuracy")
+    assert found.best_params_ == {"symmetric_affinities.target_weight": 0.9}
     assert found.best_estimator_.certificates_["classes"]["classes"] == 4
 
 
@@ -216,9 +220,9 @@ def test_what_cannot_follow_classes_is_refused(values, method, message):
 def test_a_weight_out_of_range_and_labels_that_say_nothing_are_refused(both):
     for weight in (1.0, -0.1, "much"):
         with pytest.raises(ConfigError, match=r"symmetric_affinities\.target_weight"):
-            sm.TSNE(target_weight=weight).fit(POINTS, CLASSES)
+            sm.TSNE(settings={"symmetric_affinities.target_weight": weight}).fit(POINTS, CLASSES)
     with pytest.raises(ConfigError, match="learns from labels: give one a point with --labels FILE, or as y of fit"):
-        sm.TSNE(target_weight=0.5).fit(POINTS)
+        sm.TSNE(settings={"symmetric_affinities.target_weight": 0.5}).fit(POINTS)
     for labels, words in (
         (np.full(500, -1), "two classes at least, got none"),
         (np.where(CLASSES == 3, 3, -1), "got one class"),
@@ -226,7 +230,7 @@ def test_a_weight_out_of_range_and_labels_that_say_nothing_are_refused(both):
         (CLASSES[:9], "has 9 labels for 500 points"),
     ):
         with pytest.raises(DataError, match=words):
-            sm.TSNE(target_weight=0.5).fit(POINTS, labels)
+            sm.TSNE(settings={"symmetric_affinities.target_weight": 0.5}).fit(POINTS, labels)
     with pytest.raises(ConfigError, match="cannot be appended to a run that learns from labels"):
         append_points(both[1], POINTS[:9], Executor(workers=1))
 

@@ -92,7 +92,7 @@ def test_density_is_divided_out_of_diffusion_maps_and_of_their_new_points(tmp_pa
     np.testing.assert_allclose(model.transform(new), placed_by_hand(model, points, new, degrees), atol=1e-7)
 
 
-@pytest.mark.parametrize("asked", [{"landmarks": "gp"}, {"landmarks": "kmeans", "tuning": {"landmarks.snap": False}}])
+@pytest.mark.parametrize("asked", [{"landmarks": "gp"}, {"landmarks": "kmeans", "settings": {"landmarks.snap": False}}])
 def test_landmarks_off_the_data_are_refused(asked):
     with pytest.raises(ConfigError, match="takes landmarks that are points"):
         sm.LaplacianEigenmaps(**SETTINGS, **asked).fit(points_of(600))

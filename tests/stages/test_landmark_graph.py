@@ -30,7 +30,9 @@ def fitted(tmp_path_factory):
         for kind in ("euclidean", "bhattacharyya"):
             tuning = TUNING if kind == "euclidean" else {**TUNING, "landmark_graph.covariances": "diagonal"}
             store = folder / f"{solver}-{kind}"
-            model = sm.LaplacianEigenmaps(solver=solver, landmark_graph=kind, tuning=tuning, store=store, **ASKED)
+            model = sm.LaplacianEigenmaps(
+                solver=solver, settings={**tuning, "landmark_graph.kind": kind}, store=store, **ASKED
+            )
             models[solver, kind] = model.fit(POINTS)
     return models
 
@@ -85,7 +87,7 @@ def test_edges_weigh_by_the_sigma_requested(solver, factor):
     distances = cdist(landmarks, landmarks)
     sigma = factor * np.median(np.sort(distances, axis=1)[:, 7])
     tuning = {**TUNING, "landmark_graph.sigma": sigma}
-    asked = {"n_components": COMPONENTS, "n_landmarks": len(landmarks), "landmarks": landmarks, "tuning": tuning}
+    asked = {"n_components": COMPONENTS, "n_landmarks": len(landmarks), "landmarks": landmarks, "settings": tuning}
     model = sm.LaplacianEigenmaps(solver=solver, **asked).fit(POINTS)
     values, vectors = brute_maps(landmarks, np.argsort(distances, axis=1)[:, 1 : JOINED + 1], sigma)
     np.testing.assert_allclose(model.eigenvalues_, values, atol=1e-9)
@@ -104,8 +106,10 @@ def test_edges_weigh_by_the_sigma_requested(solver, factor):
 @pytest.mark.parametrize("regularization", [1e-6, 0.5])
 def test_weights_of_new_points_are_regularised_as_requested(solver, regularization):
     landmarks, k = POINTS[::10], 6
-    asked = {"n_landmarks": len(landmarks), "landmarks": landmarks, "landmark_neighbors": k, "tuning": None}
-    model = sm.LaplacianEigenmaps(2, solver=solver, regularization=regularization, **asked).fit(POINTS)
+    settings = {"landmark_weights.regularization": regularization, "landmark_weights.n_neighbors": k}
+    model = sm.LaplacianEigenmaps(
+        2, solver=solver, n_landmarks=len(landmarks), landmarks=landmarks, settings=settings
+    ).fit(POINTS)
     at_landmarks = model.transform(landmarks)
     placed = model.transform(NEW[:40])
     for point, found in zip(NEW[:40], placed, strict=True):
@@ -120,7 +124,7 @@ def test_weights_of_new_points_are_regularised_as_requested(solver, regularizati
 def test_points_far_from_every_landmark_are_counted_and_told_of(solver, tmp_path):
     points = POINTS[:600].copy()
     points[[5, 50, 500]] += [[40.0], [-60.0], [90.0]]
-    asked = {"n_landmarks": 100, "landmarks": "random", "tuning": TUNING, "store": tmp_path}
+    asked = {"n_landmarks": 100, "landmarks": "random", "settings": TUNING, "store": tmp_path}
     model = sm.LaplacianEigenmaps(2, solver=solver, **asked)
     with pytest.warns(ScalemaniWarning, match="embedding: 3 of 600 points lie more than 2 times as far from every"):
         model.fit(points)
@@ -155,15 +159,17 @@ def test_covariances_are_measured_once_for_graphs_of_more_and_fewer_neighbours(f
     first = fitted["nystrom", "bhattacharyya"]
     tuning = {"landmark_graph.n_neighbors": 2 * JOINED, "landmark_graph.covariances": "diagonal"}
     store = first.run_.store.root
-    again = sm.LaplacianEigenmaps(solver="nystrom", landmark_graph="bhattacharyya", tuning=tuning, store=store, **ASKED)
+    again = sm.LaplacianEigenmaps(
+        solver="nystrom", settings={**tuning, "landmark_graph.kind": "bhattacharyya"}, store=store, **ASKED
+    )
     again.fit(POINTS)
     keys, others = first.run_.keys, again.run_.keys
     assert others["landmark_covariances"] == keys["landmark_covariances"]
     assert others["landmark_graph"] != keys["landmark_graph"]
     assert again.run_.records()["landmark_covariances"] == first.run_.records()["landmark_covariances"]
     assert stored(again).neighbors.read().shape == (N_LANDMARKS, 2 * JOINED)
-    wider = {**tuning, "landmark_graph.neighborhood": 50}
-    measured = again.set_params(tuning=wider).fit(POINTS).run_.keys
+    wider = {**tuning, "landmark_graph.kind": "bhattacharyya", "landmark_graph.neighborhood": 50}
+    measured = again.set_params(settings=wider).fit(POINTS).run_.keys
     assert measured["landmark_covariances"] != keys["landmark_covariances"]
     assert measured["landmark_graph"] != others["landmark_graph"]
 
@@ -188,7 +194,9 @@ def test_what_is_left_out_of_a_key_reads_nothing_that_is_not_in_it(method):
 
 def test_covariances_of_fewer_points_than_dimensions_are_told_of():
     tuning = {"landmark_graph.neighborhood": 20, "landmark_graph.n_neighbors": 20}
-    model = sm.LaplacianEigenmaps(2, solver="le-z", landmark_graph="bhattacharyya", n_landmarks=40, tuning=tuning)
+    model = sm.LaplacianEigenmaps(
+        2, solver="le-z", settings={**tuning, "landmark_graph.kind": "bhattacharyya"}, n_landmarks=40
+    )
     with pytest.warns(ScalemaniWarning, match=r"40 of 40 landmarks have singular covariances, of 20 points each in 64"):
         model.fit(POINTS[:500])
     assert model.certificates_["landmark_covariances"] == {"least_points": 20, "singular_covariances": 40}
@@ -226,7 +234,10 @@ def test_weights_over_landmarks_act_on_one_solver_and_are_told_of_by_the_other(s
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        (sm.LaplacianEigenmaps(solver="le-z", n_landmarks=10, tuning={"landmark_graph.n_neighbors": 10}), "below land"),
+        (
+            sm.LaplacianEigenmaps(solver="le-z", n_landmarks=10, settings={"landmark_graph.n_neighbors": 10}),
+            "below land",
+        ),
         (sm.LaplacianEigenmaps(11, solver="nystrom", n_landmarks=11), "n_components must be below"),
         (sm.TSNE(solver="nystrom"), "t-sne has another route: take one of laplacian-eigenmaps, spectral-clustering"),
         (sm.DiffusionMaps(solver="le-z"), "diffusion-maps has another route"),

@@ -18,8 +18,7 @@ from scalemani.runs.walk import plan_run, run
 from scalemani.sources import map_points, open_points
 from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.tuning.scores import make_judge
-from scalemani.tuning.search import Candidate, search
-from scalemani.tuning.several import SurveyedPoints
+from scalemani.tuning.search import Candidate, SurveyedPoints, search
 from scalemani.workers.executor import Executor
 
 LOADED: collections.Counter = collections.Counter()

@@ -105,7 +105,7 @@ def test_other_methods_take_them_too():
 )
 def test_landmarks_that_cannot_serve_are_refused_before_work(asked, error, message):
     with pytest.raises(error, match=message):
-        sm.LaplacianEigenmaps(**{**ASKED, "landmark_neighbors": 5, **asked}).fit(POINTS)
+        sm.LaplacianEigenmaps(**{**ASKED, "settings": {"landmark_weights.n_neighbors": 5}, **asked}).fit(POINTS)
 
 
 def test_they_are_refused_where_no_stage_takes_them_or_another_method_is_named(scalemani, tmp_path):

@@ -172,6 +172,8 @@ def test_frozen_points_stay_to_the_bit_while_the_others_descend(started, coordin
 
 
 def test_estimators_start_from_arrays(points, coordinates):
-    model = sm.TSNE(init=coordinates, n_neighbors=12, perplexity=4, max_iter=1, converged=0.0).fit(points)
+    model = sm.TSNE(init=coordinates, n_neighbors=12, perplexity=4, max_iter=1, settings={"layout.converged": 0.0}).fit(
+        points
+    )
     assert model.certificates_["layout"]["started"] == N_POINTS
     assert model.get_params()["init"] is coordinates

@@ -58,6 +58,7 @@ def test_a_first_round_settles_enough_candidates_to_fill_all_lists(k):
 
 def test_a_search_of_few_cells_and_few_candidates_fills_all_lists():
     points = np.random.default_rng(5).random((400, 12)).astype(np.float32)
-    search = {"n_probes": 3, "max_rounds": 0, "cell_points": 16, "sketch_dimensions": 2, "recall": 0.1}
-    found = sm.knn_graph(points, 12, "partition", **search, tuning={"neighbors.few_candidates": 1.0})
+    search = {"neighbors.n_probes": 3, "neighbors.max_rounds": 0, "neighbors.few_candidates": 1.0}
+    search |= {"partition.cell_points": 16, "partition.sketch_dimensions": 2}
+    found = sm.knn_graph(points, 12, "partition", recall=0.1, settings=search)
     assert np.isfinite(found.distances[...]).all()

@@ -13,6 +13,8 @@ import scalemani as sm
 
 points = np.random.default_rng(0).normal(size=(6000, 12)).astype(np.float32)
 for asked in (0.8, 0.95):
-    graph = sm.knn_graph(points, 15, method="partition", recall=asked, n_probes=1, cell_points=200)
+    graph = sm.knn_graph(
+        points, 15, method="partition", recall=asked, settings={"neighbors.n_probes": 1, "partition.cell_points": 200}
+    )
     true = sm.measures.recall(graph.indices, points, n_sampled=None)
     print(f"asked for {asked}: certified {graph.recall:.4f}, true {true.value:.4f}")

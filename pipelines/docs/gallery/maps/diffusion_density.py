@@ -19,7 +19,9 @@ figure, panels = plt.subplots(1, 3, figsize=(10, 3.4))
 panels[0].scatter(*circle.T, c=angles, cmap="twilight", s=6)
 panels[0].set(title="points", aspect="equal")
 for axes, alpha in zip(panels[1:], (0.0, 1.0), strict=True):
-    model = sm.DiffusionMaps(2, alpha=alpha, time=0, affinity="gaussian", sigma=0.1, n_neighbors=400)
+    model = sm.DiffusionMaps(
+        2, alpha=alpha, time=0, affinity="gaussian", settings={"affinities.sigma": 0.1}, n_neighbors=400
+    )
     embedding = model.fit_transform(circle)
     radii = np.hypot(*embedding.T)
     axes.scatter(*embedding.T, c=angles, cmap="twilight", s=6)

@@ -12,7 +12,9 @@ from sklearn.datasets import load_sample_image
 import scalemani as sm
 
 flower = load_sample_image("flower.jpg")[::8, ::8]
-model = sm.SpectralClustering(5, neighbors_method="window", affinity="gaussian", n_landmarks=300).fit(flower)
+model = sm.SpectralClustering(5, settings={"neighbors.method": "window"}, affinity="gaussian", n_landmarks=300).fit(
+    flower
+)
 segments = model.labels_.reshape(flower.shape[:2])
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 3.6))

@@ -19,7 +19,7 @@ methods = (sm.TSNE, sm.SymmetricSNE, sm.SNE, sm.ElasticEmbedding, sm.StudentElas
 figure, panels = plt.subplots(2, 3, figsize=(9, 6.4))
 with tempfile.TemporaryDirectory() as store:
     for axes, method in zip(panels.flat, (*methods, sm.EpanechnikovElasticEmbedding), strict=True):
-        model = method(perplexity=20, max_iter=200, converged=1e-3, store=store).fit(points)
+        model = method(perplexity=20, max_iter=200, settings={"layout.converged": 1e-3}, store=store).fit(points)
         axes.scatter(*model.embedding_.T, c=labels, cmap="tab10", s=3)
         axes.set(xticks=[], yticks=[], title=method.__name__)
 figure.tight_layout()

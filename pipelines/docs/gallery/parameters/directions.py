@@ -17,8 +17,8 @@ W = sm.symmetric_affinities(graph.indices, sm.entropic_affinities(graph.distance
 
 figure, axes = plt.subplots(figsize=(6, 3.8))
 for direction in ("spectral+l-bfgs", "spectral", "l-bfgs", "fixed-point", "gradient-descent"):
-    tuning = {"layout.max_iterations": 60, "layout.converged": 0.0}
-    found = sm.minimize(W, "elastic-embedding", direction=direction, tuning=tuning)
+    settings = {"layout.max_iterations": 60, "layout.converged": 0.0}
+    found = sm.minimize(W, "elastic-embedding", direction=direction, settings=settings)
     axes.semilogy(found.curve.iteration, found.curve.objective, label=direction)
 axes.set(xlabel="iteration", ylabel="objective")
 axes.legend()
