@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from scalemani.figures import Size, checked_look, picture_or_path
-from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import poor_points
 from scalemani.sources.labels import chosen_labels, named_labels
 
 if TYPE_CHECKING:
