@@ -244,12 +244,11 @@ def report(
     debug: Debug = False,
 ) -> None:
     """Write one self-contained HTML page about a run: its map, certificates, timings, distributions, parameters."""
-    from scalemani.report.writing import write_report
-    from scalemani.runs.opened import open_run
+    from scalemani.report.opened import open_run
 
     if out is not None:
         refuse_output_in_input(out, run, *(labels or []))
-    say(write_report(open_run(run), out, labels or (), n_sampled=sampled))
+    say(open_run(run).report(out, labels or (), n_sampled=sampled))
 
 
 @app.command()
