@@ -116,9 +116,8 @@ def plan(
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.cli.needs import show_needs
-    from scalemani.cli.summaries import show_plan
+    from scalemani.cli.summaries import earlier_seconds, show_plan
     from scalemani.progress import Silent
-    from scalemani.runs.account.durations import earlier_seconds
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
@@ -225,8 +224,8 @@ def transform(options: Placing) -> None:
 def plot(options: Picture) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
     from scalemani.figures import checked_look, checked_suffix, embedding_picture
-    from scalemani.runs.account.poor_points import poor_points
     from scalemani.runs.opened import open_run
+    from scalemani.runs.poor_points import poor_points
 
     look = checked_look(options.size, options.title, options.legend, options.theme, options.point_size)
     checked_suffix(Path(options.out))
@@ -245,12 +244,11 @@ def report(
     debug: Debug = False,
 ) -> None:
     """Write one self-contained HTML page about a run: its map, certificates, timings, distributions, parameters."""
-    from scalemani.report.writing import write_report
-    from scalemani.runs.opened import open_run
+    from scalemani.report.opened import open_run
 
     if out is not None:
         refuse_output_in_input(out, run, *(labels or []))
-    say(write_report(open_run(run), out, labels or (), n_sampled=sampled))
+    say(open_run(run).report(out, labels or (), n_sampled=sampled))
 
 
 @app.command()

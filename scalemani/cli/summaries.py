@@ -16,6 +16,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.plan import Plan
 from scalemani.runs.results import StoredResult
 from scalemani.runs.several.aligning import Alignment
+from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
@@ -108,6 +109,18 @@ def show_alignment(found: Alignment, as_json: bool) -> None:
         say(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
     say("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
     say(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
+
+
+def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
+    """Return the seconds of the stages of the last run in a folder, in proportion to the number of rows given."""
+    if store.objects.get_json(PLAN) is None:
+        return {}
+    earlier = Run(store.root)
+    records = earlier.records()
+    if not records:  # how many rows were given is read from the first of the stages
+        return {}
+    share = n_rows / earlier.n_input_points
+    return {name: record["seconds"] * share for name, record in records.items()}
 
 
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:

@@ -24,8 +24,8 @@ from scalemani.params import Parameters
 from scalemani.report.notebook import MOST_SHOWN, LiveMap
 from scalemani.report.opened import ReportedRun
 from scalemani.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW, takes_labels
-from scalemani.runs.account.poor_points import poor_points
 from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import poor_points
 from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
 from scalemani.sources import (

@@ -1,7 +1,7 @@
 """How a run that Python users start tells of itself: warnings as Python gives them, the rest in the library's log."""
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -64,10 +64,6 @@ class ShownProgress(LoggedProgress):
     def __init__(self, shown: Progress, callbacks: Sequence[Callback] = (), every: int = 50) -> None:
         super().__init__(callbacks, every)
         self._shown = shown
-
-    def expect(self, seconds: Mapping[str, float]) -> None:
-        """Show how long the run takes."""
-        self._shown.expect(seconds)
 
     def begin(self, stage: str) -> None:
         """Show that a stage begins."""

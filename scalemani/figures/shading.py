@@ -4,14 +4,12 @@ Every point is counted in its pixel, none hides another, and the cost of drawing
 """
 
 import math
-from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.ndimage import convolve, gaussian_filter
 
-from scalemani.figures.palette import ramp
+from scalemani.figures.palette import ramp, rgb
 from scalemani.figures.themes import THEMES, Theme
-from scalemani.kernels.machine.compile import compiled
 
 COVERED_SHARE = 0.2  # of the pixels that discs of few points may cover
 SMALLEST_RADIUS, LARGEST_RADIUS = 1.0, 4.0  # of the discs that points are where they are few
@@ -25,7 +23,7 @@ THINNEST = 0.25  # opacity of the thinnest smooth region, where the densest has 
 CONTRAST = 40.0  # how much denser than the thinnest the densest region is before half of the steps are used
 PALEST_FULL = 0.7  # where the density ramp starts for points of full opacity
 TOP_PERCENT = 99.5
-FAINT_WEIGHT = 0.01  # of the colour of points without a label beside that of a point with one
+FAINT_WEIGHT = 0.01  # of the colour of points without a label relative to that of a point with one
 # What the live map shades by too, under the names that its script knows.
 SHADING = {
     "enough": ENOUGH,
@@ -42,72 +40,49 @@ SHADING = {
 }
 
 
-@dataclass
 class Canvas:
-    """Counts and summed colours of the points that fell on each pixel of one panel, and how many fell beside it.
+    """Counts and summed colours of the points on each pixel of one panel, and how many lie outside its limits (2, 2).
 
-    `sums` are red, green, blue and weight: a colour counts by its weight, and points by one.
+    `sums` are those of the colours that were added: red, green, blue and, where colours differ in weight, the weight.
     """
 
-    width: int
-    height: int
-    limits: np.ndarray  # (2, 2): lowest and highest of each axis
-    counts: np.ndarray = field(init=False)
-    sums: np.ndarray = field(init=False)
-    n_points: int = 0
-    n_outside: int = 0
+    def __init__(self, width: int, height: int, limits: np.ndarray) -> None:
+        self.width, self.height, self.limits = width, height, limits
+        self.counts, self.sums = np.zeros((height, width)), np.zeros((height, width, 0))
+        self.n_points = self.n_outside = 0
 
-    def __post_init__(self) -> None:
-        self.counts = np.zeros((self.height, self.width))
-        self.sums = np.zeros((self.height, self.width, 4))
+    def add(self, across: np.ndarray, up: np.ndarray, index: np.ndarray, colours: np.ndarray | None) -> None:
+        """Count points (n,) at (across, up) with colours, those of `weighted_colours`, by their index (n,)."""
+        inside, pixels = cells_of(across, up, self.limits, self.width, self.height)
+        self.n_points += len(across)
+        self.n_outside += len(across) - len(pixels)
+        self.counts += np.bincount(pixels, minlength=self.counts.size).reshape(self.counts.shape)
+        if colours is None:
+            return
+        if not self.sums.size:
+            self.sums = np.zeros((*self.counts.shape, colours.shape[1]))
+        for channel, values in enumerate(colours.T):
+            summed = np.bincount(pixels, values[index[inside]], self.counts.size)
+            self.sums[..., channel] += summed.reshape(self.counts.shape)
 
-    def add(self, across: np.ndarray, up: np.ndarray, index: np.ndarray, colours: np.ndarray) -> None:
-        """Count points at (across, up): the others are those of `bin_points`."""
-        points = np.stack([across, up], axis=1).astype(np.float64)
-        self.n_points += len(points)
-        self.n_outside += int(bin_points(points, self.limits, index, colours, self.counts, self.sums))
 
-    def pixels_of(self, across: np.ndarray, up: np.ndarray) -> np.ndarray:
-        """Return where points (n, 2) lie, in pixels from the upper left corner; outside of the panel too."""
-        shares = (np.stack([across, up], axis=1) - self.limits[:, 0]) / np.ptp(self.limits, axis=1)
-        return np.stack([shares[:, 0] * self.width, (1 - shares[:, 1]) * self.height], axis=1)
+def cells_of(
+    across: np.ndarray, up: np.ndarray, limits: np.ndarray, width: int, height: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return which points (n,) lie within the limits (2, 2), and the cells of these, row by row from the top left."""
+    shares = (np.stack([across, up]).astype(np.float64) - limits[:, :1]) / np.ptp(limits, axis=1)[:, None]
+    inside = ((shares >= 0) & (shares <= 1)).all(axis=0)  # false for NaN
+    sides = np.array([[width], [height]])
+    columns, rows = np.minimum((shares[:, inside] * sides).astype(np.int64), sides - 1)
+    return inside, (height - 1 - rows) * width + columns
 
 
 def weighted_colours(colours: np.ndarray, faint: int | None) -> np.ndarray:
-    """Return colours (n, 3) times their weights, and these: (n, 4); one may be faint, for others to lie over it."""
-    weights = np.ones(len(colours))
-    if faint is not None:
-        weights[faint] = FAINT_WEIGHT
-    return np.concatenate([colours * weights[:, None], weights[:, None]], axis=1)
-
-
-@compiled
-def bin_points(
-    points: np.ndarray, limits: np.ndarray, index: np.ndarray, colours: np.ndarray, counts: np.ndarray, sums: np.ndarray
-) -> int:
-    """Add points to the pixels they fall on; return how many lie outside the limits.
-
-    Parameters
-    ----------
-    points : (n, 2) float64, across and up
-    limits : (2, 2) float64, lowest and highest of each axis
-    index, colours : (n,) int, and what it counts in: (m, 4) float64, as of `weighted_colours`
-    counts, sums : (h, w) and (h, w, 4) float64, added to
-    """
-    height, width = counts.shape
-    outside = 0
-    for i in range(points.shape[0]):
-        across = (points[i, 0] - limits[0, 0]) / (limits[0, 1] - limits[0, 0])
-        up = (points[i, 1] - limits[1, 0]) / (limits[1, 1] - limits[1, 0])
-        if not (across >= 0 and across <= 1 and up >= 0 and up <= 1):  # true for NaN too
-            outside += 1
-            continue
-        column = min(int(across * width), width - 1)
-        row = height - 1 - min(int(up * height), height - 1)
-        counts[row, column] += 1
-        for channel in range(sums.shape[2]):
-            sums[row, column, channel] += colours[index[i], channel]
-    return outside
+    """Return colours (n, 3); where one is faint, for others to lie over it, times their weights, and these: (n, 4)."""
+    if faint is None:
+        return colours
+    weights = np.where(np.arange(len(colours)) == faint, FAINT_WEIGHT, 1.0)[:, None]
+    return np.concatenate([colours * weights, weights], axis=1)
 
 
 def disc(radius: float) -> np.ndarray:
@@ -130,39 +105,36 @@ def lone_opacity(n_points: int) -> float:
 
 
 def shade(canvas: Canvas, density_only: bool, theme: Theme = THEMES["light"], enlarged: float = 1.0) -> np.ndarray:
-    """Return the pixels of a canvas on the paper of a theme: (h, w, 3) float from 0 to 1.
+    """Return the pixels of a canvas on the background of a theme: (h, w, 3) float from 0 to 1.
 
     Where points are dense enough for it, opacity grows with the logarithm of their density, and the colour is the mean
     of theirs; both are averaged over as few pixels as hold enough points, so that chance does not show as grain. Where
-    they are sparse, every point is a disc.
-
-    Parameters
-    ----------
-    canvas : of the points
-    density_only : whether the colour stands for the density too
-    theme : whose paper, and whose colours of densities
-    enlarged : times the usual radius of discs
+    they are sparse, every point is a disc, `enlarged` times as large as usual. With `density_only` the colour stands
+    for the density too.
     """
     n_shown = canvas.n_points - canvas.n_outside
     layers = canvas.counts[..., None] if density_only else np.concatenate([canvas.counts[..., None], canvas.sums], 2)
     layers = layers.astype(np.float32)
     radius = point_radius(n_shown, canvas.counts.size) * enlarged
     smooth, share = smoothed(layers, FEW * max(1.0, radius / UNCROWDED_RADIUS) ** 2)
-    discs = stamped(layers, disc(radius))
+    stamp = disc(radius)
+    discs = np.stack([convolve(layer, stamp, mode="constant") for layer in np.moveaxis(layers, 2, 0)], axis=2)
     lone = lone_opacity(n_shown)
-    smooth_level, disc_level = steps_of_density(smooth[..., 0]), steps_of_counts(discs[..., 0])
-    opacity = share * (THINNEST + (1 - THINNEST) * smooth_level) + (1 - share) * np.where(
-        discs[..., 0] < 1, lone * discs[..., 0], lone + (1 - lone) * disc_level
-    )
+    smooth_level = np.log1p(CONTRAST * smooth[..., 0] / top_of(smooth[..., 0])) / math.log1p(CONTRAST)
+    disc_level = np.log(np.maximum(discs[..., 0], 1)) / max(math.log(max(top_of(discs[..., 0]), 1)), 1e-9)
+    smooth_level, disc_level = np.clip(smooth_level, 0, 1), np.clip(disc_level, 0, 1)
     if density_only:
         level = share * smooth_level + (1 - share) * disc_level
         palest = PALEST_FULL * (lone - FAINTEST) / (FULLEST - FAINTEST) * (1 - share)
         colours = ramp(theme.density)[np.rint((palest + (1 - palest) * level) * 255).astype(int)]
         opacity = np.maximum(np.minimum(discs[..., 0], 1), share)
     else:
-        means = [part[..., 1:4] / np.maximum(part[..., 4:], 1e-9) for part in (smooth, discs)]
+        weight = 4 if layers.shape[2] > 4 else 0  # without one of their own colours weigh as points count
+        means = [part[..., 1:4] / np.maximum(part[..., weight, None], 1e-9) for part in (smooth, discs)]
         colours = share[..., None] * means[0] + (1 - share[..., None]) * means[1]
-    paper = np.array(theme.paper) / 255
+        one_by_one = np.where(discs[..., 0] < 1, lone * discs[..., 0], lone + (1 - lone) * disc_level)
+        opacity = share * (THINNEST + (1 - THINNEST) * smooth_level) + (1 - share) * one_by_one
+    paper = rgb((theme.paper,))[0]
     return paper + opacity[..., None] * (np.clip(colours, 0, 1) - paper)
 
 
@@ -170,18 +142,14 @@ def smoothed(layers: np.ndarray, few: float) -> tuple[np.ndarray, np.ndarray]:
     """Return layers (h, w, c), counts first, averaged over enough points, and how far (h, w) there are enough: 0 to 1.
 
     A blur is used where it holds enough points, as the next wider one tells, which has less noise; else a wider one.
-
-    Parameters
-    ----------
-    layers : counts of points, and what else is averaged as these are
-    few : points that the widest blur holds where there are not enough at all
+    `few` is how many points the widest blur holds where there are not enough at all.
     """
     sigmas = np.array(SIGMAS) * max(min(layers.shape[:2]) / USUAL_SIDE, 1.0)
     areas = np.maximum(4 * math.pi * sigmas**2, 1)  # pixels that each averages over
     mixed, area = np.zeros_like(layers), np.zeros(layers.shape[:2], np.float32)
     left, finer = np.ones_like(area), layers
     for sigma, pixels in zip(sigmas[1:], areas, strict=False):
-        wider = blurred(layers, sigma)
+        wider = gaussian_filter(layers, (sigma, sigma, 0), mode="constant", truncate=3)
         used = left * np.clip(np.log2(np.maximum(pixels * wider[..., 0] / ENOUGH, 1e-9)) + 1, 0, 1)
         mixed += used[..., None] * finer
         area += used * pixels
@@ -192,25 +160,7 @@ def smoothed(layers: np.ndarray, few: float) -> tuple[np.ndarray, np.ndarray]:
     return mixed, share
 
 
-def blurred(layers: np.ndarray, sigma: float) -> np.ndarray:
-    """Return layers (h, w, c) averaged by a Gaussian of a standard deviation in pixels; at zero as they are."""
-    return gaussian_filter(layers, (sigma, sigma, 0), mode="constant", truncate=3) if sigma else layers
-
-
-def stamped(layers: np.ndarray, stamp: np.ndarray) -> np.ndarray:
-    """Return layers (h, w, c) with each point drawn as a stamp."""
-    return np.stack([convolve(layer, stamp, mode="constant") for layer in np.moveaxis(layers, 2, 0)], axis=2)
-
-
-def steps_of_density(density: np.ndarray) -> np.ndarray:
-    """Return densities from 0 to 1, in steps of their logarithm: 1 is the densest but for half a percent."""
-    filled = density > 0
-    top = float(np.percentile(density[filled], TOP_PERCENT)) if filled.any() else 1.0
-    return np.clip(np.log1p(CONTRAST * density / top) / math.log1p(CONTRAST), 0, 1)
-
-
-def steps_of_counts(counts: np.ndarray) -> np.ndarray:
-    """Return counts from 0 to 1: 0 is one point, 1 the most but for half a percent."""
-    filled = counts > 0
-    top = max(float(np.percentile(counts[filled], TOP_PERCENT)), 1.0) if filled.any() else 1.0
-    return np.clip(np.log(np.maximum(counts, 1)) / max(math.log(top), 1e-9), 0, 1)
+def top_of(values: np.ndarray) -> float:
+    """Return the largest of the values above zero but for half a percent, 1 where there are none."""
+    filled = values[values > 0]
+    return float(np.percentile(filled, TOP_PERCENT)) if len(filled) else 1.0

@@ -1,45 +1,35 @@
-"""The colours of a picture that mean nothing: its paper, text and lines, light or dark."""
+"""Colours of a picture that carry no meaning: background, text and lines, light or dark."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.figures.distinct import linear_light
-from scalemani.figures.palette import DENSITY, LabelColours, rgb
+from scalemani.figures.palette import DENSITY, NO_LABEL, LabelColours, rgb
 
-Colour = tuple[int, int, int]
-READABLE = 8.0  # contrast with the paper, of names over coloured points with an edge of paper
+READABLE = 8.0  # contrast with the background, of names over coloured points with an outline of background
 
 
 @dataclass(frozen=True)
 class Theme:
-    """Paper, text, what is said below, and lines; points without a label; and density, from sparse to dense."""
+    """Background, text, secondary text and frames as codes; points without a label; and density, sparse to dense."""
 
-    paper: Colour
-    ink: Colour
-    pale: Colour
-    frame: Colour
+    paper: str
+    ink: str
+    pale: str
+    frame: str
     no_label: str
     density: tuple[str, ...]
 
-    def of(self, colour: Colour | str) -> Colour:
-        """Return a colour, or that of a role: "paper", "ink", "pale" or "frame"."""
-        found: Colour = getattr(self, colour) if isinstance(colour, str) else colour
-        return found
-
-    def readable(self, colour: np.ndarray) -> Colour:
-        """Return a colour (3,), from 0 to 1, made as far from the paper as text on it must be."""
-        paper = np.array(self.paper) / 255
+    def readable(self, colour: np.ndarray) -> np.ndarray:
+        """Return a colour (3,), from 0 to 1, moved as far from the background as text on it must be."""
+        paper = rgb((self.paper,))[0]
         end = 0.0 if paper.mean() > 0.5 else 1.0
-        share = 1.0
-        while contrast(end + (colour - end) * share, paper) < READABLE:
-            share -= 0.02
-        red, green, blue = (int(value) for value in np.rint((end + (colour - end) * share) * 255))
-        return red, green, blue
+        shades = (end + (colour - end) * share for share in np.linspace(1, 0, 51))
+        return next(shade for shade in shades if contrast(shade, paper) >= READABLE)
 
     def recoloured(self, colours: LabelColours | None) -> LabelColours | None:
-        """Return colours of labels with points without one as pale as on this paper."""
+        """Return colours of labels with points without one as pale as on this background."""
         if colours is None or colours.missing is None:
             return colours
         table = colours.colours.copy()
@@ -47,16 +37,10 @@ class Theme:
         return replace(colours, colours=table)
 
 
+DARK_DENSITY = ("2b4f74", "3182bd", "6baed6", "b8d4ea", "ffffff")
 THEMES = {
-    "light": Theme((255, 255, 255), (40, 40, 40), (110, 110, 110), (225, 225, 225), "d4d4d4", DENSITY),
-    "dark": Theme(
-        (21, 23, 28),
-        (232, 234, 239),
-        (163, 171, 185),
-        (54, 59, 70),
-        "4a4f5a",
-        ("2b4f74", "3182bd", "6baed6", "b8d4ea", "ffffff"),
-    ),
+    "light": Theme("ffffff", "282828", "6e6e6e", "e1e1e1", NO_LABEL, DENSITY),
+    "dark": Theme("15171c", "e8eaef", "a3abb9", "363b46", "4a4f5a", DARK_DENSITY),
 }
 
 
@@ -69,5 +53,7 @@ def theme_of(name: str) -> Theme:
 
 def contrast(one: np.ndarray, other: np.ndarray) -> float:
     """Return the contrast of two colours (3,) from 0 to 1: from 1 to 21, as WCAG 2.2 defines it."""
-    low, high = sorted(float(linear_light(colour) @ [0.2126, 0.7152, 0.0722]) for colour in (one, other))
-    return (high + 0.05) / (low + 0.05)
+    colours = np.stack([one, other])
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    low, high = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return float((high + 0.05) / (low + 0.05))

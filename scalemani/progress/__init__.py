@@ -1,25 +1,23 @@
 """How far a run has come: what a run tells of its progress, and who may listen."""
 
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from collections.abc import Callable
+from typing import Any, Self, TextIO
 
 from scalemani.errors import ConfigError, ScalemaniWarning, nearest_name
-from scalemani.progress.lines import Form, ProgressLines, json_line, plain_line, text_line
-
-if TYPE_CHECKING:
-    from scalemani.progress.bars import ProgressBars
 
 Positions = Callable[[], Any]  # (N, d), made where somebody wants them
-FORMS: dict[str, Form] = {"text": text_line, "json": json_line}
+LOGS = ("text", "json")
 
 
-class Progress(Protocol):
-    """Told how far a stage has come."""
+class Progress:
+    """Told how far a run has come; shows nothing unless a subclass does."""
 
-    def expect(self, seconds: Mapping[str, float]) -> None:
-        """Note which stages a run has to do, and about how many seconds each takes."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Stop showing anything."""
 
     def begin(self, stage: str) -> None:
         """Note that a stage of the run begins."""
@@ -43,44 +41,8 @@ class Progress(Protocol):
         """Show one line that whoever uses the result should know."""
 
 
-class Silent:
+class Silent(Progress):
     """Shows nothing."""
-
-    def expect(self, seconds: Mapping[str, float]) -> None:
-        """Do nothing."""
-
-    def begin(self, stage: str) -> None:
-        """Do nothing."""
-
-    def end(self, stage: str, compiling: float = 0.0) -> None:
-        """Do nothing."""
-
-    def iterate(self, iteration: int, objective: float, positions: Positions) -> None:
-        """Do nothing."""
-
-    def start(self, stage: str, total: int, unit: str = "block") -> None:
-        """Do nothing."""
-
-    def advance(self, done: int = 1) -> None:
-        """Do nothing."""
-
-    def note(self, message: str) -> None:
-        """Do nothing."""
-
-    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
-        """Do nothing."""
-
-
-class WarningLines(Silent):
-    """Shows warnings alone, one a line."""
-
-    def __init__(self, stream: TextIO, form: Form) -> None:
-        self._stream, self._form = stream, form
-
-    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
-        """Print one line."""
-        self._stream.write(f"{self._form('warning', message, kind=kind.__name__)}\n")
-        self._stream.flush()
 
 
 def in_notebook() -> bool:
@@ -89,9 +51,7 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-def progress_for(
-    stream: TextIO | None, log: str = "text", quiet: bool = False
-) -> AbstractContextManager["ProgressBars | ProgressLines | Silent"]:
+def progress_for(stream: TextIO | None, log: str = "text", quiet: bool = False) -> Progress:
     """Return what tells a stream of progress.
 
     Parameters
@@ -106,20 +66,15 @@ def progress_for(
     ConfigError
         For another `log`.
     """
-    if log not in FORMS:
-        raise ConfigError(f"unknown log {log!r}: {nearest_name(log, FORMS)}")
+    from scalemani.progress.lines import ProgressLines
+
+    if log not in LOGS:
+        raise ConfigError(f"unknown log {log!r}: {nearest_name(log, LOGS)}")
     if stream is None or getattr(stream, "closed", False):
-        return nullcontext(Silent())
-    if quiet:
-        return nullcontext(WarningLines(stream, json_line if log == "json" else plain_line))
-    if log == "text" and stream is sys.stderr and in_notebook():
-        from scalemani.progress.notebooks import NotebookBars
+        return Silent()
+    notebook = stream is sys.stderr and in_notebook()
+    if quiet or log == "json" or not (notebook or stream.isatty()):
+        return ProgressLines(stream, as_json=log == "json", quiet=quiet)
+    from scalemani.progress.bars import NotebookBars, ProgressBars  # a tenth of a second that logs do without
 
-        return NotebookBars()
-    if log == "json" or not stream.isatty():
-        return ProgressLines(stream, form=FORMS[log])
-    from rich.console import Console  # a tenth of a second that workers and logs do without
-
-    from scalemani.progress.bars import ProgressBars
-
-    return ProgressBars(Console(file=stream))
+    return NotebookBars() if notebook else ProgressBars(stream)

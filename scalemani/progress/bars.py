@@ -1,108 +1,60 @@
-"""Bars on a terminal: one a stage, with its rate and the time that the whole run still takes."""
+"""Rich's bars, one a stage, on a terminal or as an output of a notebook's cell."""
 
-from collections.abc import Callable, Mapping
-from types import TracebackType
-from typing import Any
+import time
+from typing import Any, TextIO
 
+import rich.progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.text import Text
 
 from scalemani.errors import ScalemaniWarning, printable
-from scalemani.progress.clock import RunClock, duration_text
+from scalemani.progress import Progress
 from scalemani.progress.lines import TOLD_COMPILING, plural
 
-
-class RateColumn(ProgressColumn):
-    """Units a second of the stage at work."""
-
-    def render(self, task: Task) -> Text:
-        """Return the rate as text."""
-        speed = task.finished_speed or task.speed
-        return Text(f"{speed:.1f}/s" if speed else "", style="progress.data.speed")
+SECONDS_BETWEEN = 0.25  # two looks of the bars of a notebook, while a stage is at work
 
 
-class RunColumn(ProgressColumn):
-    """What the whole run still takes, beside the stage at work; else what is to be said of a stage."""
+class ProgressBars(Progress):
+    """One bar a stage: its name, units, elapsed and remaining time; notes are lines above the bars."""
 
-    def __init__(self, clock: RunClock) -> None:
-        super().__init__()
-        self._clock = clock
-
-    def render(self, task: Task) -> Text:
-        """Return the remaining time as text."""
-        if task.stop_time is not None:
-            return Text(task.fields["told"], style="progress.remaining")
-        share = task.completed / task.total if task.total else 0.0
-        remaining = self._clock.remaining(share)
-        return Text(
-            "" if remaining is None else f"run: about {duration_text(remaining)} left", style="progress.remaining"
+    def __init__(self, stream: TextIO | None = None) -> None:
+        self._bars = rich.progress.Progress(
+            rich.progress.TextColumn("{task.description:<22}", markup=False),
+            rich.progress.BarColumn(),
+            rich.progress.MofNCompleteColumn(),
+            rich.progress.TextColumn("{task.fields[unit]}", markup=False),
+            rich.progress.TimeElapsedColumn(),
+            rich.progress.TimeRemainingColumn(compact=True),
+            console=Console(file=stream),
         )
-
-
-class ProgressBars:
-    """One bar a stage: name, share, rate, elapsed time, and the time that the whole run still takes."""
-
-    def __init__(self, console: Console) -> None:
-        self._clock = RunClock()
-        self._bars = Progress(
-            TextColumn("{task.description:<22}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[unit]}", markup=False),
-            RateColumn(),
-            TimeElapsedColumn(),
-            RunColumn(self._clock),
-            console=console,
-        )
-        self._bar: TaskID | None = None
-        self._name = ""
+        self._bar: rich.progress.TaskID | None = None
+        self._stage = ""
 
     def __enter__(self) -> "ProgressBars":
         self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._bars.stop()
 
-    def expect(self, seconds: Mapping[str, float]) -> None:
-        """Keep about how long each stage takes."""
-        self._clock.expect(seconds)
-
     def begin(self, stage: str) -> None:
-        """Keep when a stage begins."""
-        self._stop()
-        self._clock.begin(stage)
+        """End the bar of an earlier stage."""
+        self._finish()
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
-        """Stop the bar of a stage; what it spent on compiling is told beside it."""
-        self._clock.end(stage, compiling)
-        self._stop(f"{compiling:.0f} s of it compiling, once" if compiling >= TOLD_COMPILING else "")
-
-    def iterate(self, iteration: int, objective: float, positions: Callable[[], Any]) -> None:
-        """Show nothing: a descent notes its iterations itself."""
+        """End the bar of a stage, and tell what it spent on compiling."""
+        self._finish()
+        if compiling >= TOLD_COMPILING:
+            self.note(f"{stage}: {compiling:.0f} s of it compiling kernels, which are kept for the next time")
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Open the bar of a stage, or let it count from zero again; a stage with nothing to do gets none."""
         if not total:
             return
-        if self._bar is not None and self._name == stage:
+        if self._bar is not None and self._stage == stage:
             self._bars.update(self._bar, completed=0, total=total, unit=plural(unit, total))
             return
-        self._stop()
-        self._bar = self._bars.add_task(stage, total=total, unit=plural(unit, total), told="")
-        self._name = stage
+        self._finish()
+        self._bar, self._stage = self._bars.add_task(stage, total=total, unit=plural(unit, total)), stage
 
     def advance(self, done: int = 1) -> None:
         """Move the bar of the stage at work."""
@@ -117,9 +69,42 @@ class ProgressBars:
         """Print a line above the bars."""
         self.note(message)
 
-    def _stop(self, told: str = "") -> None:
-        """Let the clock of the last bar stand still."""
-        if self._bar is not None:
-            self._bars.update(self._bar, told=told)
-            self._bars.stop_task(self._bar)
-        self._bar, self._name = None, ""
+    def _finish(self) -> None:
+        """Let the last bar stand still, complete: a descent that has converged has no iterations left."""
+        for task in self._bars.tasks:
+            if task.id == self._bar:
+                self._bars.update(task.id, total=task.completed or task.total)
+                self._bars.stop_task(task.id)
+        self._bar, self._stage = None, ""
+
+
+class NotebookBars(ProgressBars):
+    """The same bars as one output of a cell, which is drawn again as the run proceeds; it needs no widgets."""
+
+    def __enter__(self) -> "NotebookBars":
+        from IPython.display import display  # there, since this process is a kernel
+
+        self._output: Any = display(self._bars, display_id=True)
+        self._shown_at = time.monotonic()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._finish()
+
+    def advance(self, done: int = 1) -> None:
+        """Move the bar of the stage at work."""
+        super().advance(done)
+        if time.monotonic() - self._shown_at >= SECONDS_BETWEEN:
+            self._show()
+
+    def note(self, message: str) -> None:
+        """Print a line below the bars."""
+        print(printable(message))
+
+    def _finish(self) -> None:
+        super()._finish()
+        self._show()
+
+    def _show(self) -> None:
+        self._output.update(self._bars)
+        self._shown_at = time.monotonic()

@@ -3,13 +3,21 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from scalemani.errors import ConfigError
+from scalemani.export.atomic import replaced_file
 from scalemani.figures import Size, checked_look, picture_or_path
-from scalemani.runs.account.poor_points import poor_points
+from scalemani.figures.palette import LARGEST_CLASSES
 from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import poor_points
 from scalemani.sources.labels import chosen_labels, named_labels
 
 if TYPE_CHECKING:
     from scalemani.report.notebook import LiveMap
+
+NAME = "report.html"
+SUFFIXES = (".html", ".htm")
 
 
 class ReportedRun(Run):
@@ -40,9 +48,18 @@ class ReportedRun(Run):
         DataError, StoreError
             For labels that do not fit; where the page cannot be written.
         """
-        from scalemani.report.writing import write_report
+        from scalemani.report.map_data import map_data
+        from scalemani.report.page import page
+        from scalemani.report.quality import measure_quality
 
-        return write_report(self, path, labels, n_sampled=n_sampled, random_state=random_state)
+        target = checked_target(self, path)
+        columns = named_labels(labels, self.n_input_points)
+        classes = next((values for values in columns.values() if is_classes(values)), None)
+        quality = measure_quality(self, classes, n_sampled, random_state)
+        text = page(self, quality, map_data(self, columns))
+        with replaced_file(target) as file:
+            file.write(text.encode())
+        return target
 
     def plot(
         self,
@@ -104,6 +121,24 @@ class ReportedRun(Run):
     def _repr_png_(self) -> bytes | None:
         shown = self._shown_map()
         return None if shown is None else shown._repr_png_()
+
+
+def is_classes(values: np.ndarray) -> bool:
+    """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
+    given = values.dtype.kind in "biu" or (values.dtype.kind == "U" and bool(np.all(values != "")))
+    return given and len(np.unique(values)) <= LARGEST_CLASSES
+
+
+def checked_target(run: Run, path: str | Path | None) -> Path:
+    """Return where the page goes, or raise ConfigError."""
+    if path is None:
+        if "://" in str(run.store.root):
+            raise ConfigError(f"{run.store.root} is no folder: say where the report goes, as in report.html")
+        return Path(run.store.root) / NAME
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise ConfigError(f"a report is written as .html, got {path}")
+    return target
 
 
 def open_run(root: str | Path) -> ReportedRun:

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from scalemani.runs.account.poor_points import entropy_limit
 from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import entropy_limit
 from scalemani.stages.affinities import MUCH_AT_FLOOR
 from scalemani.stages.embedding.telling import MOST_ANGLE
 

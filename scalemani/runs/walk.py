@@ -18,7 +18,6 @@ from scalemani.memory.peak import PeakMemory
 from scalemani.memory.process import PROCESS
 from scalemani.params import Parameters
 from scalemani.routes import Stage
-from scalemani.runs.account.durations import expected_seconds
 from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.incoming.following import follow_source
 from scalemani.runs.incoming.merging import merge_duplicates
@@ -173,7 +172,6 @@ def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
     """
     forget_damaged(plan, target)
     tell_kept(plan, target)
-    target.executor.progress.expect(expected_seconds(plan))
     while (component := run_stages(target, plan, source)) is not None:
         source = keep_beside(source, component)
         plan = plan_component(target.store, plan, source, target.executor)

@@ -18,8 +18,7 @@ from scalemani.export.anndata_elements import Annotations
 from scalemani.export.atomic import leftovers, replaced_file, temporary_name
 from scalemani.export.map_table import write_map
 from scalemani.export.text import write_csv
-from scalemani.figures import grid_figure, line_figure
-from scalemani.figures.drawing import save
+from scalemani.figures import embedding_picture, grid_figure, label_picture, line_figure
 from scalemani.sources.lazy import LazyRows, lazy_rows
 
 ROWS = np.random.default_rng(0).normal(size=(3000, 2))
@@ -86,7 +85,8 @@ AT_ONCE = {
     "lines.png": lambda rows, target: line_figure({"a": ([0, 1], [2, 3])}, target),
     "lines.svg": lambda rows, target: line_figure({"a": ([0, 1], [2, 3])}, target),
     "grid.png": lambda rows, target: grid_figure([{"a": 1}, {"a": 2}], [0.5, 0.6], target),
-    "picture.png": lambda rows, target: save(pytest.importorskip("PIL.Image").new("RGB", (4, 4)), target),
+    "picture.png": lambda rows, target: embedding_picture(rows, target),
+    "clusters.png": lambda rows, target: label_picture(np.arange(4), (1, 2, 2), target),
 }
 
 

@@ -68,7 +68,7 @@ def test_a_fitted_model_and_its_run_show_a_live_map(outputs):
 
 def test_progress_names_the_stages_and_ends_complete(outputs):
     (bars,) = (output["data"] for output in outputs[1] if output["output_type"] == "display_data")
-    for told in (re.sub(r"<[^>]+>", "", bars["text/html"]), bars["text/plain"]):
+    for told in (re.sub(r"<[^>]+>", "", bars["text/html"]), re.sub(r"\x1b\[[\d;]*m", "", bars["text/plain"])):
         assert re.search(r"principal_components .* 1/1 ", told)
         assert told.count("1/1") > 3
 

@@ -15,10 +15,9 @@ from scalemani.figures import checked_look, drawn_embedding
 from scalemani.functions.run_measures import measure_run
 from scalemani.params import Parameters, parse_assignments
 from scalemani.report.certificates import MEANINGS, judged_certificates
-from scalemani.report.opened import open_run
+from scalemani.report.opened import is_classes, open_run
 from scalemani.report.parameters import commands, parameters_beside_defaults
-from scalemani.report.writing import is_classes
-from scalemani.runs.account.poor_points import poor_points
+from scalemani.runs.poor_points import poor_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
 from scalemani.workers.executor import Executor

@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from matplotlib.collections import PathCollection
+from matplotlib.text import Text
 
-from scalemani.figures.composing import checked_look
-from scalemani.figures.drawing import Discs, Words, font_of
-from scalemani.figures.picture import draw
-from scalemani.figures.placing import ClassPlaces, place_boxes
+from scalemani.figures import checked_look
+from scalemani.figures.names import densest, place_boxes
+from scalemani.figures.palette import colours_of_labels, rgb
+from scalemani.figures.panels import Panel
+from scalemani.figures.picture import draw, styled
 from scalemani.figures.themes import READABLE, THEMES, contrast
 
 
@@ -20,9 +23,22 @@ def clusters(n_classes: int, n_points: int = 6000) -> tuple[np.ndarray, np.ndarr
     return centres[classes] + draws.normal(size=(n_points, 2)) * 0.5, classes, centres
 
 
-def ink(words: Words) -> np.ndarray:
-    """The box of what is drawn of a text, in pixels: left, top, right, bottom."""
-    return np.array(font_of(words.size).getbbox(words.text, anchor=f"{words.anchor}m")) + np.tile([words.x, words.y], 2)
+def drawn(points, labels, look, most_discs=0):
+    """The figure of a picture; its texts, with their boxes (n, 4) in pixels; and its names on the map, with theirs."""
+    with styled(look):
+        figure, _ = draw(points, labels, look, None, most_discs)
+        figure.canvas.draw()
+        texts = [part for part in figure.findobj(Text) if part.get_visible() and part.get_text().strip()]
+        texts = [part for part in texts if not part.get_path_effects()]  # outlines of names
+        boxes = np.array([part.get_window_extent().extents for part in texts])
+    named = [number for number, part in enumerate(texts) if part.get_zorder() == 6]
+    return (
+        figure,
+        [part.get_text() for part in texts],
+        boxes,
+        [texts[number].get_text() for number in named],
+        boxes[named],
+    )
 
 
 def overlapping(boxes: np.ndarray) -> np.ndarray:
@@ -37,14 +53,12 @@ def overlapping(boxes: np.ndarray) -> np.ndarray:
 def test_names_do_not_overlap_and_are_all_there(n_classes, size):
     points, classes, _ = clusters(n_classes)
     names = np.array([f"cluster number {number}" for number in range(n_classes)])
-    drawing, _ = draw(points, names[classes], checked_look(size, "", "map"))
-    shown = [part for part in drawing.parts if isinstance(part, Words) and part.halo]
-    assert {part.text for part in shown} == set(names)
-    boxes = np.array([ink(part) for part in shown])
+    figure, _, boxes, named, _ = drawn(points, names[classes], checked_look(size, "", "map"))
+    assert set(named) == set(names)
     assert len(overlapping(boxes)) == 0
     assert (boxes >= 0).all()
-    assert (boxes <= [drawing.width, drawing.height] * 2).all()
-    assert min(part.size for part in shown) >= 8
+    assert (boxes <= np.tile(figure.bbox.size, 2)).all()
+    assert (boxes[:, 3] - boxes[:, 1]).min() >= 8
 
 
 def sheet() -> dict[str, tuple[object, object, dict]]:
@@ -63,59 +77,62 @@ def sheet() -> dict[str, tuple[object, object, dict]]:
 @pytest.mark.parametrize("kind", sheet())
 def test_no_text_of_a_picture_lies_over_another(kind):
     points, labels, look = sheet()[kind]
-    drawing, _ = draw(points, labels, checked_look(720, kind, **look))
-    shown = [part for part in drawing.parts if isinstance(part, Words)]
-    assert kind in {part.text for part in shown}
-    assert any(f"{len(points):,} points" in part.text for part in shown)
-    boxes = np.array([ink(part) for part in shown])
+    figure, texts, boxes, _, _ = drawn(points, labels, checked_look(720, kind, **look))
+    assert kind in texts
+    assert any(f"{len(points):,} points" in text for text in texts)
     assert len(overlapping(boxes)) == 0
     assert (boxes >= 0).all()
-    assert (boxes <= [drawing.width, drawing.height] * 2).all()
+    assert (boxes <= np.tile(figure.bbox.size, 2)).all()
 
 
 def test_a_lone_cluster_has_its_name_on_it():
     points, classes, _ = clusters(3)
     points[classes == 0] += [200, 0]
-    drawing, _ = draw(points, np.array(["far", "b", "c"])[classes], checked_look(900, "", "map"))
-    far = next(part for part in drawing.parts if isinstance(part, Words) and part.text == "far")
-    left, _, right, _ = ink(far)
-    assert drawing.width * 0.85 < (left + right) / 2
+    figure, _, _, named, boxes = drawn(points, np.array(["far", "b", "c"])[classes], checked_look(900, "", "map"))
+    left, _, right, _ = boxes[named.index("far")]
+    assert figure.bbox.width * 0.85 < (left + right) / 2
 
 
 def test_names_of_few_points_hide_none_of_them():
     points = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0.5, 0.5]])
-    drawing, _ = draw(points, np.array(list("abcde")), checked_look(720, "", "map"), most_discs=5)
-    boxes = np.array([ink(part) for part in drawing.parts if isinstance(part, Words) and part.halo])
-    (discs,) = (part for part in drawing.parts if isinstance(part, Discs))
-    assert len(boxes) == len(discs.places) == 5
-    nearest = np.clip(discs.places, boxes[:, None, :2], boxes[:, None, 2:])
-    assert np.linalg.norm(nearest - discs.places, axis=2).min() > discs.radius / 2
+    figure, _, _, _, boxes = drawn(points, np.array(list("abcde")), checked_look(720, "", "map"), most_discs=5)
+    (axes,) = figure.axes
+    discs = next(part for part in axes.collections if isinstance(part, PathCollection))
+    places = axes.transData.transform(discs.get_offsets())
+    assert len(boxes) == len(places) == 5
+    nearest = np.clip(places, boxes[:, None, :2], boxes[:, None, 2:])
+    assert np.linalg.norm(nearest - places, axis=2).min() > 2
 
 
 def test_more_names_than_have_room_are_counted_below():
     points, classes, _ = clusters(250)
     names = np.array([f"a rather long name of class {number}" for number in range(250)])
-    drawing, _ = draw(points, names[classes], checked_look(220, "", "auto"))
-    shown = [part for part in drawing.parts if isinstance(part, Words)]
-    named = [part for part in shown if part.halo]
-    assert len(overlapping(np.array([ink(part) for part in named]))) == 0
-    assert shown[-1].text == f"6,000 points, {250 - len(named)} names have no place"
+    figure, _, _, named, boxes = drawn(points, names[classes], checked_look(220, "", "auto"))
+    assert len(overlapping(boxes)) == 0
+    assert figure.get_supxlabel() == f"6,000 points, {250 - len(named)} names have no place"
 
 
 def test_classes_are_named_beside_the_panel_up_to_twenty():
     points, classes, _ = clusters(21)
     for n_classes, on_map in ((20, False), (21, True)):
-        drawing, _ = draw(points, classes % n_classes, checked_look(600, "", "auto"))
-        assert any(part.halo for part in drawing.parts if isinstance(part, Words)) == on_map
-    drawing, _ = draw(points, classes, checked_look(600, "", "beside"))
-    assert {str(number) for number in range(21)} <= {part.text for part in drawing.parts if isinstance(part, Words)}
+        _, _, _, named, _ = drawn(points, classes % n_classes, checked_look(600, "", "auto"))
+        assert bool(named) == on_map
+    _, texts, _, _, _ = drawn(points, classes, checked_look(600, "", "beside"))
+    assert {str(number) for number in range(21)} <= set(texts)
+
+
+def test_names_of_classes_are_shown_as_they_are():
+    points, classes, _ = clusters(3)
+    names = np.array(["_private", "$x^2$", "a" * 50])
+    _, texts, _, _, _ = drawn(points, names[classes], checked_look(600))
+    assert {"_private", "$x^2$", "a" * 31 + "…"} <= set(texts)
 
 
 @settings(max_examples=30)
 @given(n_boxes=st.integers(1, 40), seed=st.integers(0, 10**6), wide=st.floats(5, 80))
 def test_boxes_never_overlap_and_stay_within_bounds(n_boxes, seed, wide):
     draws = np.random.default_rng(seed)
-    anchors, bounds = draws.random((n_boxes, 2)) * [300, 200], (300, 200)
+    anchors, bounds = draws.random((n_boxes, 2)) * [300, 200], np.array([300, 200])
     extents = np.stack([draws.random(n_boxes) * wide + 5, np.full(n_boxes, 14.0)], axis=1)
     centres = place_boxes(anchors, extents, bounds)
     placed = np.isfinite(centres[:, 0])
@@ -123,22 +140,23 @@ def test_boxes_never_overlap_and_stay_within_bounds(n_boxes, seed, wide):
     assert placed[0]
     assert len(overlapping(np.round(boxes, 6))) == 0
     assert (boxes >= -1e-9).all()
-    assert (boxes[:, 2:] <= np.array(bounds) + 1e-9).all()
+    assert (boxes[:, 2:] <= bounds + 1e-9).all()
 
 
 def test_the_densest_place_of_a_class_is_that_of_its_larger_part():
-    places = ClassPlaces(2, np.array([[0.0, 1.0], [0.0, 1.0]]))
     draws = np.random.default_rng(5)
     points = np.concatenate([draws.normal([0.2, 0.7], 0.03, (700, 2)), draws.normal([0.8, 0.2], 0.03, (300, 2))])
-    places.add(points[:, 0], points[:, 1], np.zeros(1000, np.int32))
-    places.add(np.array([np.nan, 0.5]), np.array([0.5, 0.5]), np.array([1, 2], np.int32))
-    np.testing.assert_allclose(places.densest()[0], [0.2, 0.3], atol=0.03)
-    np.testing.assert_array_equal(places.sizes, [1000, 0])
+    points = np.concatenate([points, [[np.nan, 0.5], [0.5, 0.5]]])
+    labels = np.array(["a"] * 1000 + ["b", ""])
+    panel = Panel((500, 500), (0, 1), np.array([[0.0, 1.0], [0.0, 1.0]]), colours_of_labels(labels, 1002), named=True)
+    panel.add(np.arange(1002), points)
+    np.testing.assert_allclose(densest(panel.densities)[0], [0.2, 0.7], atol=0.03)
+    np.testing.assert_array_equal(panel.densities.sum(axis=(1, 2)), [1000, 0])
 
 
 @pytest.mark.parametrize("name", THEMES)
 def test_names_stand_out_of_the_paper_as_text_must(name):
     theme = THEMES[name]
     for colour in np.random.default_rng(0).random((50, 3)):
-        found = np.array(theme.readable(colour)) / 255
-        assert contrast(found, np.array(theme.paper) / 255) > READABLE - 0.1
+        found = theme.readable(colour)
+        assert contrast(found, rgb((theme.paper,))[0]) > READABLE - 0.1
