@@ -272,7 +272,7 @@ def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSour
         raise MemoryBudgetError(
             f"chunks of {source.description} are read whole, the largest takes {format_bytes(whole)} beside "
             f"{format_bytes(need)} of rows at work, and a process may take {format_bytes(least)}: raise --memory, or "
-            "store the points in smaller chunks"
+            "store the points in smaller chunks, those of a compressed .npz by numpy.savez"
         )
 
 

@@ -1,6 +1,5 @@
 """Rows of a lazy array, each computed once and kept as objects beside a run for as long as it reads them."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import StoreError
-from scalemani.sources.base import PointsSource, Source, native_rows
+from scalemani.sources.base import PointsSource, Source, native_rows, pieces
 from scalemani.sources.beside import PointsBeside
 from scalemani.sources.metrics import MetricPoints
 from scalemani.store.places import open_objects
@@ -56,20 +55,18 @@ class ComputedPoints(Source):
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), of as many pieces as they lie in."""
-        rows, objects = np.empty((stop - start, self.shape[1]), self.dtype), open_objects(self.kept.root)
-        piece, row = bisect_right(self.starts, start) - 1, start
-        while row < stop:
-            first, end = self.starts[piece], self.starts[piece + 1]
-            last = min(end, stop)
-            content = objects.get(str(first))
-            if content is None or len(content) != (end - first) * self.shape[1] * self.dtype.itemsize:
+        rows, objects, row = np.empty((stop - start, self.shape[1]), self.dtype), open_objects(self.kept.root), 0
+        for piece, first, last in pieces(self.starts, start, stop):
+            begin, end = self.starts[piece], self.starts[piece + 1]
+            content = objects.get(str(begin))
+            if content is None or len(content) != (end - begin) * self.shape[1] * self.dtype.itemsize:
                 raise StoreError(
-                    f"rows [{first}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut "
+                    f"rows [{begin}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut "
                     "short: run the same command again"
                 )
-            found = np.frombuffer(content, self.dtype).reshape(end - first, -1)
-            rows[row - start : last - start] = found[row - first : last - first]
-            row, piece = last, piece + 1
+            found = np.frombuffer(content, self.dtype).reshape(end - begin, -1)
+            rows[row : row + last - first] = found[first:last]
+            row += last - first
         return rows
 
 
