@@ -113,7 +113,7 @@ def show_alignment(found: Alignment, as_json: bool) -> None:
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     """Print the stages of a plan: keys, what is missing, projected memory and time."""
     dimensions = plan.dimensions
-    merged = plan.outline.survey.duplicates
+    merged = plan.outline.survey.side.duplicates
     for note in (*plan.outline.notes, *([] if merged is None else [merged])):
         say(str(note))
     say(

@@ -34,10 +34,8 @@ from scalemani.sources import (
     opener_instead,
     take_representation,
 )
-from scalemani.sources.beside.labelled import LabelledPoints
-from scalemani.sources.beside.landmarked import LandmarkedPoints
-from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.sources.labels import chosen_labels, named_labels
+from scalemani.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.validation import check_points
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
@@ -152,9 +150,9 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     source = open_training_points(points, asked["use_rep"]) if open_instead is None else open_instead(points)
     given = source
     if labels is not None and asked.get("target_weight", True):  # without such a parameter labels are always learnt
-        given = LabelledPoints(source, labels, partial="target_weight" in asked)
+        given = with_labels(source, labels, partial="target_weight" in asked)
     if weights is not None:
-        given = WeightedPoints(given, weights)
+        given = with_weights(given, weights)
     given, asked = with_arrays(given, asked)
     if open_instead is None:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
@@ -184,7 +182,7 @@ def with_arrays(source: PointsSource, asked: dict[str, Any]) -> tuple[PointsSour
     if not is_computed(asked.get("init", SPECTRAL_START)):
         source, asked = with_start(source, asked["init"]), {**asked, "init": GIVEN_START}
     if not isinstance(asked.get("landmarks", ""), str):
-        source = LandmarkedPoints(source, asked["landmarks"], asked["metric"])
+        source = with_landmarks(source, asked["landmarks"], asked["metric"])
         asked = {**asked, "landmarks": GIVEN_LANDMARKS}
     return source, asked
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from scalemani.errors import StoreError
 from scalemani.sources.base import PointsSource, Source, native_rows, pieces
-from scalemani.sources.beside import PointsBeside
 from scalemani.sources.metrics import MetricPoints
+from scalemani.sources.side_data import AccompaniedPoints
 from scalemani.store.places import open_objects
 
 
@@ -76,14 +76,14 @@ def cuts(bounds: Sequence[int], every: int) -> list[int]:
 
 
 def innermost(source: PointsSource) -> PointsSource:
-    """Return the points that a source takes its rows from: before a metric, and without what is beside them."""
-    while isinstance(source, PointsBeside | MetricPoints):
+    """Return the points that a source takes its rows from: before a metric, and without their side data."""
+    while isinstance(source, AccompaniedPoints | MetricPoints):
         source = source.points
     return source
 
 
 def on_rows_of(source: PointsSource, points: PointsSource) -> PointsSource:
     """Return a source as it is, but for its innermost points, which are others of the same rows."""
-    if isinstance(source, PointsBeside | MetricPoints):
-        return source.with_rows_of(on_rows_of(source.points, points))
+    if isinstance(source, AccompaniedPoints | MetricPoints):
+        return source.with_points(on_rows_of(source.points, points))
     return points

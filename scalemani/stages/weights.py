@@ -7,7 +7,6 @@ from scalemani.chunked.needs import STORED, Held, Written
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.weights import StoredWeights
-from scalemani.sources.beside.weighted import WeightedPoints
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -22,6 +21,6 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the weights, in blocks of points in work order."""
-    given = given_beside(work, WeightedPoints).weights.values
+    given = given_beside(work, "weights").values
     weights = store_in_work_order(work, StoredWeights.WEIGHTS, given)
     return {"total_weight": float(weights.sum()), "largest_weight": float(weights.max())}

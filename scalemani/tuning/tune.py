@@ -11,7 +11,7 @@ from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, pa
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.routes import WINDOW, takes_labels
 from scalemani.sources import PointsSource, opener_instead
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.side_data import with_labels
 from scalemani.tuning import METHOD
 from scalemani.tuning.grid import combinations
 from scalemani.tuning.results import Tuning
@@ -152,7 +152,7 @@ def tuned_points(estimators: Sequence[Embedder], points: Any, labels: Any, follo
     learns = any(takes_labels(one._method) for one in estimators)
     if labels is None or not (learns or follow):
         return source
-    return LabelledPoints(source, labels, partial=not learns)
+    return with_labels(source, labels, partial=not learns)
 
 
 def candidate_of(method: str, asked: Mapping[str, Any], values: Mapping[str, Any], several: bool) -> Candidate:
