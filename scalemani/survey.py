@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,12 +21,7 @@ from scalemani.params import LANDMARKS
 from scalemani.records.points import stored_parts
 from scalemani.sources import GivenAffinities, NeighborLists, PointsSource
 from scalemani.sources.base import nonzeros_of, read_rows
-from scalemani.sources.beside import found_beside, without_beside
-from scalemani.sources.beside.distinct import DistinctPoints, Duplicates
-from scalemani.sources.beside.labelled import Classes, LabelledPoints
-from scalemani.sources.beside.landmarked import GivenLandmarks, LandmarkedPoints
-from scalemani.sources.beside.started import GivenStart, StartedPoints
-from scalemani.sources.beside.weighted import WeightedPoints, Weights
+from scalemani.sources.side_data import Labels, SideData, points_of, side_data_of
 from scalemani.store.objects import digest
 from scalemani.store.schema import encoded_bytes
 from scalemani.validation import check_finite_block, check_magnitude, check_shape
@@ -86,9 +81,7 @@ class Survey:
     `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
     `components_given` are the points in each component of affinities that were given, the largest first.
-    `classes` are those of labelled points, `start` is that of points with coordinates to start from, `landmarks` tell
-    of those that came with the points, `weights` are those of weighted points, and `duplicates` tell which rows of the
-    input are one point.
+    `side` is what accompanies the points.
     """
 
     dimensions: Dimensions
@@ -98,11 +91,7 @@ class Survey:
     stored_row_bytes: float
     distinct_points: int
     extremes: Extremes | None = None
-    classes: Classes | None = None
-    start: GivenStart | None = None
-    landmarks: GivenLandmarks | None = None
-    weights: Weights | None = None
-    duplicates: Duplicates | None = None
+    side: SideData = field(default_factory=SideData)
     components_given: tuple[int, ...] = ()
 
 
@@ -156,12 +145,11 @@ def survey(
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
     seen, first_new = with_earlier(seen, before, dimensions)
     # Of lists and affinities, no column is a coordinate.
-    labelled, landmarked = found_beside(source, LabelledPoints), found_beside(source, LandmarkedPoints)
-    given = without_beside(source)
+    side, given = side_data_of(source), points_of(source)
     instead = isinstance(given, NeighborLists | GivenAffinities)
     constant = 0 if instead else check_magnitude(seen.minima, seen.maxima, dtype)
-    if landmarked is not None:
-        lowest, highest = landmarked.landmarks.min(axis=0), landmarked.landmarks.max(axis=0)
+    if side.landmarks is not None:
+        lowest, highest = side.landmarks.points.min(axis=0), side.landmarks.points.max(axis=0)
         both = np.minimum(seen.minima, lowest), np.maximum(seen.maxima, highest)
         check_magnitude(*both, np.float64, "points and landmarks")
     tell_of_values(source, constant, None if instead else seen.outlier, executor)
@@ -172,19 +160,10 @@ def survey(
     distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
     if dimensions.sparse:
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
-    started, weighted = found_beside(source, StartedPoints), found_beside(source, WeightedPoints)
-    merged = found_beside(source, DistinctPoints)
-    tell_of_lonely(labelled, executor)
-    beside = (
-        None if labelled is None else labelled.classes,
-        None if started is None else started.start,
-        None if landmarked is None else landmarked.given,
-        None if weighted is None else weighted.weights,
-        None if merged is None else merged.duplicates,
-        tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else (),
-    )
+    tell_of_lonely(side.labels, executor)
+    components = tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else ()
     extremes = Extremes(n_points, seen.minima, seen.maxima)
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, *beside)
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, side, components)
 
 
 def with_earlier(seen: SeenRows, before: Extremes | None, dimensions: Dimensions) -> tuple[SeenRows, int]:
@@ -197,12 +176,12 @@ def with_earlier(seen: SeenRows, before: Extremes | None, dimensions: Dimensions
     return seen._replace(tiles=tiles, minima=extremes[0], maxima=extremes[1]), before.n_points // TILE_ROWS
 
 
-def tell_of_lonely(labelled: LabelledPoints | None, executor: Executor) -> None:
+def tell_of_lonely(labels: Labels | None, executor: Executor) -> None:
     """Warn of classes that have one member."""
-    if labelled is not None and labelled.lonely:
+    if labels is not None and (lonely := labels.lonely):
         executor.progress.warn(
-            f"{len(labelled.lonely)} classes have one member and add nothing to what varies within classes: "
-            f"{', '.join(labelled.lonely[:SHOWN_CLASSES])}"
+            f"{len(lonely)} classes have one member and add nothing to what varies within classes: "
+            f"{', '.join(lonely[:SHOWN_CLASSES])}"
         )
 
 
@@ -243,7 +222,7 @@ def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None,
             f"{constant} of {source.shape[1]} features are constant: they add nothing to any distance"
         )
     if outlier is not None:
-        merged = found_beside(source, DistinctPoints)
+        merged = side_data_of(source).duplicates
         row = outlier.row if merged is None else int(np.flatnonzero(merged.points_of_rows == outlier.row)[0])
         executor.progress.warn(
             f"row {row} is {outlier.value:.3g} in column {outlier.column}, {outlier.times:.0e} times as far from the "
@@ -272,7 +251,7 @@ def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSour
         raise MemoryBudgetError(
             f"chunks of {source.description} are read whole, the largest takes {format_bytes(whole)} beside "
             f"{format_bytes(need)} of rows at work, and a process may take {format_bytes(least)}: raise --memory, or "
-            "store the points in smaller chunks"
+            "store the points in smaller chunks, those of a compressed .npz by numpy.savez"
         )
 
 

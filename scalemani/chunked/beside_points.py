@@ -1,7 +1,7 @@
 """Values that are given beside the points: found among what a stage is given, brought into work order, and stored."""
 
 import functools
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -10,13 +10,11 @@ from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import StageTask
 from scalemani.chunked.work import Arrays, StageWork
 from scalemani.records.points import StoredWorkPoints
-from scalemani.sources.beside import PointsBeside, found_beside
+from scalemani.sources.side_data import side_data_of
 from scalemani.store.schema import ArrayDescription
 
 COPIES_OF_VALUES = 2  # in input order, and in work order
 COPIES_OF_BLOCK = 2  # as it is written, and encoded
-
-Beside = TypeVar("Beside", bound=PointsBeside)
 
 
 def held_beside(name: str, dtype: str, sizes: Sizes) -> list[Held]:
@@ -40,17 +38,17 @@ def held_of_merged(sizes: Sizes) -> list[Held]:
     ]
 
 
-def given_beside(work: StageWork, kind: type[Beside]) -> Beside:
-    """Return the source of a kind that the points of a stage are or stand on.
+def given_beside(work: StageWork, part: str) -> Any:
+    """Return the part of `SideData` of a name that the points of a stage have.
 
     Raises
     ------
     ValueError
-        Where there is none: a run plans stages that read such values with points that have them.
+        Where there is none: a run plans stages that read side data with points that have them.
     """
-    found = None if work.points is None else found_beside(work.points.source, kind)
+    found = None if work.points is None else getattr(side_data_of(work.points.source), part)
     if found is None:
-        raise ValueError(f"the stage `{work.task.stage}` was started without {kind.__name__}")
+        raise ValueError(f"the stage `{work.task.stage}` was started without {part}")
     return found
 
 

@@ -256,9 +256,7 @@ class Options:
         """Return the points, after a look at what can be refused before they are read."""
         from scalemani.runs.several.starts import with_start
         from scalemani.sources import open_labels, open_pixels, open_points, opener_instead
-        from scalemani.sources.beside.labelled import LabelledPoints
-        from scalemani.sources.beside.landmarked import LandmarkedPoints
-        from scalemani.sources.beside.weighted import WeightedPoints
+        from scalemani.sources.side_data import with_labels, with_landmarks, with_weights
 
         refuse_output_in_input(self.run, self.points)
         opener = opener_instead(params.points.metric, params.affinities.kind)
@@ -267,13 +265,13 @@ class Options:
             refuse_output_in_input(self.run, self.init, *(self.ids or ()))
             source = with_start(source, self.init, self.ids)
         if self.landmarks is not None:
-            source = LandmarkedPoints(source, self.landmarks, params.points.metric)
+            source = with_landmarks(source, self.landmarks, params.points.metric)
         if self.weights is not None:
-            source = WeightedPoints(source, self.weights)
+            source = with_weights(source, self.weights)
         if self.labels is None:
             return source
         if self.learns_from_labels or params.follows_classes:
-            return LabelledPoints(source, self.labels, partial=not self.learns_from_labels)
+            return with_labels(source, self.labels, partial=not self.learns_from_labels)
         open_labels(self.labels, source.shape[0])
         return source
 

@@ -126,7 +126,7 @@ def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
 def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     """Print the stages of a plan: keys, what is missing, projected memory and time."""
     dimensions = plan.dimensions
-    merged = plan.outline.survey.duplicates
+    merged = plan.outline.survey.side.duplicates
     for note in (*plan.outline.notes, *([] if merged is None else [merged])):
         say(str(note))
     say(

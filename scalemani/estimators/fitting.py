@@ -38,10 +38,8 @@ from scalemani.sources import (
     opener_instead,
     take_representation,
 )
-from scalemani.sources.beside.labelled import LabelledPoints
-from scalemani.sources.beside.landmarked import LandmarkedPoints
-from scalemani.sources.beside.weighted import WeightedPoints
 from scalemani.sources.labels import chosen_labels, named_labels
+from scalemani.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.validation import check_points
 
 Estimator = TypeVar("Estimator", bound=BaseEstimator)
@@ -284,7 +282,7 @@ class Asked:
         if self.start is not None:
             source = with_start(source, self.start)
         if self.landmarks is not None:
-            source = LandmarkedPoints(source, self.landmarks, metric)
+            source = with_landmarks(source, self.landmarks, metric)
         return source
 
 
@@ -307,9 +305,9 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
     asked, resources = asked_of(estimator), estimator.get_params(deep=False)
     source = asked.source(points, estimator.use_rep)
-    given = with_labels(source, labels, takes_labels(estimator._method), asked.params.follows_classes)
+    given = with_classes(source, labels, takes_labels(estimator._method), asked.params.follows_classes)
     if weights is not None:
-        given = WeightedPoints(given, weights)
+        given = with_weights(given, weights)
     if not asked.params.given_instead:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
     with store_or_temporary(estimator.store or estimator._folder) as folder:
@@ -327,9 +325,9 @@ def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any =
         yield finished
 
 
-def with_labels(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:
+def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:
     """Return points with their labels, where a method learns from them or affinities follow them."""
-    return LabelledPoints(source, labels, partial=not learnt) if labels is not None and (learnt or followed) else source
+    return with_labels(source, labels, partial=not learnt) if labels is not None and (learnt or followed) else source
 
 
 def given_weights(side_data: Mapping[str, Any]) -> Any:

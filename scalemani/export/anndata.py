@@ -26,7 +26,7 @@ from scalemani.export.atomic import (
     sync_tree,
     temporary_folder,
 )
-from scalemani.export.several import whole_group
+from scalemani.export.rows import whole_group
 from scalemani.sources.base import optional_module
 from scalemani.sources.hdf5 import h5ad_node, refuse_other_files
 from scalemani.sources.pairwise import is_anndata

@@ -12,7 +12,7 @@ import zarr
 from numcodecs import VLenUTF8
 from zarr.core.dtype import VariableLengthUTF8
 
-from scalemani.export.several import block_rows, blocks, fill, group_array
+from scalemani.export.rows import block_rows, blocks, fill, group_array
 from scalemani.export.sparse import SparseMatrix, fill_matrix
 from scalemani.sources.base import optional_module
 from scalemani.sources.lazy import LazyRows

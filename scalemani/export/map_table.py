@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.export.atomic import replaced_file
-from scalemani.export.several import block_rows
+from scalemani.export.rows import block_rows
 from scalemani.export.text import write_csv
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import categories_of

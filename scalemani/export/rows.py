@@ -1,13 +1,13 @@
-"""Rows out to a file that other programs read, block by block: .npy, .zarr and .parquet."""
+"""Arrays out to files that other programs read, by blocks of rows: one, or several together in one file."""
 
 import contextlib
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import zarr
@@ -17,6 +17,7 @@ from scalemani.errors import ConfigError, StoreError, installing, refuse_credent
 from scalemani.export.atomic import already_there, new_folder, replaced_file
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.sources.base import PointsSource, optional_module, without_credentials
+from scalemani.sources.lazy import LazyRows
 from scalemani.sources.opening import open_points
 from scalemani.store.retrying import may_pass, retried
 
@@ -24,6 +25,8 @@ BLOCK_BYTES = 2**24
 SUFFIXES = (".npy", ".parquet", ".zarr")
 
 Progress = Callable[[int], None]
+WriteRows = Callable[[int, np.ndarray], None]  # of which the first one is at a place of the whole array
+Arrays = Mapping[str, LazyRows]
 
 
 class Rows(NamedTuple):
@@ -34,16 +37,8 @@ class Rows(NamedTuple):
     block_rows: int
 
 
-@dataclass(frozen=True)
-class RowWriter:
-    """What takes blocks of rows: from several threads and in any order where it is `parallel`, else in order."""
-
-    write: Callable[[int, np.ndarray], None]
-    parallel: bool = True
-
-
 @contextlib.contextmanager
-def npy_writer(target: str, rows: Rows) -> Iterator[RowWriter]:
+def npy_writer(target: str, rows: Rows) -> Iterator[WriteRows]:
     """Yield the writer of an .npy file, written at offsets: unlike a memory map, nothing written stays resident."""
     row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
     with replaced_file(target) as file:
@@ -61,40 +56,25 @@ def npy_writer(target: str, rows: Rows) -> Iterator[RowWriter]:
                 content = content[written:]
                 offset += written
 
-        yield RowWriter(write)
+        yield write
 
 
 @contextlib.contextmanager
-def parquet_writer(target: str, rows: Rows) -> Iterator[RowWriter]:
-    """Yield the writer of a Parquet file with columns component_1, component_2, ...; a block is a row group."""
-    arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
-    kind = arrow.from_numpy_dtype(rows.dtype)
-    schema = arrow.schema([(f"component_{column + 1}", kind) for column in range(math.prod(rows.shape[1:]))])
-    with replaced_file(target) as file, parquet.ParquetWriter(file, schema) as table:
-
-        def write(start: int, block: np.ndarray) -> None:
-            columns = np.ascontiguousarray(block.reshape(len(block), -1).T)
-            table.write_table(arrow.table(list(columns), schema=schema))
-
-        yield RowWriter(write, parallel=False)
-
-
-@contextlib.contextmanager
-def zarr_writer(target: str, rows: Rows) -> Iterator[RowWriter]:
+def zarr_writer(target: str, rows: Rows) -> Iterator[WriteRows]:
     """Yield the writer of a zarr v3 array of which one block is one chunk."""
     with new_zarr_array(target, rows) as array:
         yield zarr_rows(array, target)
 
 
-def zarr_rows(array: zarr.Array, target: str) -> RowWriter:
+def zarr_rows(array: zarr.Array, target: str) -> WriteRows:
     """Return the writer of an array whose chunks are blocks; an object store that does not answer is asked again."""
 
     def write(start: int, rows: np.ndarray) -> None:
         array[start : start + len(rows)] = rows
 
     if "://" not in target:
-        return RowWriter(write)
-    return RowWriter(lambda start, rows: retried(lambda: write(start, rows), may_pass))
+        return write
+    return lambda start, rows: retried(lambda: write(start, rows), may_pass)
 
 
 @contextlib.contextmanager
@@ -148,9 +128,6 @@ def refuse_other(target: str, node: zarr.Array | zarr.Group) -> None:
         raise already_there(target)
 
 
-WRITERS = {".npy": npy_writer, ".parquet": parquet_writer, ".zarr": zarr_writer}
-
-
 def rows_per_block(row_bytes: int, preferred: int | None = None) -> int:
     """Return a number of rows of about 16 MB: a multiple of the source's own rows, or of 1024."""
     step = preferred or TILE_ROWS
@@ -187,8 +164,11 @@ def write_rows(
     target, suffix = checked_target(path, SUFFIXES)
     kind = np.dtype(dtype)
     rows = Rows(shape, kind, block_rows or rows_per_block(math.prod(shape[1:]) * kind.itemsize))
-    with WRITERS[suffix](target, rows) as writer:
-        run_blocks(read, rows, writer, progress, workers)
+    if suffix == ".parquet":
+        write_parquet({"component": LazyRows(shape, kind, read, target)}, target, rows.block_rows, progress)
+        return
+    with (npy_writer if suffix == ".npy" else zarr_writer)(target, rows) as write:
+        run_blocks(read, rows, write, progress, workers)
 
 
 def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") -> tuple[str, str]:
@@ -212,17 +192,17 @@ def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") ->
 def run_blocks(
     read: Callable[[int, int], np.ndarray],
     rows: Rows,
-    writer: RowWriter,
+    write: WriteRows,
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> None:
-    """Read and write every block, side by side where the writer allows it.
+    """Read and write every block, side by side and in any order.
 
     Parameters
     ----------
     read : returns rows [start, stop)
     rows : what is written
-    writer : takes them
+    write : takes them, from several threads
     progress : called with the number of rows after each block
     workers : threads; None for as many as there are processors
     """
@@ -230,11 +210,10 @@ def run_blocks(
 
     def move(start: int) -> int:
         stop = min(start + block_rows, n_rows)
-        writer.write(start, np.asarray(read(start, stop), dtype=rows.dtype))
+        write(start, np.asarray(read(start, stop), dtype=rows.dtype))
         return stop - start
 
-    threads = (workers or cpu_count()) if writer.parallel else 1
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(workers or cpu_count()) as pool:
         futures = [pool.submit(move, start) for start in range(0, n_rows, block_rows)]
         try:
             for future in futures:
@@ -244,6 +223,107 @@ def run_blocks(
         finally:
             for future in futures:
                 future.cancel()
+
+
+@contextlib.contextmanager
+def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> Iterator[zarr.Group]:
+    """Yield a new zarr group that is at `target` at the end; one in a folder goes where that is not reached."""
+    with new_zarr(target) as place:
+        with creating(target):
+            group = zarr.open_group(place, mode="w-", zarr_format=zarr_format)
+        refuse_other(target, group)
+        yield group
+
+
+def blocks(rows: LazyRows) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield (first row, rows) in order."""
+    step = block_rows(rows)
+    for start in range(0, len(rows), step):
+        yield start, rows.read(start, min(start + step, len(rows)))
+
+
+def block_rows(rows: LazyRows) -> int:
+    """Return how many rows are read at once."""
+    row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
+    return min(rows_per_block(row_bytes, rows.preferred_rows), max(1, len(rows)))
+
+
+def write_npz(arrays: Arrays, target: str) -> None:
+    """Write arrays of any shapes as `numpy.load` reads them."""
+    with replaced_file(target) as file, zipfile.ZipFile(file, "w") as archive:
+        for name, rows in arrays.items():
+            with npy_member(archive, name, rows.shape, rows.dtype) as member:
+                for _, block in blocks(rows):
+                    member.write(block.data.cast("B") if block.size else b"")
+
+
+@contextlib.contextmanager
+def npy_member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Any]:
+    """Yield a new member of an .npz archive, with the header of an array written, to be filled by its rows.
+
+    Parameters
+    ----------
+    archive : open for writing
+    name : of the array
+    shape, dtype : of the array
+    """
+    with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
+        np.lib.format.write_array_header_1_0(member, header)
+        yield member
+
+
+def write_parquet(arrays: Arrays, target: str, step: int | None = None, progress: Progress | None = None) -> None:
+    """Write arrays (N,) as columns of their names, arrays (N, m) as columns name_1 ... name_m, a row group a block."""
+    arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
+    kinds = {name: arrow.from_numpy_dtype(rows.dtype) for name, rows in arrays.items()}
+    names = {name: column_names(name, rows) for name, rows in arrays.items()}
+    schema = arrow.schema([(column, kinds[name]) for name in arrays for column in names[name]])
+    n_rows, step = len(next(iter(arrays.values()))), step or min(map(block_rows, arrays.values()))
+    with replaced_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
+        for start in range(0, n_rows, step):
+            columns: list[np.ndarray] = []
+            for rows in arrays.values():
+                block = rows.read(start, min(start + step, n_rows))
+                columns.extend(np.ascontiguousarray(block.reshape(len(block), -1).T))
+            writer.write_table(arrow.table(columns, schema=schema))
+            if progress:
+                progress(len(columns[0]))
+
+
+def column_names(name: str, rows: LazyRows) -> list[str]:
+    """Return the names of the columns of a table that an array makes."""
+    return [name] if rows.ndim == 1 else [f"{name}_{number + 1}" for number in range(rows.shape[1])]
+
+
+def write_zarr(arrays: Arrays, target: str) -> None:
+    """Write a zarr v3 group of arrays."""
+    with whole_group(target) as group:
+        for name, rows in arrays.items():
+            fill(group_array(group, name, rows.shape, rows.dtype, block_rows(rows)), blocks(rows))
+
+
+def group_array(group: zarr.Group, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> zarr.Array:
+    """Create an array of a group.
+
+    Parameters
+    ----------
+    group : the zarr group
+    name, shape, dtype : of the array
+    rows : of a chunk
+    """
+    config: Any = {"write_empty_chunks": True}
+    return group.create_array(name, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), config=config)
+
+
+def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
+    """Write parts (first row, rows) of an array, again where an object store does not answer at once."""
+    for start, rows in parts:
+
+        def write(start: int = start, rows: np.ndarray = rows) -> None:
+            array[start : start + len(rows)] = rows
+
+        retried(write, may_pass)
 
 
 def beside(path: str | Path, name: str) -> str:
@@ -266,3 +346,10 @@ def export(embedding: Any, path: str | Path, progress: Progress | None = None) -
     # Sources that cannot go back are read in order.
     workers = 1 if source.sequential else None
     write_rows(source.read, source.shape, source.dtype, path, block_rows, progress, workers)
+
+
+WRITERS: Mapping[str, Callable[..., None]] = {
+    ".npz": write_npz,
+    ".parquet": write_parquet,
+    ".zarr": write_zarr,
+}

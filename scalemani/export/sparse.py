@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.export.atomic import replaced_file
-from scalemani.export.several import fill, group_array, npy_member, whole_group
+from scalemani.export.rows import fill, group_array, npy_member, whole_group
 
 ENTRIES_AT_ONCE = 2**23  # of a sparse matrix: 64 MB of columns and values of four bytes each
 CHUNK_ENTRIES = 2**21

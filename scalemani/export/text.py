@@ -6,7 +6,7 @@ import io
 import numpy as np
 
 from scalemani.export.atomic import replaced_file
-from scalemani.export.several import Arrays, block_rows, column_names
+from scalemani.export.rows import Arrays, block_rows, column_names
 from scalemani.sources.label_values import is_number
 
 SUFFIX = ".csv"

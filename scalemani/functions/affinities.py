@@ -18,7 +18,7 @@ from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
 from scalemani.kernels.affinities.multiplicities import Multiplicities, copies_of_neighbors, repeated_affinities
 from scalemani.kernels.affinities.orders import GRAPH_ORDERS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.sources.beside.weighted import check_weights
+from scalemani.sources.side_data import check_weights
 from scalemani.validation import check_seed
 
 SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse

@@ -13,7 +13,7 @@ from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.params import TUNED, Parameters, checked_settings
 from scalemani.sources import points_in_memory
-from scalemani.sources.beside.landmarked import check_distinct
+from scalemani.sources.side_data import check_distinct
 from scalemani.stages.landmarks import choice_of
 from scalemani.validation import check_count, check_flag, check_magnitude, check_seed
 

@@ -23,7 +23,7 @@ from scalemani.objectives import objective_of
 from scalemani.params import LayoutParams, Parameters, Situation, acting, checked_settings, names_of_parameters
 from scalemani.params.defaults import COMPONENTS
 from scalemani.runs.opened import Curve
-from scalemani.sources.beside.weighted import check_weights
+from scalemani.sources.side_data import check_weights
 from scalemani.validation import check_count, check_points, check_seed
 
 # Arguments, what prepares the start of a run, and what a run stores on its way.

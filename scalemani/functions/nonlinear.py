@@ -19,7 +19,7 @@ from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 from scalemani.objectives import objective_of, table_of_objectives
-from scalemani.sources.beside.weighted import check_weights
+from scalemani.sources.side_data import check_weights
 from scalemani.validation import check_points
 
 EXACT_INSTEAD = 20_000  # points, to which "auto" sums exactly where nothing else meets the tolerance: half a second

@@ -20,9 +20,8 @@ from scalemani.kernels.spectral.reduced import (
     symmetric_part,
     weighted_product,
 )
-from scalemani.sources.beside.labelled import Coded, check_classes
-from scalemani.sources.beside.weighted import check_weights
 from scalemani.sources.labels import open_labels
+from scalemani.sources.side_data import Labels, check_classes, check_weights
 from scalemani.validation import check_count
 
 SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish
@@ -107,7 +106,7 @@ def _checked_codes(labels: Any, target_weight: float, n_points: int) -> np.ndarr
             f"labels and a target_weight above 0 go together, got target_weight={target_weight:g} "
             f"{'without' if labels is None else 'with'} labels: give both or none"
         )
-    return None if labels is None else check_classes(Coded.of_labels(open_labels(labels, n_points), True)).codes
+    return None if labels is None else check_classes(Labels.of(open_labels(labels, n_points), True)).codes
 
 
 def _checked_twins(twins: Any, n_points: int) -> np.ndarray:

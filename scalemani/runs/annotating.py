@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.export.anndata_elements import Annotations
-from scalemani.export.several import blocks
+from scalemani.export.rows import blocks
 from scalemani.export.sparse import SparseMatrix
 from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.export import Progress, checked_target, export, several, sparse, write_rows
+from scalemani.export import Progress, checked_target, export, sparse, write_rows
 from scalemani.export.anndata import write_anndata
 from scalemani.export.map_table import write_map, write_map_csv
-from scalemani.export.rows import SUFFIXES
+from scalemani.export.rows import SUFFIXES, WRITERS, block_rows
 from scalemani.export.text import SUFFIX as CSV
 from scalemani.export.text import write_csv
 from scalemani.figures import label_picture
@@ -94,14 +94,14 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     elif isinstance(found, Graph) and suffix == ".npz":
         sparse.WRITERS[suffix](GraphMatrix(found), target)
     elif isinstance(found, tuple):
-        several.WRITERS[suffix](named_arrays(found, described, suffix), target)
+        WRITERS[suffix](named_arrays(found, described, suffix), target)
     elif name == "embedding":
         export(found, path, progress)
     elif suffix == ".parquet" and described.columns:
-        several.WRITERS[suffix]({described.columns[0]: lazy_rows(found, name)}, target)
+        WRITERS[suffix]({described.columns[0]: lazy_rows(found, name)}, target)
     else:
         rows = lazy_rows(found, name)
-        write_rows(rows.read, rows.shape, rows.dtype, path, several.block_rows(rows))
+        write_rows(rows.read, rows.shape, rows.dtype, path, block_rows(rows))
     return name
 
 

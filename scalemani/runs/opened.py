@@ -37,8 +37,8 @@ from scalemani.runs.input_order import (
 )
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.runs.result_rows import ResultRows
-from scalemani.sources.beside.distinct import LEFT_OUT
 from scalemani.sources.lazy import LazyRows
+from scalemani.sources.side_data import LEFT_OUT
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore

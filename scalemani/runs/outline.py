@@ -75,8 +75,9 @@ def outline_run(
     ConfigError, DataError
         Where the parameters contradict each other, or the points cannot serve them.
     """
-    stages = asked.route(method, survey.weights is not None)
-    if survey.classes is None and any(stage.reads_labels for stage in stages):
+    side = survey.side
+    stages = asked.route(method, side.weights is not None)
+    if side.labels is None and any(stage.reads_labels for stage in stages):
         weight = f"symmetric_affinities.target_weight={asked.symmetric_affinities.target_weight:g}"
         who = method if takes_labels(method) else f"{method} with {weight}"
         raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
@@ -84,16 +85,15 @@ def outline_run(
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs if name not in stage.follows] or [survey.content]
-        if stage.reads_labels and survey.classes is not None:
-            inputs.append(survey.classes.digest)
-        if stage.reads_start and survey.start is not None:
-            inputs.append(survey.start.digest)
-        if stage.reads_landmarks and survey.landmarks is not None:
-            inputs.append(survey.landmarks.digest)
-        if stage.reads_weights and survey.weights is not None:
-            inputs.append(survey.weights.digest)
-        if stage.reads_duplicates and survey.duplicates is not None:
-            inputs.append(survey.duplicates.digest)
+        for reads, part in (
+            (stage.reads_labels, side.labels),
+            (stage.reads_start, side.init),
+            (stage.reads_landmarks, side.landmarks),
+            (stage.reads_weights, side.weights),
+            (stage.reads_duplicates, side.duplicates),
+        ):
+            if reads and part is not None:
+                inputs.append(part.digest)
         if earlier is not None and stage.continues:
             inputs += [earlier.keys[name] for name in stage.continues if name in earlier.keys]
             inputs.append(f"continued version {stage.continued_version}")

@@ -11,7 +11,7 @@ from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.objectives import objective_of
 from scalemani.params import Parameters, Situation, acting
 from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, LANDMARK_GRAPH_SOLVERS, PRECOMPUTED, VARIATIONAL, Stage
-from scalemani.sources.beside.weighted import Weights
+from scalemani.sources.side_data import Weights
 from scalemani.survey import Survey
 
 SHOWN_COMPONENTS = 10
@@ -44,8 +44,8 @@ def decide_parameters(
     used, notes = acting(here, resolve)
     check_components(used, found, names)
     check_against_data(used, found.dimensions, names)
-    if found.weights is not None:
-        check_weighted(used, found.weights)
+    if found.side.weights is not None:
+        check_weighted(used, found.side.weights)
     check_given_start(used, found, names)
     if "embedding" in names:
         check_connected(found)
@@ -54,22 +54,23 @@ def decide_parameters(
 
 def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool) -> Parameters:
     """Return parameters that ask for as many landmarks as were given; refuse them where others or none are `chosen`."""
-    named = asked.landmarks.method
-    if found.landmarks is None:
+    named, given = asked.landmarks.method, found.side.landmarks
+    if given is None:
         if named == GIVEN_LANDMARKS and chosen:
             raise ConfigError(
                 "landmarks.method=given takes landmarks: give a file with --landmarks (landmarks= an array in Python)"
             )
         return asked
+    count = len(given.points)
     if named != GIVEN_LANDMARKS or not chosen:
         what = f"{method} takes none" if named == GIVEN_LANDMARKS else f"landmarks.method={named} chooses others"
-        raise ConfigError(f"{found.landmarks.count} landmarks were given, and {what}: leave out one of the two")
-    if asked.landmarks.n_landmarks not in (None, found.landmarks.count):
+        raise ConfigError(f"{count} landmarks were given, and {what}: leave out one of the two")
+    if asked.landmarks.n_landmarks not in (None, count):
         raise ConfigError(
-            f"{found.landmarks.count} landmarks were given, and landmarks.n_landmarks={asked.landmarks.n_landmarks} "
-            "asks for another number: leave it out"
+            f"{count} landmarks were given, and landmarks.n_landmarks={asked.landmarks.n_landmarks} asks for another "
+            "number: leave it out"
         )
-    return asked.with_values({"landmarks": {"n_landmarks": found.landmarks.count}})
+    return asked.with_values({"landmarks": {"n_landmarks": count}})
 
 
 def most_components(found: Survey, stages: Collection[str]) -> int | None:
@@ -81,10 +82,10 @@ def most_components(found: Survey, stages: Collection[str]) -> int | None:
         return 1  # a line has the distances of a line
     if {"kernel_components", "local_reconstruction", "isomap"} & set(stages):
         return found.dimensions.n_points - 1
-    if "discriminants" in stages and found.classes is not None:
-        return min(features, len(found.classes.counts) - 1)
-    if "kernel_discriminants" in stages and found.classes is not None:
-        return len(found.classes.counts) - 1
+    if "discriminants" in stages and found.side.labels is not None:
+        return min(features, len(found.side.labels.counts) - 1)
+    if "kernel_discriminants" in stages and found.side.labels is not None:
+        return len(found.side.labels.counts) - 1
     return None
 
 
@@ -99,7 +100,7 @@ def check_components(params: Parameters, found: Survey, stages: Collection[str])
             "affinities.kind must be gaussian or self-tuning where affinities are a kernel, got entropic: a kernel is "
             "one where a point meets itself, and entropic affinities are shares of a row"
         )
-    classes = "" if found.classes is None else f", {len(found.classes.counts)} classes"
+    classes = "" if found.side.labels is None else f", {len(found.side.labels.counts)} classes"
     if params.n_components > min(most, n_landmarks - 1):
         raise ConfigError(
             f"landmark_embedding.n_components must be at most {min(most, n_landmarks - 1)} for {n_features} features"
@@ -166,7 +167,7 @@ def check_start(params: Parameters, n_features: int) -> None:
 def check_given_start(params: Parameters, found: Survey, stages: Collection[str]) -> None:
     """Refuse a start where there is no descent or another start was asked for, one of another width, and none."""
     asked = params.layout.init == GIVEN_START
-    if found.start is None:
+    if found.side.init is None:
         if asked and "layout" in stages:
             raise ConfigError(
                 "layout.init=given takes coordinates to start from: give a run or a file with --init (init= in Python)"
@@ -175,9 +176,9 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
     if "layout" not in stages or not asked:
         what = f"layout.init={params.layout.init} asks for another start" if "layout" in stages else "there is none"
         raise ConfigError(f"coordinates were given for the start of a descent, and {what}: leave out one of the two")
-    if found.start.n_components != params.n_components:
+    if found.side.init.coordinates.shape[1] != params.n_components:
         raise ConfigError(
-            f"the start has {found.start.n_components} columns and the embedding "
+            f"the start has {found.side.init.coordinates.shape[1]} columns and the embedding "
             f"landmark_embedding.n_components={params.n_components}: give as many"
         )
 

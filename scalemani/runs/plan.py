@@ -149,8 +149,8 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     keys, surveyed = outline.keys, outline.survey
     dimensions = with_stored_blocks(store, keys["points"], surveyed.dimensions)
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
-    weighted, processes, n_appended = surveyed.weights is not None, tuple(executor.processes), outline.n_appended
-    n_rows = 0 if surveyed.duplicates is None else surveyed.duplicates.n_rows
+    weighted, processes, n_appended = surveyed.side.weights is not None, tuple(executor.processes), outline.n_appended
+    n_rows = 0 if surveyed.side.duplicates is None else len(surveyed.side.duplicates.points_of_rows)
     sizes = Sizes(dimensions, outline.params, None, weighted, n_appended, executor.keep, n_rows)
     sizes = dataclasses.replace(sizes, **counted(groups))
     planned = tuple(

@@ -26,7 +26,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
 from scalemani.sources import PointsSource, map_points
-from scalemani.sources.beside import PointsBeside
+from scalemani.sources.side_data import AccompaniedPoints
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock
@@ -106,7 +106,7 @@ def plan_run(
         source, store = merge_duplicates(rows, params, executor, block_rows), RunStore(root)
         plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
         while (component := largest_component(plan)) is not None:
-            source = keep_beside(source, component)
+            source = with_side_data_of(source, component)
             plan = plan_component(store, plan, source, executor)
     return plan
 
@@ -173,7 +173,7 @@ def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
     forget_damaged(plan, target)
     tell_kept(plan, target)
     while (component := run_stages(target, plan, source)) is not None:
-        source = keep_beside(source, component)
+        source = with_side_data_of(source, component)
         plan = plan_component(target.store, plan, source, target.executor)
         plan.check(target.only)
         forget_damaged(plan, target)
@@ -207,9 +207,11 @@ def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Compone
     return None
 
 
-def keep_beside(source: PointsSource, component: Component) -> PointsSource:
-    """Return a component of the points of a source, with what was given beside them."""
-    return source.of_rows(component, component.rows) if isinstance(source, PointsBeside) else component
+def with_side_data_of(source: PointsSource, component: Component) -> PointsSource:
+    """Return a component of the points of a source, with the side data of its points."""
+    if not isinstance(source, AccompaniedPoints):
+        return component
+    return AccompaniedPoints(component, source.side.of_rows(component.rows))
 
 
 def plan_component(store: RunStore, plan: Plan, component: PointsSource, executor: Executor) -> Plan:

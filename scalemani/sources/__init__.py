@@ -6,7 +6,6 @@ from scalemani.sources.dask_arrays import DaskPoints
 from scalemani.sources.distance_matrix import DistanceMatrix
 from scalemani.sources.given_affinities import GivenAffinities
 from scalemani.sources.labels import named_labels, open_columns, open_labels
-from scalemani.sources.metrics import map_points
 from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.sources.opening import (
     columns_shown,
@@ -20,6 +19,7 @@ from scalemani.sources.opening import (
 from scalemani.sources.opening_affinities import open_affinities, opener_instead
 from scalemani.sources.opening_lists import open_lists
 from scalemani.sources.pixels import PixelRows, open_pixels
+from scalemani.sources.side_data import map_points
 
 __all__ = [
     "DaskPoints",

@@ -1,24 +1,62 @@
-"""Points in tables and columns of Arrow in memory, in Arrow IPC files, and in data sets of Hugging Face on disk."""
+"""Tables of Arrow as points: which of their columns, a number a column or one column of lists, and their rows."""
 
-import contextlib
-import json
-from collections.abc import Iterator
-from pathlib import Path
+import re
+from collections import Counter
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.sources.arrow_columns import list_type, point_columns
-from scalemani.sources.base import Source, check_file, natural_order, optional_module
-from scalemani.sources.batches import BatchedPoints
-from scalemani.sources.tables import check_same
-from scalemani.store.objects import read_file
-from scalemani.validation import check_shape
+from scalemani.errors import ConfigError, DataError
+from scalemani.sources.base import Source, optional_module
+from scalemani.validation import N_REPORTED_ROWS, check_exact, check_shape
 
-STATE, SPLITS = "state.json", "dataset_dict.json"  # of a data set of Hugging Face, and of a folder of several
-SUFFIXES = (".arrow", ".feather", ".ipc")
-MAGIC = b"ARROW1"  # with which a file begins that can be entered at any batch; others are streams
+INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
+
+
+@dataclass(frozen=True)
+class PointColumns:
+    """The columns of a table that are coordinates, and the dtype that holds all of them.
+
+    `lists` says that there is one, which holds a list of coordinates in each row; `width` is the length of these where
+    the type of the column tells it.
+    """
+
+    names: tuple[str, ...]
+    dtype: np.dtype
+    lists: bool = False
+    width: int | None = None
+
+    def rows(self, batch: Any, where: str, first_row: int = 0, width: int | None = None) -> np.ndarray:
+        """Return the coordinates (n, D) of a record batch.
+
+        Parameters
+        ----------
+        batch : with these columns among its own
+        where : what messages call the table
+        first_row : the row of the table that the batch begins with
+        width : of lists whose length is known, that length
+
+        Raises
+        ------
+        DataError
+            For missing values and lists of different lengths, with their rows.
+        """
+        columns = [batch.column(name) for name in self.names]
+        if self.lists:
+            return listed_rows(columns[0], self.names[0], where, first_row, width)
+        missing = [
+            f"{name} ({column.null_count})"
+            for name, column in zip(self.names, columns, strict=True)
+            if column.null_count
+        ]
+        if missing:
+            raise DataError(f"{where} has missing values in {', '.join(missing[:5])}: fill them or remove their rows")
+        values = [column.to_numpy(zero_copy_only=False) for column in columns]
+        for name, column in zip(self.names, values, strict=True):  # before they become one type
+            if column.dtype.kind in "iu":
+                check_exact(column[:, np.newaxis], first_row, where, (name,))
+        return np.column_stack(values)
 
 
 class ArrowTable(Source):
@@ -56,92 +94,120 @@ class ArrowTable(Source):
         return rows
 
 
-class ArrowFiles(BatchedPoints[Path]):
-    """Arrow IPC files, one after the other; a part is a batch of a file, and the whole of a stream."""
+def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> PointColumns:
+    """Return the columns of a table that are coordinates.
 
-    def __init__(self, path: Path, columns: tuple[str, ...] | None = None) -> None:
-        self.path, self.asked = path, columns
-        files = [path] if path.is_file() else arrow_files(path)
-        with open_ipc(files[0]) as reader:
-            found = point_columns(reader.schema, columns, str(files[0]))
-        parts: list[tuple[Path, int]] = []
-        starts, width = [0], found.width if found.lists else len(found.names)
-        for file in files:
-            with open_ipc(file) as reader:
-                check_same(point_columns(reader.schema, columns, str(file)), found, file, files[0])
-                for number, batch in numbered_batches(reader):
-                    if width is None and len(batch):
-                        width = found.rows(batch.slice(0, 1), str(file)).shape[1]
-                    self.held_bytes = max(self.held_bytes, batch.nbytes)
-                    if parts and parts[-1] == (file, number):  # a batch more of a stream
-                        starts[-1] += len(batch)
-                    else:
-                        parts.append((file, number))
-                        starts.append(starts[-1] + len(batch))
-        super().__init__(found, width or 0, parts, starts, str(path))
+    Parameters
+    ----------
+    schema : of Arrow
+    asked : names, with * for any letters; None: the only column of lists of numbers where there is one, else all
+        columns
+    where : what messages call the table
 
-    def __reduce__(self) -> tuple[type["ArrowFiles"], tuple[Path, tuple[str, ...] | None]]:
-        return ArrowFiles, (self.path, self.asked)
-
-    def batches(self, part: int) -> Iterator[Any]:
-        """Yield the record batches of a part, cut where they are long."""
-        path, number = self.parts[part]
-        with open_ipc(path, mapped=False) as reader:
-            for batch in [reader.get_batch(number)] if is_entered(reader) else reader:
-                for start in range(0, len(batch), self.batch_rows):
-                    yield batch.slice(start, self.batch_rows)
-
-
-@contextlib.contextmanager
-def open_ipc(path: Path, mapped: bool = True) -> Iterator[Any]:
-    """Yield the reader of an Arrow IPC file, or say that it is damaged; mapped ones read what is looked at alone."""
-    check_file(path)
-    arrow, ipc = optional_module("pyarrow", "parquet"), optional_module("pyarrow.ipc", "parquet")
-    try:
-        with arrow.memory_map(str(path)) if mapped else arrow.OSFile(str(path)) as file:
-            entered = file.read(len(MAGIC)) == MAGIC
-            file.seek(0)
-            with ipc.open_file(file) if entered else ipc.open_stream(file) as reader:
-                yield reader
-    except (OSError, UnicodeDecodeError, arrow.ArrowException) as error:
-        raise DataError(f"{path} is no Arrow IPC file, or is truncated or damaged: {error}; copy it again") from error
-
-
-def is_entered(reader: Any) -> bool:
-    """Return whether a file can be read from any batch on; a stream is read from its beginning."""
-    return hasattr(reader, "num_record_batches")
-
-
-def numbered_batches(reader: Any) -> Iterator[tuple[int, Any]]:
-    """Yield the part that each batch of a file belongs to, and the batch."""
-    if is_entered(reader):
-        yield from ((number, reader.get_batch(number)) for number in range(reader.num_record_batches))
-    else:
-        yield from ((0, batch) for batch in reader)
-
-
-def is_arrow_folder(folder: Path) -> bool:
-    """Return whether a folder is a data set of Hugging Face, several of these, or holds Arrow files."""
-    return any((folder / name).exists() for name in (STATE, SPLITS)) or any(folder.glob("*.arrow"))
-
-
-def arrow_files(folder: Path) -> list[Path]:
-    """Return the Arrow files of a folder in the order of its state, or in natural order of their names."""
-    if (folder / SPLITS).exists():
-        splits = sorted(path.name for path in folder.iterdir() if path.is_dir())
-        raise ConfigError(f"{folder} holds several data sets, {', '.join(splits)}: name one, as {folder}/{splits[0]}")
-    if not (folder / STATE).exists():
-        return sorted(folder.glob("*.arrow"), key=natural_order)
-    try:
-        state = json.loads(read_file(folder / STATE))
-        names = [str(entry["filename"]) for entry in state["_data_files"]]
-    except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{folder / STATE} is damaged: {error!r}; save the data set again") from error
-    if state.get("_indices_data_files") or state.get("_indices_files"):
+    Raises
+    ------
+    ConfigError, DataError
+        For columns that are not there, are no numbers, or have a name twice, and for several columns of lists.
+    """
+    asked = None if asked is None else matched_columns(schema.names, asked, where)
+    repeated = sorted(name for name, count in Counter(schema.names).items() if count > 1)
+    if repeated:
+        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+    names = asked or tuple(name for name in schema.names if not name.startswith(INDEX))
+    lists = [name for name in names if list_type(schema.field(name).type) is not None]
+    if lists:
+        if len(lists) > 1 or (asked is not None and len(asked) > 1):
+            raise DataError(
+                f"{where} has columns of lists {', '.join(lists)}: one of these is taken at a time, name it as in "
+                f"FILE::{lists[0]}"
+            )
+        kind = list_type(schema.field(lists[0]).type)
+        width = getattr(kind, "list_size", None)
+        return PointColumns((lists[0],), number_dtype(kind.value_type), True, width)
+    kinds = {name: schema.field(name).type for name in names}
+    others = [f"{name} ({kind})" for name, kind in kinds.items() if not is_number(kind)]
+    if others:
         raise DataError(
-            f"{folder} was saved with its rows in another order: dataset.flatten_indices().save_to_disk(FOLDER)"
+            f"{where} has columns that are no numbers: {', '.join(others[:5])}; choose columns as in FILE::x,y,z or "
+            "FILE::x*, or leave these out"
         )
-    missing = [name for name in names if Path(name).name != name or not (folder / name).is_file()]
-    if missing or not names:
-        raise StoreError(f"{folder} is no complete data set: it has no {', '.join(missing) or 'data'}; copy it again")
-    return [folder / name for name in names]
+    return PointColumns(names, np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64))
+
+
+def matched_columns(names: list[str], asked: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Return the columns that are asked for, those of a pattern in the order of the table.
+
+    Parameters
+    ----------
+    names : of all columns
+    asked : names, and patterns in which * stands for any letters
+    where : what messages call the table
+    """
+    found: list[str] = []
+    missing = []
+    there, chosen = set(names), set()
+    for one in asked:
+        if one in there or "*" not in one:
+            fitting = [one] if one in there else []
+        else:
+            pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
+            fitting = [name for name in names if pattern.fullmatch(name)]
+        missing += [] if fitting else [one]
+        found += [name for name in fitting if name not in chosen or name == one]
+        chosen.update(fitting)
+    if missing:
+        raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
+    return tuple(found)
+
+
+def list_type(kind: Any) -> Any:
+    """Return the type of a column of lists of numbers, that below an extension such as a tensor's; None of others."""
+    arrow = optional_module("pyarrow", "parquet")
+    kind = getattr(kind, "storage_type", kind)
+    lists = (arrow.types.is_list, arrow.types.is_large_list, arrow.types.is_fixed_size_list)
+    return kind if any(test(kind) for test in lists) and is_number(kind.value_type) else None
+
+
+def is_number(kind: Any) -> bool:
+    """Return whether a type of Arrow is one of real numbers or of truth values."""
+    return re.fullmatch(r"u?int\d+|bool|halffloat|float|double", str(kind)) is not None
+
+
+def number_dtype(kind: Any) -> np.dtype:
+    """Return the dtype of a type of numbers."""
+    return np.dtype({"halffloat": "f2", "float": "f4", "double": "f8"}.get(str(kind), str(kind)))
+
+
+def listed_rows(column: Any, name: str, where: str, first_row: int, width: int | None) -> np.ndarray:
+    """Return a column of lists as a table (n, D).
+
+    Parameters
+    ----------
+    column : of Arrow
+    name : of the column
+    where : what messages call the table that it is in
+    first_row : the row of that table that the column begins with
+    width : D, None for that of the first row
+    """
+    column = getattr(column, "storage", column)
+    compute = optional_module("pyarrow.compute", "parquet")
+    lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)
+    width = int(lengths[0]) if width is None and len(lengths) and not column.null_count else width
+    wrong = np.flatnonzero(lengths != width)  # of a missing list the length is NaN
+    if len(wrong):
+        listed = ", ".join(str(first_row + row) for row in wrong[:N_REPORTED_ROWS])
+        raise DataError(
+            f"column {name} of {where} must have {width or 'as many'} numbers in every row, and has not in "
+            f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row {listed}: fill or "
+            "remove these rows"
+        )
+    values = column.flatten()
+    if values.null_count:
+        row = first_row + int(np.flatnonzero(values.is_null())[0]) // int(width or 1)
+        raise DataError(
+            f"column {name} of {where} has {values.null_count} missing values, the first in row {row}: fill them or "
+            "remove their rows"
+        )
+    rows = values.to_numpy(zero_copy_only=False).reshape(len(lengths), int(width or 0))
+    check_exact(rows, first_row, f"column {name} of {where}")
+    return rows

@@ -3,7 +3,8 @@
 import importlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -147,6 +148,18 @@ def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndar
     check_exact(rows, start, points.description)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         return np.ascontiguousarray(rows, dtype=points.dtype)
+
+
+def pieces(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (piece, first, last) of the pieces that hold rows [start, stop): those rows [first, last) of the piece.
+
+    `starts` are the first rows of the pieces, ascending, and behind the last one the number of all rows.
+    """
+    piece = bisect_right(starts, start) - 1
+    while start < stop:
+        end = min(starts[piece + 1], stop)
+        yield piece, start - starts[piece], end - starts[piece]
+        start, piece = end, piece + 1
 
 
 @contextmanager

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.sources.arrow import INDEX
 from scalemani.sources.base import optional_module
 from scalemani.sources.categories import with_categories
 from scalemani.sources.label_values import values_of, values_of_texts
 from scalemani.sources.obs import OBS, obs_columns
-from scalemani.sources.tables import columns_of, open_parquet, parquet_files
+from scalemani.sources.tables import Place, columns_of, opened, table_files
 
 ALLOWED = ".parquet, .csv with a header, .h5ad and .zarr of AnnData (file.h5ad::obs or file.h5ad::obs/column)"
 ANNOTATED = (".h5ad", ".zarr")
@@ -52,13 +53,13 @@ def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
     return found
 
 
-def check_names(path: Path, asked: Sequence[str] | None, there: Sequence[str]) -> None:
+def check_names(path: Place, asked: Sequence[str] | None, there: Sequence[str]) -> None:
     """Refuse columns that are not there."""
     if missing := [name for name in asked or () if name not in there]:
         raise ConfigError(f"{path} has no column {', '.join(missing)}; it has {', '.join(there)}")
 
 
-def check_distinct(path: Path, names: Sequence[str]) -> None:
+def check_distinct(path: Place, names: Sequence[str]) -> None:
     """Refuse a table with a name twice, of which one column would take the place of the other."""
     if repeated := [name for name, count in Counter(names).items() if count > 1]:
         raise DataError(f"{path} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
@@ -67,11 +68,14 @@ def check_distinct(path: Path, names: Sequence[str]) -> None:
 def parquet_columns(path: Path, asked: Sequence[str] | None) -> dict[str, np.ndarray]:
     """Return columns of a Parquet file or of the files of a folder."""
     arrow = optional_module("pyarrow", "parquet")
-    files = [path] if path.is_file() else parquet_files(path)
-    names = [name for name in open_parquet(files[0]).schema_arrow.names if not name.startswith("__index_level_")]
-    check_names(path, asked, names)
-    check_distinct(path, names)
-    table = arrow.concat_tables([open_parquet(file).read(columns=list(asked or names)) for file in files])
+    tables = []
+    for file in table_files(path):
+        with opened(file) as reader:
+            names = [name for name in reader.schema.names if not name.startswith(INDEX)]
+            check_names(file, asked, names)
+            check_distinct(file, names)
+            tables.append(reader.file.read(columns=list(asked or names)))
+    table = arrow.concat_tables(tables)
     found = {}
     for name, column in zip(table.column_names, table.columns, strict=True):
         categories: list[Any] = []

@@ -1,6 +1,5 @@
 """Rows of a lazy array, each computed once and kept as objects beside a run for as long as it reads them."""
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import StoreError
-from scalemani.sources.base import PointsSource, Source, native_rows
-from scalemani.sources.beside import PointsBeside
+from scalemani.sources.base import PointsSource, Source, native_rows, pieces
 from scalemani.sources.metrics import MetricPoints
+from scalemani.sources.side_data import AccompaniedPoints
 from scalemani.store.places import open_objects
 
 
@@ -56,20 +55,18 @@ class ComputedPoints(Source):
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), of as many pieces as they lie in."""
-        rows, objects = np.empty((stop - start, self.shape[1]), self.dtype), open_objects(self.kept.root)
-        piece, row = bisect_right(self.starts, start) - 1, start
-        while row < stop:
-            first, end = self.starts[piece], self.starts[piece + 1]
-            last = min(end, stop)
-            content = objects.get(str(first))
-            if content is None or len(content) != (end - first) * self.shape[1] * self.dtype.itemsize:
+        rows, objects, row = np.empty((stop - start, self.shape[1]), self.dtype), open_objects(self.kept.root), 0
+        for piece, first, last in pieces(self.starts, start, stop):
+            begin, end = self.starts[piece], self.starts[piece + 1]
+            content = objects.get(str(begin))
+            if content is None or len(content) != (end - begin) * self.shape[1] * self.dtype.itemsize:
                 raise StoreError(
-                    f"rows [{first}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut "
+                    f"rows [{begin}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut "
                     "short: run the same command again"
                 )
-            found = np.frombuffer(content, self.dtype).reshape(end - first, -1)
-            rows[row - start : last - start] = found[row - first : last - first]
-            row, piece = last, piece + 1
+            found = np.frombuffer(content, self.dtype).reshape(end - begin, -1)
+            rows[row : row + last - first] = found[first:last]
+            row += last - first
         return rows
 
 
@@ -79,14 +76,14 @@ def cuts(bounds: Sequence[int], every: int) -> list[int]:
 
 
 def innermost(source: PointsSource) -> PointsSource:
-    """Return the points that a source takes its rows from: before a metric, and without what is beside them."""
-    while isinstance(source, PointsBeside | MetricPoints):
+    """Return the points that a source takes its rows from: before a metric, and without their side data."""
+    while isinstance(source, AccompaniedPoints | MetricPoints):
         source = source.points
     return source
 
 
 def on_rows_of(source: PointsSource, points: PointsSource) -> PointsSource:
     """Return a source as it is, but for its innermost points, which are others of the same rows."""
-    if isinstance(source, PointsBeside | MetricPoints):
-        return source.with_rows_of(on_rows_of(source.points, points))
+    if isinstance(source, AccompaniedPoints | MetricPoints):
+        return source.with_points(on_rows_of(source.points, points))
     return points

@@ -3,48 +3,33 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStoreError
 from scalemani.sources.annotated import COMPONENTS, WHOLE
-from scalemani.sources.base import Source, as_store_errors, optional_module
+from scalemani.sources.base import Source, optional_module
 from scalemani.sources.bucket_files import BucketFile
-from scalemani.sources.missing_chunks import missing_chunks
+from scalemani.sources.sliced import SlicedPoints
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 
 
-class H5adPoints(Source):
+class H5adPoints(SlicedPoints):
     """A dense dataset of an HDF5 file such as AnnData's .h5ad."""
 
     def __init__(self, path: Path | BucketFile, member: str) -> None:
-        self.path = path
-        self.member = member
-        self.remote = isinstance(path, BucketFile)
-        self.dataset = h5ad_node(path, member)
-        if self.dataset.shape is None:
+        self.path, self.member, self.remote = path, member, isinstance(path, BucketFile)
+        dataset = h5ad_node(path, member)
+        if dataset.shape is None:
             raise DataError(f"{path}::{member} is an empty dataset: it has neither rows nor columns")
-        super().__init__(self.dataset.shape, self.dataset.dtype, f"{path}::{member}")
-        self.remark = missing_chunks(self.dataset, self.description)
-        if self.dataset.chunks:
-            self.preferred_rows = int(self.dataset.chunks[0])
-            self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize
+        super().__init__(dataset, f"{path}::{member}")
 
     def __reduce__(self) -> tuple[type["H5adPoints"], tuple[Path | BucketFile, str]]:
         return H5adPoints, (self.path, self.member)
-
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
-        with as_store_errors(self.description, start, stop):
-            return self.dataset[start:stop]
 
 
 class H5adSparseRows(SparseRows):
     """Compressed sparse rows in a group of an HDF5 file."""
 
     def __init__(self, path: Path | BucketFile, member: str) -> None:
-        self.path = path
-        self.member = member
-        self.remote = isinstance(path, BucketFile)
+        self.path, self.member, self.remote = path, member, isinstance(path, BucketFile)
         group = h5ad_node(path, member)
         super().__init__(*sparse_parts(group, dict(group.attrs), f"{path}::{member}"))
 

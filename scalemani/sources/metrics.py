@@ -4,14 +4,10 @@ import numpy as np
 import scipy.sparse as sp
 from dask.utils import format_bytes
 
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import DataError
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, PRECOMPUTED, keeps_zeros, map_rows, mapped_dtype
+from scalemani.kernels.rows.metrics import METRICS, keeps_zeros, map_rows, mapped_dtype
 from scalemani.sources.base import PointsSource, nonzeros_of, read_rows
-from scalemani.sources.beside import PointsBeside
-from scalemani.sources.distance_matrix import DistanceMatrix
-from scalemani.sources.given_affinities import GivenAffinities
-from scalemani.sources.neighbor_lists import NeighborLists
 from scalemani.validation import N_REPORTED_ROWS, check_finite_block
 
 
@@ -40,7 +36,7 @@ class MetricPoints:
         """As of the points that are mapped; None where the metric leaves no zeros."""
         return nonzeros_of(self.points) if keeps_zeros(self.metric) else None
 
-    def with_rows_of(self, points: PointsSource) -> "MetricPoints":
+    def with_points(self, points: PointsSource) -> "MetricPoints":
         """Return the same of the rows of another source of as many points."""
         return MetricPoints(points, self.metric)
 
@@ -62,22 +58,6 @@ class MetricPoints:
         check_finite_block(rows, start)
         check_rows(rows, self.metric, start)
         return map_rows(rows, self.metric)
-
-
-def map_points(metric: str, points: PointsSource) -> PointsSource:
-    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
-    if isinstance(points, PointsBeside):
-        return points.with_rows_of(map_points(metric, points.points))
-    if isinstance(points, GivenAffinities):
-        if metric not in (EUCLIDEAN, PRECOMPUTED):
-            raise ConfigError(f"affinities are given, and metric={metric!r} compares points: leave out one of the two")
-        return points
-    if isinstance(points, NeighborLists | DistanceMatrix) != (metric == PRECOMPUTED):
-        raise ConfigError(
-            "neighbour lists go with metric='precomputed', and points with another metric: this metric is "
-            f"{metric!r}, and what was given is {points.description}"
-        )
-    return points if metric in (EUCLIDEAN, PRECOMPUTED) else MetricPoints(points, metric)
 
 
 def check_rows(rows: Points, metric: str, first_row: int = 0) -> None:

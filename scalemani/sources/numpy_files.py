@@ -1,31 +1,32 @@
-"""Arrays in memory, .npy files and members of .npz archives."""
+"""Arrays in memory, .npy files, folders of them, and members of .npz archives."""
 
 import math
+import struct
 import threading
 import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStoreError
-from scalemani.sources.base import Source
+from scalemani.sources.base import Source, check_file, natural_order, pieces
 from scalemani.sources.bucket_files import BucketFile
 from scalemani.validation import check_points
 
-# A column-by-column archive member has to be read whole; beyond this many bytes that is refused.
-LARGEST_WHOLE_MEMBER = 512 * 2**20
-SKIPPED_BYTES = 2**22
+LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
 Header = tuple[tuple[int, ...], bool, np.dtype]
-# RuntimeError is what zipfile says of an encrypted member.
-DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError, RuntimeError)
-# Headers of arrays are read as expressions of Python.
-DAMAGE_OF_HEADERS = (*DAMAGE, SyntaxError, TypeError, KeyError, AttributeError, tokenize.TokenError)
+# RuntimeError is what zipfile says of an encrypted member; headers of arrays are read as expressions of Python.
+DAMAGE = (
+    *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError, RuntimeError),
+    *(SyntaxError, TypeError, KeyError, AttributeError, tokenize.TokenError),
+)
 
 
 class ArrayPoints(Source):
@@ -43,6 +44,18 @@ class ArrayPoints(Source):
         return self.points[start:stop]
 
 
+@contextmanager
+def as_damage(name: Path | str) -> Iterator[None]:
+    """Turn whatever NumPy raises while a file is read into a DataError that says which one is damaged."""
+    try:
+        yield
+    except ScalemaniError:
+        raise
+    except DAMAGE as error:
+        kind = ".npz archive" if str(name).lower().partition("::")[0].endswith(".npz") else ".npy file"
+        raise DataError(f"{name} is no {kind}, or is truncated or damaged: {error}; copy or save it again") from error
+
+
 def read_npy_header(file: IO[bytes], name: str) -> Header:
     """Return shape, whether columns come first, and dtype of an .npy file; leave `file` at the first value.
 
@@ -54,32 +67,17 @@ def read_npy_header(file: IO[bytes], name: str) -> Header:
         When it holds Python objects, which only pickle could read.
     """
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    try:
+    with as_damage(name):
         version = np.lib.format.read_magic(file)
         if version not in readers:
             raise DataError(f"{name} has .npy format version {version}; allowed: 1.0 and 2.0, which plain numbers get")
         shape, fortran_order, dtype = readers[version](file)
-    except DAMAGE_OF_HEADERS as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{name} is no .npy file, or is truncated or damaged: {error}") from error
     if dtype.hasobject:
         raise UnsafeStoreError(
             f"{name} holds Python objects that only pickle could read, which can run code: save numbers, for example "
             "numpy.save(path, array.astype(numpy.float32))"
         )
     return shape, fortran_order, dtype
-
-
-@contextmanager
-def as_damage(name: Path | str) -> Iterator[None]:
-    """Turn whatever NumPy raises while a file is read into a DataError that says which one is damaged."""
-    try:
-        yield
-    except ScalemaniError:
-        raise
-    except DAMAGE_OF_HEADERS as error:
-        raise DataError(f"{name} is truncated or damaged: {error}; copy or save it again") from error
 
 
 def whole_array(path: Path, member: str | None = None) -> np.ndarray:
@@ -110,17 +108,24 @@ def check_promised(name: Path | BucketFile | str, size: int, promised: int) -> N
 
 
 class NpyPoints(Source):
-    """An .npy file, read by plain reads: unlike a memory map, what was read does not stay resident."""
+    """An .npy file, or an uncompressed member of an .npz archive, read by plain reads.
 
-    def __init__(self, path: Path | BucketFile) -> None:
+    Unlike of a memory map, what was read does not stay resident.
+    """
+
+    def __init__(self, path: Path | BucketFile, member: str | None = None) -> None:
+        self.path, self.remote = path, isinstance(path, BucketFile)
+        name = str(path) if member is None else f"{path}::{member}"
+        if isinstance(path, BucketFile):
+            start, size = 0, path.size
+        else:
+            start, size = (0, path.stat().st_size) if member is None else place_of_member(path, member)
         with path.open() if isinstance(path, BucketFile) else path.open("rb") as file:
-            shape, self.fortran_order, self.file_dtype = read_npy_header(file, str(path))
+            file.seek(start)
+            shape, self.fortran_order, self.file_dtype = read_npy_header(file, name)
             self.offset = file.tell()
-        super().__init__(shape, self.file_dtype, str(path))
-        self.path = path
-        self.remote = isinstance(path, BucketFile)
-        promised = self.offset + self.shape[0] * self.shape[1] * self.file_dtype.itemsize
-        check_promised(path, path.size if isinstance(path, BucketFile) else path.stat().st_size, promised)
+        super().__init__(shape, self.file_dtype, name)
+        check_promised(name, size, self.offset - start + math.prod(shape) * self.file_dtype.itemsize)
         if self.remote and self.fortran_order and self.shape[1] > 1:
             self.remark = (
                 f"{path} is stored column by column: each block of rows takes {self.shape[1]} requests; "
@@ -150,19 +155,11 @@ class NpyPoints(Source):
 def npz_members(path: Path) -> dict[str, Header]:
     """Return the header of every array in an .npz archive, by name without `.npy`; arrays of objects are left out."""
     members = {}
-    try:
-        with zipfile.ZipFile(path) as archive:
-            for name in archive.namelist():
-                if name.endswith(".npy"):
-                    with archive.open(name) as file:
-                        try:
-                            members[name.removesuffix(".npy")] = read_npy_header(file, f"{path}::{name}")
-                        except UnsafeStoreError:
-                            continue
-    except DAMAGE as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{path} is no .npz archive, or is truncated or damaged: {error}") from error
+    with as_damage(path), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as file, suppress(UnsafeStoreError):
+                    members[name.removesuffix(".npy")] = read_npy_header(file, f"{path}::{name}")
     return members
 
 
@@ -175,11 +172,8 @@ def chosen_member(path: Path, asked: str | None, dimensions: tuple[int, ...]) ->
     if asked is not None:
         asked = asked.removesuffix(".npy")
         if asked not in members:
-            with zipfile.ZipFile(path) as archive:
-                if f"{asked}.npy" in archive.namelist():
-                    raise UnsafeStoreError(
-                        f"{path}::{asked} holds Python objects that only pickle could read: save numbers"
-                    )
+            with zipfile.ZipFile(path) as archive, suppress(KeyError), archive.open(f"{asked}.npy") as file:
+                read_npy_header(file, f"{path}::{asked}")  # which refuses objects
             raise ConfigError(f"{path} has no array {asked!r}; it has {listed}")
         return asked
     fitting = [
@@ -192,84 +186,70 @@ def chosen_member(path: Path, asked: str | None, dimensions: tuple[int, ...]) ->
     return fitting[0]
 
 
-class NpzPoints(Source):
-    """A member of an .npz archive, decompressed as it is read: ascending blocks cost one pass, going back another."""
+def open_npz(path: Path, member: str) -> Source:
+    """Open a member of an .npz archive, which is read by rows where it is not compressed."""
+    with as_damage(path), zipfile.ZipFile(path) as archive:
+        stored = archive.getinfo(f"{member}.npy").compress_type == zipfile.ZIP_STORED
+    return NpyPoints(path, member) if stored else CompressedPoints(path, member)
+
+
+def place_of_member(path: Path, member: str) -> tuple[int, int]:
+    """Return where the bytes of an uncompressed member of an archive begin, and how many there are."""
+    with as_damage(path), zipfile.ZipFile(path) as archive, path.open("rb") as file:
+        member_info = archive.getinfo(f"{member}.npy")
+        file.seek(member_info.header_offset + LENGTHS_IN_HEADER)
+        name_length, extra_length = struct.unpack("<HH", file.read(4))
+        return file.tell() + name_length + extra_length, member_info.file_size
+
+
+class CompressedPoints(Source):
+    """A compressed member of an .npz archive, which is decompressed whole and held until its last row was read."""
 
     sequential = True
 
     def __init__(self, path: Path, member: str) -> None:
-        self.path = path
-        self.member = member
+        self.path, self.member, name = path, member, f"{path}::{member}"
         self._lock = threading.Lock()
-        self._stream: IO[bytes] | None = None
-        self._row = 0
         self._whole: np.ndarray | None = None
-        name = f"{path}::{member}"
-        with zipfile.ZipFile(path) as archive, archive.open(f"{member}.npy") as file:
-            shape, self.fortran_order, self.file_dtype = read_npy_header(file, name)
-            n_values = math.prod(shape)
-            promised = file.tell() + n_values * self.file_dtype.itemsize
-            check_promised(name, archive.getinfo(f"{member}.npy").file_size, promised)
-        super().__init__(shape, self.file_dtype, name)
-        if self.fortran_order and n_values * self.file_dtype.itemsize > LARGEST_WHOLE_MEMBER:
-            raise DataError(
-                f"{name} is stored column by column, so its rows cannot be streamed: save "
-                "numpy.ascontiguousarray(array), or save it as .npy"
-            )
+        with as_damage(name), zipfile.ZipFile(path) as archive, archive.open(f"{member}.npy") as file:
+            shape, _, dtype = read_npy_header(file, name)
+            self.held_bytes = math.prod(shape) * dtype.itemsize
+            check_promised(name, archive.getinfo(f"{member}.npy").file_size, file.tell() + self.held_bytes)
+        super().__init__(shape, dtype, name)
 
-    def __reduce__(self) -> tuple[type["NpzPoints"], tuple[Path, str]]:
-        return NpzPoints, (self.path, self.member)
+    def __reduce__(self) -> tuple[type["CompressedPoints"], tuple[Path, str]]:
+        return CompressedPoints, (self.path, self.member)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop), going on in the open stream where `start` is not behind it."""
+        """Return rows [start, stop)."""
         with self._lock:
-            try:
-                if self.fortran_order:
-                    return self._all_rows()[start:stop]
-                return self._stream_rows(start, stop)
-            except DAMAGE as error:
-                self._close()
+            whole = whole_array(self.path, self.member) if self._whole is None else self._whole
+            self._whole = whole if stop < self.shape[0] else None
+        return whole[start:stop]
+
+
+class NpyParts(Source):
+    """The .npy files of a folder in natural order of their names (part-2 before part-10)."""
+
+    def __init__(self, folder: Path) -> None:
+        files = sorted(folder.glob("*.npy"), key=natural_order)
+        for path in files:
+            check_file(path)
+        self.parts = [NpyPoints(path) for path in files]
+        first = self.parts[0]
+        for path, part in zip(files, self.parts, strict=True):
+            if (part.shape[1], part.file_dtype) != (first.shape[1], first.file_dtype):
                 raise DataError(
-                    f"{self.description} is truncated or damaged: {error}; copy or save it again"
-                ) from error
+                    f"all files must have the same columns: {path} has {part.shape[1]} of {part.file_dtype}, "
+                    f"{files[0]} has {first.shape[1]} of {first.file_dtype}"
+                )
+        self.starts = [0, *accumulate(part.shape[0] for part in self.parts)]
+        super().__init__((self.starts[-1], first.shape[1]), first.file_dtype, f"{folder} ({len(files)} files)")
 
-    def _all_rows(self) -> np.ndarray:
-        if self._whole is None:
-            self._stream = self._open()
-            content = self._exactly(self.shape[0] * self.shape[1] * self.file_dtype.itemsize)
-            flat = np.frombuffer(content, dtype=self.file_dtype)
-            self._whole = np.ascontiguousarray(flat.reshape(self.shape[::-1]).T)
-            self._close()
-        return self._whole
-
-    def _stream_rows(self, start: int, stop: int) -> np.ndarray:
-        if self._stream is None or start < self._row:
-            self._close()
-            self._stream = self._open()
-            self._row = 0
-        row_bytes = self.shape[1] * self.file_dtype.itemsize
-        skipped = (start - self._row) * row_bytes
-        while skipped:
-            skipped -= len(self._exactly(min(skipped, SKIPPED_BYTES)))
-        content = self._exactly((stop - start) * row_bytes)
-        self._row = stop
-        if stop == self.shape[0]:
-            self._close()
-        return np.frombuffer(content, dtype=self.file_dtype).reshape(-1, self.shape[1])
-
-    def _exactly(self, n_bytes: int) -> bytes:
-        content = self._stream.read(n_bytes) if self._stream else b""
-        if len(content) != n_bytes:
-            raise EOFError("the archive ends early")
-        return content
-
-    def _open(self) -> IO[bytes]:
-        # The archive stays open for as long as its member is.
-        stream = zipfile.ZipFile(self.path).open(f"{self.member}.npy")  # noqa: SIM115
-        read_npy_header(stream, self.description)
-        return stream
-
-    def _close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        self._stream = None
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop)."""
+        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), 0
+        for part, first, last in pieces(self.starts, start, stop):
+            rows[row : row + last - first] = self.parts[part].read(first, last)
+            row += last - first
+        return rows

@@ -12,19 +12,17 @@ from scalemani.errors import ConfigError, StoreError, refuse_credentials, refuse
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
 from scalemani.sources.annotated import take_representation
-from scalemani.sources.arrow import SUFFIXES as ARROW_SUFFIXES
-from scalemani.sources.arrow import ArrowFiles, ArrowTable, is_arrow_folder
+from scalemani.sources.arrow import ArrowTable
 from scalemani.sources.base import PointsSource, Source, check_file, nonzeros_of, read_rows, without_credentials
 from scalemani.sources.bucket_files import BucketFile
 from scalemani.sources.dask_arrays import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.sources.hdf5 import open_h5ad
 from scalemani.sources.metrics import check_rows
-from scalemani.sources.numpy_files import ArrayPoints, NpyPoints, NpzPoints, chosen_member, npz_members
-from scalemani.sources.parts import NpyParts
+from scalemani.sources.numpy_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
 from scalemani.sources.sliced import SlicedPoints, is_sliced
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import ZarrPoints, open_zarr
-from scalemani.sources.tables import ParquetPoints, columns_of
+from scalemani.sources.tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, TableFiles, columns_of, is_arrow_folder
 from scalemani.store.buckets import SCHEME
 from scalemani.store.places import remark_on
 from scalemani.validation import check_finite_block, check_points, check_shape
@@ -34,7 +32,7 @@ ALLOWED = (
     ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
 STORED = (str, Path, zarr.Array, PointsSource, sparse.spmatrix, sparse.sparray)
-BUCKET_SUFFIXES = (".npy", ".parquet", ".pq", ".h5ad", ".h5", ".hdf5")  # of which rows are read without all of a file
+BUCKET_SUFFIXES = (".npy", *PARQUET_SUFFIXES, ".h5ad", ".h5", ".hdf5")  # of which rows are read without all of a file
 FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
@@ -163,10 +161,8 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
     """Return the source in a directory: a zarr store or Parquet files."""
     if any((path / marker).exists() for marker in ZARR_MARKERS):
         return open_zarr(str(path), member)
-    if is_arrow_folder(path):
-        return ArrowFiles(path, columns_of(member))
-    if any(path.rglob("*.parquet")):
-        return ParquetPoints(path, columns_of(member))
+    if is_arrow_folder(path) or any(path.rglob("*.parquet")):
+        return TableFiles(path, columns_of(member))
     if any(path.glob("*.npy")):
         refuse_member(path, member)
         return NpyParts(path)
@@ -185,13 +181,11 @@ def open_file(path: Path | BucketFile, member: str | None) -> Source:
     if isinstance(path, Path) and suffix == ".npz":
         if member is None and {"data", "shape"} < (names := npz_members(path).keys()) and {"format", "indptr"} & names:
             return sparse_file(path)
-        return NpzPoints(path, chosen_member(path, member, dimensions=(2,)))
-    if suffix in (".parquet", ".pq"):
-        return ParquetPoints(path, columns_of(member))
+        return open_npz(path, chosen_member(path, member, dimensions=(2,)))
+    if suffix in PARQUET_SUFFIXES or (isinstance(path, Path) and suffix in ARROW_SUFFIXES):
+        return TableFiles(path, columns_of(member))
     if suffix in (".h5ad", ".h5", ".hdf5"):
         return open_h5ad(path, member)
-    if isinstance(path, Path) and suffix in ARROW_SUFFIXES:
-        return ArrowFiles(path, columns_of(member))
     if suffix == ".npy":
         refuse_member(path, member)
         return NpyPoints(path)

@@ -11,8 +11,8 @@ from scalemani.sources.missing_chunks import missing_chunks
 class SlicedPoints(Source):
     """An object with a shape and a dtype whose slices of rows become arrays; no more is read than is asked for."""
 
-    def __init__(self, points: Any) -> None:
-        super().__init__(tuple(points.shape), points.dtype, f"{type(points).__name__} in memory")
+    def __init__(self, points: Any, description: str | None = None) -> None:
+        super().__init__(tuple(points.shape), points.dtype, description or f"{type(points).__name__} in memory")
         self.points, self.remark = points, missing_chunks(points, self.description)
         chunks = getattr(points, "chunks", None)
         if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):

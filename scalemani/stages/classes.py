@@ -9,7 +9,7 @@ from scalemani.chunked.needs import Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.points import StoredClasses
-from scalemani.sources.beside.labelled import NO_CLASS, LabelledPoints
+from scalemani.sources.side_data import NO_CLASS
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -19,9 +19,9 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the classes, in blocks of points in work order."""
-    given = given_beside(work, LabelledPoints)
+    given = given_beside(work, "labels")
     store_in_work_order(work, StoredClasses.codes, given.codes)
-    work.task.output.write_whole({StoredClasses.counts: np.array(given.classes.counts, np.int64)})
-    counts, unlabelled = given.classes.counts, int(np.count_nonzero(given.codes == NO_CLASS))
+    work.task.output.write_whole({StoredClasses.counts: given.counts.astype(np.int64)})
+    counts, unlabelled = given.counts.tolist(), int(np.count_nonzero(given.codes == NO_CLASS))
     found = {"classes": len(counts), "smallest_class": min(counts, default=0)}
     return {**found, "unlabelled": unlabelled} if unlabelled else found

@@ -9,7 +9,7 @@ from scalemani.chunked.needs import EACH_PROCESS, Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.points import StoredDuplicates
-from scalemani.sources.beside.distinct import LEFT_OUT, DistinctPoints
+from scalemani.sources.side_data import LEFT_OUT
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -19,7 +19,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the point of each row; certify how many rows repeat others."""
-    points_of_rows = given_beside(work, DistinctPoints).points_of_rows
+    points_of_rows = given_beside(work, "duplicates").points_of_rows
     work.task.output.write_whole({StoredDuplicates.points: points_of_rows})
     kept = points_of_rows[points_of_rows != LEFT_OUT]
     counts = np.bincount(kept)

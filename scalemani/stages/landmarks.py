@@ -31,7 +31,6 @@ from scalemani.records.landmarks import StoredLandmarks
 from scalemani.records.points import StoredPoints
 from scalemani.records.reading import RowsOfArray
 from scalemani.routes import GIVEN_LANDMARKS
-from scalemani.sources.beside.landmarked import LandmarkedPoints
 
 COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
 COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
@@ -144,7 +143,7 @@ def run(work: StageWork) -> dict[str, Any]:
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
     points = points_by_row(work.task)
     if params.landmarks.method == GIVEN_LANDMARKS:
-        landmarks, rows, found = Selected(given_beside(work, LandmarkedPoints).landmarks, None)
+        landmarks, rows, found = Selected(given_beside(work, "landmarks").points, None)
     else:
         landmarks, rows, found = selected_landmarks(points, choice_of(params)._replace(advance=progress.advance))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}

@@ -7,7 +7,6 @@ from scalemani.chunked.needs import Held
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.work import StageWork
 from scalemani.records.points import StoredWeights
-from scalemani.sources.beside.weighted import WeightedPoints
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -17,6 +16,6 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the weights, in blocks of points in work order."""
-    given = given_beside(work, WeightedPoints).weights.values
+    given = given_beside(work, "weights").values
     weights = store_in_work_order(work, StoredWeights.weights, given)
     return {"total_weight": float(weights.sum()), "largest_weight": float(weights.max())}

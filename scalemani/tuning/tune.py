@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.base import clone
 
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
-from scalemani.estimators.fitting import Asked, Embedder, asked_of, with_labels
+from scalemani.estimators.fitting import Asked, Embedder, asked_of, with_classes
 from scalemani.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
 from scalemani.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.routes import takes_labels
@@ -164,4 +164,4 @@ def tuned_points(
         )
     source = usable[0].source(points, estimators[0].use_rep)
     learnt = any(takes_labels(one._method) for one in estimators)
-    return with_labels(source, labels, learnt, any(one.params.follows_classes for one in usable))
+    return with_classes(source, labels, learnt, any(one.params.follows_classes for one in usable))

@@ -11,8 +11,7 @@ from scalemani.chunked.work import PointsInput, StageWork
 from scalemani.params import Parameters
 from scalemani.records.points import StoredWeights, StoredWorkPoints
 from scalemani.sources import open_points
-from scalemani.sources.beside.labelled import LabelledPoints
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_labels, with_weights
 from scalemani.stages import classes, weights
 from scalemani.store.groups import StageGroup
 from scalemani.workers.executor import Executor
@@ -55,26 +54,26 @@ def test_tables_are_brought_into_work_order_as_copies(work_of):
     assert not np.shares_memory(found, POINTS)
 
 
-def test_what_is_given_is_found_below_other_sources(work_of):
-    source = LabelledPoints(WeightedPoints(open_points(POINTS), GIVEN), LABELS)
+def test_every_part_of_the_side_data_is_found(work_of):
+    source = with_labels(with_weights(open_points(POINTS), GIVEN), LABELS)
     work = work_of("weights", source)
-    np.testing.assert_array_equal(given_beside(work, WeightedPoints).weights.values, GIVEN)
-    assert given_beside(work, LabelledPoints) is source
+    np.testing.assert_array_equal(given_beside(work, "weights").values, GIVEN)
+    assert given_beside(work, "labels") is source.side.labels
 
 
 @pytest.mark.parametrize("source", [None, open_points(POINTS)])
-@pytest.mark.parametrize(("stage", "kind"), [(weights, "WeightedPoints"), (classes, "LabelledPoints")])
-def test_a_stage_without_its_values_says_what_it_misses(work_of, source, stage, kind):
+@pytest.mark.parametrize(("stage", "part"), [(weights, "weights"), (classes, "labels")])
+def test_a_stage_without_its_values_says_what_it_misses(work_of, source, stage, part):
     name = stage.__name__.rpartition(".")[2]
-    with pytest.raises(ValueError, match=f"stage `{name}` was started without {kind}"):
+    with pytest.raises(ValueError, match=f"stage `{name}` was started without {part}"):
         stage.run(work_of(name, source))
 
 
 def test_the_stages_certify_what_they_store(work_of):
-    work = work_of("weights", WeightedPoints(open_points(POINTS), GIVEN))
+    work = work_of("weights", with_weights(open_points(POINTS), GIVEN))
     found = weights.run(work)
     assert found == {"total_weight": GIVEN[ORDER].sum(), "largest_weight": GIVEN.max()}
-    work = work_of("classes", LabelledPoints(open_points(POINTS), LABELS))
+    work = work_of("classes", with_labels(open_points(POINTS), LABELS))
     names, counts = np.unique(LABELS, return_counts=True)
     assert classes.run(work) == {"classes": 3, "smallest_class": counts.min()}
     np.testing.assert_array_equal(names[work.task.output.read("codes")], LABELS[ORDER])

@@ -12,7 +12,8 @@ import zarr
 
 from scalemani.errors import StoreError
 from scalemani.export import rows as export_rows
-from scalemani.export import several, sparse, write_rows
+from scalemani.export import rows as rows_out
+from scalemani.export import sparse, write_rows
 from scalemani.export.anndata import write_anndata
 from scalemani.export.anndata_elements import Annotations
 from scalemani.export.atomic import leftovers, replaced_file, temporary_name
@@ -66,11 +67,11 @@ OUTPUTS = {
     "rows.parquet": by_rows,
     "rows.zarr": by_rows,
     "table.csv": lambda rows, target, before=nothing: write_csv({"x": lazy(rows, before)}, str(target)),
-    "arrays.npz": lambda rows, target, before=nothing: several.write_npz({"x": lazy(rows, before)}, str(target)),
-    "arrays.parquet": lambda rows, target, before=nothing: several.write_parquet(
+    "arrays.npz": lambda rows, target, before=nothing: rows_out.write_npz({"x": lazy(rows, before)}, str(target)),
+    "arrays.parquet": lambda rows, target, before=nothing: rows_out.write_parquet(
         {"x": lazy(rows, before)}, str(target)
     ),
-    "arrays.zarr": lambda rows, target, before=nothing: several.write_zarr({"x": lazy(rows, before)}, str(target)),
+    "arrays.zarr": lambda rows, target, before=nothing: rows_out.write_zarr({"x": lazy(rows, before)}, str(target)),
     "map.parquet": lambda rows, target, before=nothing: write_map(lazy(rows, before), {}, None, str(target)),
     "cells.h5ad": lambda rows, target, before=nothing: write_anndata(
         Annotations(len(rows), {"obsm/X_map": lazy(rows, before)}), str(target)

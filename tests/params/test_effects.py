@@ -20,7 +20,7 @@ from scalemani.params import Parameters, names_of_parameters, set_value
 from scalemani.routes import ROUTES, takes_labels
 from scalemani.runs.walk import plan_run
 from scalemani.sources import open_points
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.side_data import with_labels
 from scalemani.workers.executor import Executor
 from tests.params.effects import COMMON, ROWS, Found, Refused, Row, Same, labels_of, moved_by, points_of_each_kind
 
@@ -181,7 +181,7 @@ TOLD = [method for method in METHODS if ROUTES[method] is not ROUTES["t-sne"]] +
 def test_a_changed_parameter_acts_or_is_told_of_or_refused(method, tmp_path):
     """One that no stage of a run has in its key, so that the run is the same, has a note or an error."""
     points = open_points(POINTS["plain"])
-    given = LabelledPoints(points, labels_of(POINTS["plain"]), partial=not takes_labels(method))
+    given = with_labels(points, labels_of(POINTS["plain"]), partial=not takes_labels(method))
 
     def planned(values):
         return plan_run(given, tmp_path / "run", method, Parameters().with_values(values), Executor(workers=1))

@@ -9,8 +9,7 @@ from scalemani.routes import takes_labels
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 from scalemani.sources import open_pixels, open_points
-from scalemani.sources.beside.labelled import LabelledPoints
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_labels, with_weights
 from scalemani.workers.executor import Executor
 
 BLOCK_ROWS = 1024
@@ -41,7 +40,7 @@ def finished(roll, tmp_path_factory) -> dict[str, Run]:
         asked = params.with_values({"embedding": {"solver": solver}, "landmark_graph": graph})
         by_solver[solver] = run(points, folder, "laplacian-eigenmaps", asked, Executor(workers=2), BLOCK_ROWS)
     for method in METHODS:
-        given = LabelledPoints(points, labels) if takes_labels(method) else points
+        given = with_labels(points, labels) if takes_labels(method) else points
         found[method] = run(given, folder, method, params, Executor(workers=2), BLOCK_ROWS)
     return {**found, **by_solver}
 
@@ -72,7 +71,7 @@ def weighted(roll, tmp_path_factory) -> Run:
     values = {"neighbors": {"n_neighbors": 9}, "affinities": {"perplexity": 6}, "landmarks": {"n_landmarks": 30}}
     values["duplicates"] = {"tolerance": 0.0}
     folder, params = tmp_path_factory.mktemp("records") / "weighted", Parameters().with_values(values)
-    points = WeightedPoints(open_points(roll[np.arange(500) % 400]), 1 + np.arange(500) % 3)
+    points = with_weights(open_points(roll[np.arange(500) % 400]), 1 + np.arange(500) % 3)
     return run(points, folder, "laplacian-eigenmaps", params, Executor(workers=2), BLOCK_ROWS)
 
 

@@ -13,7 +13,7 @@ from scalemani.report.opened import open_run
 from scalemani.routes import takes_labels
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.side_data import with_labels
 from scalemani.workers.executor import Executor
 
 N_POINTS = 1500
@@ -68,7 +68,7 @@ def runs(roll, classes, tmp_path_factory):
     made = {}
     for method in METHODS:
         source = open_points(np.asarray(roll[:N_POINTS], np.float64))
-        given = LabelledPoints(source, classes) if takes_labels(method) else source
+        given = with_labels(source, classes) if takes_labels(method) else source
         run(given, folder / method, method, params, Executor(), 1024)
         made[method] = open_run(folder / method)
     return made

@@ -20,7 +20,7 @@ from scalemani.runs.several.aligning import align
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_weights
 from scalemani.workers.executor import Executor
 
 RANDOM = np.random.default_rng(0)
@@ -64,7 +64,7 @@ def merged(folder):
 
 @pytest.fixture(scope="module")
 def weighted(folder):
-    return computed(WeightedPoints(open_points(POINTS), COUNTS), folder / "weighted", VALUES)
+    return computed(with_weights(open_points(POINTS), COUNTS), folder / "weighted", VALUES)
 
 
 def test_what_is_stored_is_the_run_of_the_distinct_points_with_weights(merged, weighted):
@@ -101,7 +101,7 @@ def test_a_certificate_counts_rows_and_the_plan_says_how_many_points_they_are(me
         "most_rows_a_point": COUNTS.max(),
     }
     plan = planned(GIVEN, MERGED)
-    assert str(plan.outline.survey.duplicates).startswith("1500 rows are 400 distinct points")
+    assert str(plan.outline.survey.side.duplicates).startswith("1500 rows are 400 distinct points")
     assert plan.planned("duplicates").held[0].bytes == 16 * N_ROWS
     for stage in plan.stages:  # the points of rows, and first rows and weights of points, are there all the time
         assert sum(held.bytes for held in stage.held[-2:]) == 8 * N_ROWS + 16 * N_POINTS
@@ -111,8 +111,8 @@ def test_a_certificate_counts_rows_and_the_plan_says_how_many_points_they_are(me
 def test_weights_of_rows_are_added_up(folder):
     of_rows = RANDOM.integers(1, 4, N_ROWS)
     sums = np.bincount(ROWS, of_rows)
-    found = computed(WeightedPoints(open_points(GIVEN), of_rows), folder / "merged", MERGED, "laplacian-eigenmaps")
-    expected = computed(WeightedPoints(open_points(POINTS), sums), folder / "weighted", VALUES, "laplacian-eigenmaps")
+    found = computed(with_weights(open_points(GIVEN), of_rows), folder / "merged", MERGED, "laplacian-eigenmaps")
+    expected = computed(with_weights(open_points(POINTS), sums), folder / "weighted", VALUES, "laplacian-eigenmaps")
     np.testing.assert_array_equal(found.embedding[...], np.asarray(expected.embedding[...])[ROWS])
     assert found.certificates["weights"]["total_weight"] == of_rows.sum()
 

@@ -11,7 +11,7 @@ from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_pixels, open_points
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_weights
 from scalemani.workers.executor import Executor
 
 SIGMA, WINDOW = 40.0, 7
@@ -171,7 +171,7 @@ def test_other_methods_and_points_that_are_no_image_are_refused(tmp_path):
         ConfigError, match=r"neighbors\.method=window is for laplacian-eigenmaps and spectral-clustering"
     ):
         params.route("t-sne")
-    weighted = WeightedPoints(open_pixels(np.eye(20)), np.full(400, 2.0))
+    weighted = with_weights(open_pixels(np.eye(20)), np.full(400, 2.0))
     with pytest.raises(ConfigError, match="pixels have no weights"):
         plan_run(weighted, tmp_path / "run", "laplacian-eigenmaps", params, Executor())
     with pytest.raises(ConfigError, match=r"takes an image, got ndarray in memory"):

@@ -11,7 +11,7 @@ from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.sources import open_points
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.side_data import with_labels
 from scalemani.workers.executor import Executor
 
 RIDGE = 1e-2
@@ -73,7 +73,7 @@ def test_new_points_at_landmarks_lie_where_these_do():
 
 def test_blocks_and_workers_change_little(roll, tmp_path):
     params = Parameters().with_values({"landmarks": {"n_landmarks": 200}})
-    labelled = LabelledPoints(open_points(roll), np.arange(len(roll)) * 4 // len(roll))
+    labelled = with_labels(open_points(roll), np.arange(len(roll)) * 4 // len(roll))
     one, other = (
         run(labelled, tmp_path / str(rows), "kernel-lda", params, Executor(workers=n), rows)
         for n, rows in ((1, 1024), (3, 3072))

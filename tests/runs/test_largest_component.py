@@ -13,7 +13,7 @@ from scalemani.runs.largest_component import input_rows
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.side_data import with_labels
 from scalemani.workers.executor import LEDGER_VARIABLE, Executor
 
 VALUES = {
@@ -128,7 +128,7 @@ def test_labels_go_with_the_points_of_the_largest_component(pieces, tmp_path):
     params = Parameters().with_values({**VALUES, "components": {"disconnected": "largest"}})
     found = [
         run(
-            LabelledPoints(open_points(given), names),
+            with_labels(open_points(given), names),
             tmp_path / str(len(given)),
             "kernel-lda",
             params,

@@ -14,7 +14,7 @@ from scalemani.kernels.measures import subspace_angle
 from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.side_data import with_labels
 from scalemani.workers.executor import Executor
 
 ANGLE = 1e-6
@@ -96,7 +96,7 @@ def embedded(points, folder, method, workers=2, block_rows=1024, **values):
 
 @pytest.mark.parametrize("method", ["pca", "lda"])
 def test_blocks_and_workers_change_no_bit(roll, tmp_path, method):
-    points = LabelledPoints(open_points(roll), np.arange(len(roll)) * 4 // len(roll))
+    points = with_labels(open_points(roll), np.arange(len(roll)) * 4 // len(roll))
     given = points if method == "lda" else open_points(roll)
     one, other = (embedded(given, tmp_path / str(rows), method, n, rows) for n, rows in ((1, 1024), (3, 3072)))
     np.testing.assert_array_equal(one.embedding[...], other.embedding[...])
@@ -122,9 +122,7 @@ def test_labels_are_in_the_key(tmp_path):
     def keys(labels):
         return {
             planned.stage.name: planned.key
-            for planned in plan_run(
-                LabelledPoints(points, labels), tmp_path / "run", "lda", Parameters(), executor
-            ).stages
+            for planned in plan_run(with_labels(points, labels), tmp_path / "run", "lda", Parameters(), executor).stages
         }
 
     changed = NAMES.copy()
@@ -168,7 +166,7 @@ def test_classes_of_one_member_are_told_of(listening, tmp_path):
     labels = NAMES.copy()
     labels[3] = 77
     executor = Executor(progress=listening)
-    run(LabelledPoints(open_points(DIGITS), labels), tmp_path / "run", "lda", Parameters(), executor)
+    run(with_labels(open_points(DIGITS), labels), tmp_path / "run", "lda", Parameters(), executor)
     assert any("1 classes have one member" in line and "77" in line for line in listening.warned)
 
 

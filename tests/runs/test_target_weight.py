@@ -16,8 +16,7 @@ from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
-from scalemani.sources.beside.labelled import LabelledPoints
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_labels, with_weights
 from scalemani.workers.executor import Executor
 
 DIGITS, NAMES = load_digits(return_X_y=True)
@@ -33,7 +32,7 @@ TARGETED = {**VALUES, "symmetric_affinities": {"target_weight": WEIGHT}}
 def planned(values=TARGETED, method="laplacian-eigenmaps", labels=PARTLY, points=POINTS):
     source = open_points(points)
     if labels is not None:
-        source = LabelledPoints(source, labels, partial=True)
+        source = with_labels(source, labels, partial=True)
     return plan_run(source, "unused", method, Parameters().with_values(values), Executor(workers=1))
 
 
@@ -49,7 +48,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def both(folder):
     """Return runs without and with a target weight, in one store."""
-    source = LabelledPoints(open_points(POINTS), PARTLY, partial=True)
+    source = with_labels(open_points(POINTS), PARTLY, partial=True)
     return [
         run(source, folder / "run", "laplacian-eigenmaps", Parameters().with_values(values), Executor(workers=2))
         for values in (VALUES, TARGETED)
@@ -174,8 +173,8 @@ def test_weights_count_copies_of_one_class(folder):
     params = [
         Parameters().with_values({**TARGETED, "neighbors": {"n_neighbors": width}}) for width in (119, len(rows) - 1)
     ]
-    weighted = LabelledPoints(WeightedPoints(open_points(POINTS[:120]), weights), PARTLY[:120], partial=True)
-    repeated = LabelledPoints(open_points(POINTS[rows]), PARTLY[rows], partial=True)
+    weighted = with_labels(with_weights(open_points(POINTS[:120]), weights), PARTLY[:120], partial=True)
+    repeated = with_labels(open_points(POINTS[rows]), PARTLY[rows], partial=True)
     found = [
         run(source, folder / name, "laplacian-eigenmaps", asked, Executor(workers=1)).eigenvalues
         for source, name, asked in ((weighted, "weighted", params[0]), (repeated, "repeated", params[1]))
@@ -188,11 +187,11 @@ def test_equal_rows_have_the_class_on_which_their_labels_agree(folder):
     labels = np.concatenate([PARTLY, [-1, 5, 8]])
     labels[[3, 500]], labels[[4, 501]], labels[[5, 502]] = [9, -1], [-1, 5], [3, 8]
     values = {**TARGETED, "duplicates": {"tolerance": 0.0}}
-    source = LabelledPoints(open_points(POINTS[rows]), labels, partial=True)
+    source = with_labels(open_points(POINTS[rows]), labels, partial=True)
     made = run(source, folder / "merged", "laplacian-eigenmaps", Parameters().with_values(values), Executor())
     agreed = labels[:500].copy()
     agreed[[4, 5]] = 5, -1
-    expected = LabelledPoints(open_points(POINTS), agreed, partial=True).codes
+    expected = with_labels(open_points(POINTS), agreed, partial=True).side.labels.codes
     order = StoredWorkPoints(made.group("work_points")).input_rows.read()
     np.testing.assert_array_equal(StoredClasses(made.group("classes")).codes.read(), expected[order])
 

@@ -13,7 +13,7 @@ from scalemani.progress import Silent
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_weights
 from scalemani.workers.executor import Executor
 
 N_POINTS = 150
@@ -40,7 +40,7 @@ FEW = {"affinities": {"perplexity": 200.0}, "neighbors": {"n_neighbors": 30}}
 
 
 def weighted_points(weights=WEIGHTS, points=POINTS):
-    return WeightedPoints(open_points(points), weights)
+    return with_weights(open_points(points), weights)
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from scalemani.errors import ConfigError, DataError, ScalemaniWarning
 from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run
 from scalemani.sources import map_points, open_labels, open_points
-from scalemani.sources.beside.labelled import LabelledPoints
+from scalemani.sources.side_data import with_labels
 from scalemani.store.places import open_objects
 from scalemani.workers.executor import Executor
 
@@ -217,7 +217,7 @@ def test_missing_chunks_are_counted_and_told_of_with_every_face(tmp_path, option
     source = open_points(tmp_path / "points.zarr")
     whole = 2 if "shards" in options else 4
     assert f"1 of {whole} chunks of {tmp_path / 'points.zarr'} are missing and read as 0.0" in source.remark
-    given = LabelledPoints(map_points("cosine", source), np.arange(400) % 2)
+    given = with_labels(map_points("cosine", source), np.arange(400) % 2)
     assert given.remark == source.remark
     executor = Executor(workers=1, progress=listening)
     plan_run(source, tmp_path / "run", "laplacian-eigenmaps", Parameters(), executor)

@@ -10,15 +10,15 @@ from hypothesis import strategies as st
 
 from scalemani.errors import DataError
 from scalemani.sources import open_columns, open_labels
-from scalemani.sources.beside.labelled import Coded
 from scalemani.sources.label_values import values_of_texts
+from scalemani.sources.side_data import Labels
 
 WIDE = 2**53
 
 
 def partition(labels):
     """Return which labels are equal, as the first row of each; -1 for those that are missing."""
-    coded = Coded.of_labels(labels, partial=True).codes.tolist()
+    coded = Labels.of(labels, partial=True).codes.tolist()
     return [coded.index(code) if code >= 0 else -1 for code in coded]
 
 

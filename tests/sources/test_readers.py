@@ -17,11 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, UnsafeStoreError
+from scalemani.errors import ConfigError, DataError, MemoryBudgetError, ScalemaniError, StoreError, UnsafeStoreError
 from scalemani.sources import PointsSource, open_labels, open_lists, open_points
-from scalemani.sources.arrow_columns import point_columns
+from scalemani.sources.arrow import point_columns
 from scalemani.sources.base import as_store_errors
+from scalemani.survey import survey
 from scalemani.validation import check_finite_block
+from scalemani.workers.executor import Executor
 
 POINTS = np.random.default_rng(0).normal(size=(5000, 7)).astype(np.float32)
 SPARSE = np.where(np.abs(POINTS) > 1.5, POINTS, 0)
@@ -142,17 +144,34 @@ def test_streams_give_the_same_rows_for_any_cuts(tmp_path_factory, cuts):
             assert np.array_equal(source.read(start, stop), POINTS[start:stop])
 
 
-def test_archives_stream_in_bounded_memory(tmp_path):
+def test_stored_members_of_archives_are_read_in_bounded_memory(tmp_path):
     rows = np.zeros((200_000, 100), dtype=np.float32)  # 80 MB
-    np.savez_compressed(tmp_path / "a.npz", X=rows)
+    np.savez(tmp_path / "a.npz", X=rows, y=np.zeros(7), Z=np.asfortranarray(rows[:100]))
     del rows
     tracemalloc.start()
-    source = open_points(tmp_path / "a.npz")
-    total = sum(float(source.read(start, start + 10_000).sum()) for start in range(0, 200_000, 10_000))
+    source = open_points(f"{tmp_path}/a.npz::X")
+    total = sum(float(source.read(start, start + 10_000).sum()) for start in range(190_000, -1, -10_000))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert total == 0
     assert peak < 20e6
+
+
+def test_compressed_members_are_read_whole_and_released_behind_their_last_row(tmp_path):
+    rows = np.zeros((20_000, 100), dtype=np.float32)  # 8 MB
+    np.savez_compressed(tmp_path / "a.npz", X=rows)
+    source = open_points(tmp_path / "a.npz")
+    assert source.held_bytes == rows.nbytes
+    tracemalloc.start()
+    source.read(0, 10_000)
+    held = tracemalloc.get_traced_memory()[0]
+    source.read(10_000, 20_000)
+    left = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert held > 0.9 * rows.nbytes
+    assert left < 0.1 * rows.nbytes
+    with pytest.raises(MemoryBudgetError, match=r"takes 7.63 MiB .* those of a compressed .npz by numpy.savez"):
+        survey(source, Executor.asked_for("threads", 1, "6MB", None))
 
 
 # Dtypes and layouts, cases 44 to 53

@@ -5,21 +5,20 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.params import Parameters
 from scalemani.routes import PRECOMPUTED
 from scalemani.sources import DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
-from scalemani.sources.beside import PointsBeside
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import AccompaniedPoints
 
 OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
 
 
 def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
     """Return parameters that ask for what is given, and of lists or distances as many neighbours as are asked for."""
-    if isinstance(source, WeightedPoints) and asked.neighbors.by_window:
-        raise ConfigError(
-            "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
-        )
-    if isinstance(source, PointsBeside):
+    if isinstance(source, AccompaniedPoints):
+        if source.side.weights is not None and asked.neighbors.by_window:
+            raise ConfigError(
+                "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
+            )
         params, lists = follow_source(asked, source.points)
-        return params, source.with_rows_of(lists)
+        return params, source.with_points(lists)
     if asked.neighbors.by_window:
         return follow_image(asked, source), source
     if isinstance(source, GivenAffinities) != asked.affinities.precomputed:

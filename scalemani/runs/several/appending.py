@@ -23,7 +23,7 @@ from scalemani.runs.several.aligning import align
 from scalemani.runs.several.starts import run_coordinates
 from scalemani.runs.walk import open_for_writing, run_plans
 from scalemani.sources import PointsSource, map_points, open_points
-from scalemani.sources.beside.started import StartedPoints
+from scalemani.sources.side_data import AccompaniedPoints, with_init
 from scalemani.store.objects import RECORD_BYTES, digest
 from scalemani.survey import Extremes, survey, tile_digests
 from scalemani.workers.executor import Executor
@@ -180,12 +180,12 @@ def content_of(new: PointsSource, block_rows: int) -> str:
     return digest(f"{new.shape[1]} {' '.join(tiles)}".encode())
 
 
-def with_earlier_start(source: PointsSource, run: Run) -> StartedPoints:
+def with_earlier_start(source: PointsSource, run: Run) -> AccompaniedPoints:
     """Return points whose descent starts where that of a run of the first of them has ended."""
     known = run_coordinates(run)
     start = np.full((source.shape[0], known.shape[1]), np.nan)
     start[: len(known)] = known
-    return StartedPoints(source, start)
+    return with_init(source, start)
 
 
 def continued_descent(params: Parameters, freeze: bool) -> Parameters:

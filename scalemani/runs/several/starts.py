@@ -10,11 +10,11 @@ from scalemani.routes import COMPUTED_STARTS
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.shared_rows import shared_rows
 from scalemani.sources import PointsSource, open_points
-from scalemani.sources.beside.started import StartedPoints
+from scalemani.sources.side_data import AccompaniedPoints, with_init
 from scalemani.store.run_store import MARKER, RunStore
 
 
-def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = None) -> StartedPoints:
+def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = None) -> AccompaniedPoints:
     """Return points with the coordinates from which their descent starts.
 
     Parameters
@@ -38,11 +38,11 @@ def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = N
     else:
         coordinates, name = np.asarray(given), "init"
     if ids is None and opened is None:
-        return StartedPoints(source, coordinates, name)
+        return with_init(source, coordinates, name)
     own, others = shared_rows(n_points, len(coordinates), ids)
     start = np.full((n_points, *coordinates.shape[1:]), np.nan)
     start[own] = coordinates[others]
-    return StartedPoints(source, start, name)
+    return with_init(source, start, name)
 
 
 def opened_run(given: Any) -> Run | None:

@@ -13,7 +13,6 @@ from scalemani.kernels.graph.spreading import spread_to_neighbors
 from scalemani.records.embeddings import StoredEmbedding
 from scalemani.records.points import StoredWorkPoints
 from scalemani.routes import GIVEN_START, SPECTRAL_START
-from scalemani.sources.beside.started import StartedPoints
 
 UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
 COPIES_OF_GIVEN = 4  # as given, in work order, filled in, and the means on their way
@@ -69,7 +68,7 @@ def continued_start(work: StageWork, rows: AffinityRows) -> np.ndarray:
 
 def given_start(work: StageWork) -> np.ndarray:
     """Return a copy of the coordinates (N, d) that are given, in work order; NaN where there are none."""
-    return in_work_order(work, given_beside(work, StartedPoints).coordinates)
+    return in_work_order(work, given_beside(work, "init").coordinates)
 
 
 def beside_still(given: np.ndarray, positions: np.ndarray) -> np.ndarray:

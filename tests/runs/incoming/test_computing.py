@@ -16,7 +16,7 @@ from scalemani.params import Parameters
 from scalemani.runs.incoming.computing import COPY, computed_once
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import map_points, open_points
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_weights
 from scalemani.tuning.scores import make_judge
 from scalemani.tuning.search import Candidate, SurveyedPoints, search
 from scalemani.workers.executor import Executor
@@ -122,9 +122,9 @@ def test_rows_are_those_of_the_array_for_any_chunks(cuts, wide, bounds, tmp_path
 
 def test_what_is_beside_points_and_their_metric_stay(tmp_path):
     given_weights = np.arange(1.0, 1501.0)
-    source = map_points("cosine", WeightedPoints(open_points(da.from_array(ROWS, chunks=(700, 6))), given_weights))
+    source = map_points("cosine", with_weights(open_points(da.from_array(ROWS, chunks=(700, 6))), given_weights))
     with computed_once(source, tmp_path / "run", Executor()) as points:
-        np.testing.assert_array_equal(points.weights.values, source.weights.values)
+        np.testing.assert_array_equal(points.side.weights.values, source.side.weights.values)
         np.testing.assert_array_equal(points.read(5, 900), source.read(5, 900))
         np.testing.assert_allclose(np.linalg.norm(points.read(0, 1500), axis=1), 1)
         assert len(copies(tmp_path / "run")) == 1

@@ -5,12 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.kernels.rows.equal_rows import digests_of_rows, group_digests
+from scalemani.runs.incoming.merging import distinct_points
 from scalemani.sources import open_points
 from scalemani.sources.base import nonzeros_of, read_rows
-from scalemani.sources.beside import found_beside
-from scalemani.sources.beside.distinct import DistinctPoints, distinct_points
-from scalemani.sources.beside.started import StartedPoints
-from scalemani.sources.beside.weighted import WeightedPoints
+from scalemani.sources.side_data import with_init, with_weights
 
 RNG = np.random.default_rng(0)
 ORIGINALS = RNG.random((40, 6)) * (RNG.random((40, 6)) < 0.5)
@@ -35,24 +33,23 @@ def test_any_block_of_distinct_points_is_that_of_their_first_rows(given, step):
 
 
 def test_weights_are_numbers_of_rows_or_sums_of_the_weights_that_are_given():
-    np.testing.assert_array_equal(
-        found_beside(merged(open_points(POINTS)), WeightedPoints).weights.values, np.bincount(GROUPS)
-    )
+    np.testing.assert_array_equal(merged(open_points(POINTS)).side.weights.values, np.bincount(GROUPS))
     given = RNG.integers(1, 5, len(POINTS))
-    found = found_beside(merged(WeightedPoints(open_points(POINTS), given)), WeightedPoints).weights.values
+    found = merged(with_weights(open_points(POINTS), given)).side.weights.values
     np.testing.assert_array_equal(found, [given[group == GROUPS].sum() for group in range(len(FIRST_ROWS))])
 
 
-def test_what_is_beside_points_is_that_of_their_first_rows():
-    start = RNG.normal(size=(len(POINTS), 2))
-    found = found_beside(merged(StartedPoints(open_points(POINTS), start)), StartedPoints)
-    np.testing.assert_array_equal(found.coordinates, start[FIRST_ROWS])
+def test_side_data_of_distinct_points_are_those_of_their_first_rows():
+    init = RNG.normal(size=(len(POINTS), 2))
+    found = merged(with_init(open_points(POINTS), init)).side
+    np.testing.assert_array_equal(found.init.coordinates, init[FIRST_ROWS])
+    assert (found.labels, found.landmarks) == (None, None)
 
 
 def test_rows_of_points_that_are_left_out_are_those_of_no_point():
-    source = merged(open_points(POINTS))
-    kept = np.array([1, 4, 9])
-    once = found_beside(source.of_rows(open_points(POINTS[FIRST_ROWS][kept]), kept), DistinctPoints)
-    twice = found_beside(once.of_rows(open_points(POINTS[FIRST_ROWS][kept[1:]]), np.array([1, 2])), DistinctPoints)
+    side = merged(open_points(POINTS)).side
+    once = side.of_rows(np.array([1, 4, 9]))
+    twice = once.of_rows(np.array([1, 2]))
     for found, numbers in ((once, {1: 0, 4: 1, 9: 2}), (twice, {4: 0, 9: 1})):
-        assert found.points_of_rows.tolist() == [numbers.get(group, -1) for group in GROUPS.tolist()]
+        assert found.duplicates.points_of_rows.tolist() == [numbers.get(group, -1) for group in GROUPS.tolist()]
+        assert len(found.weights.values) == found.duplicates.n_points == len(numbers)
