@@ -13,7 +13,6 @@ from scalemani.export.atomic import replaced_file
 from scalemani.export.rows import creating, new_zarr, refuse_other, rows_per_block
 from scalemani.sources.base import optional_module
 from scalemani.sources.lazy import LazyRows
-from scalemani.store.retrying import may_pass, retried
 
 Arrays = Mapping[str, LazyRows]
 
@@ -108,13 +107,9 @@ def group_array(group: zarr.Group, name: str, shape: tuple[int, ...], dtype: np.
 
 
 def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
-    """Write parts (first row, rows) of an array, again where an object store does not answer at once."""
+    """Write parts (first row, rows) of an array."""
     for start, rows in parts:
-
-        def write(start: int = start, rows: np.ndarray = rows) -> None:
-            array[start : start + len(rows)] = rows
-
-        retried(write, may_pass)
+        array[start : start + len(rows)] = rows
 
 
 WRITERS: dict[str, Callable[[Arrays, str], None]] = {
