@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.request
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,7 +104,7 @@ def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 60) -> 
 def s3_server() -> Iterator[str]:
     """The address of a server that speaks S3, started for the tests."""
     pytest.importorskip("moto.server")
-    pytest.importorskip("botocore")
+    pytest.importorskip("obstore")
     port = free_port()
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
@@ -117,12 +118,12 @@ def s3_server() -> Iterator[str]:
 @pytest.fixture
 def bucket(s3_server, monkeypatch) -> Iterator[str]:
     """s3://NAME of a new bucket; the environment holds its endpoint and credentials that are planted."""
-    from scalemani.store.buckets import client
+    from scalemani.store.buckets import open_bucket
 
     for name, value in {**SECRETS, "AWS_ENDPOINT_URL": s3_server, "AWS_DEFAULT_REGION": "us-east-1"}.items():
         monkeypatch.setenv(name, value)
-    client.cache_clear()
+    open_bucket.cache_clear()
     name = f"test-{uuid.uuid4().hex[:12]}"
-    client().create_bucket(Bucket=name)
+    urllib.request.urlopen(urllib.request.Request(f"{s3_server}/{name}", method="PUT")).close()
     yield f"s3://{name}"
-    client.cache_clear()
+    open_bucket.cache_clear()

@@ -153,7 +153,8 @@ def object_store(*proxy_options: str) -> Iterator[dict[str, str]]:
             assert faults.stdout is not None
             address = faults.stdout.readline().strip()
             direct = {**CREDENTIALS, "AWS_ENDPOINT_URL": f"http://127.0.0.1:{port}"}
-            make = "from scalemani.store.buckets import client; client().create_bucket(Bucket='benchmark')"
+            put = f"urllib.request.Request('http://127.0.0.1:{port}/benchmark', method='PUT')"
+            make = f"import urllib.request; urllib.request.urlopen({put})"
             for _ in range(60):
                 if (
                     subprocess.run([sys.executable, "-c", make], env={**os.environ, **direct}, stderr=quiet).returncode

@@ -36,7 +36,7 @@ EXTRAS = {
     "figures": ("matplotlib", "pillow"),
     "parquet": ("pyarrow",),
     "anndata": ("h5py",),
-    "s3": ("botocore", "s3fs"),
+    "s3": ("obstore",),
     "tls": ("cryptography",),
     "slurm": ("dask-jobqueue",),
     "ssh": ("asyncssh",),

@@ -38,9 +38,6 @@ def memory_sums(planned: PlannedStage) -> Iterator[Line]:
                 yield f"step {step} in sum", n_bytes, span.value
     asked = memory_need(planned.held)
     yield "Python and its libraries, kernels compiled", PROCESS_BYTES, "a process"
-    if not planned.fit.in_memory:
-        mapped = need.fixed - PROCESS_BYTES - asked.fixed
-        yield "pages of mapped arrays", mapped, "a process"
     yield "held by a process", asked.fixed, "the largest step with one task, less that task"
     yield f"{tasks} tasks at once in a process, {need.per_task} each", tasks * need.per_task, "the largest step"
     yield "cache", need.cache, f"of {asked.cache} that it could use"

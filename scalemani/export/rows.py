@@ -13,13 +13,13 @@ import numpy as np
 import zarr
 from dask.system import cpu_count
 
-from scalemani.errors import ConfigError, StoreError, installing, refuse_credentials
+from scalemani.errors import ConfigError, ScalemaniError, StoreError, refuse_credentials
 from scalemani.export.atomic import already_there, new_folder, replaced_file
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.sources.lazy import LazyRows
 from scalemani.sources.opening import open_points
-from scalemani.store.retrying import may_pass, retried
+from scalemani.sources.stores import store_at
 
 BLOCK_BYTES = 2**24
 SUFFIXES = (".npy", ".parquet", ".zarr")
@@ -63,18 +63,16 @@ def npy_writer(target: str, rows: Rows) -> Iterator[WriteRows]:
 def zarr_writer(target: str, rows: Rows) -> Iterator[WriteRows]:
     """Yield the writer of a zarr v3 array of which one block is one chunk."""
     with new_zarr_array(target, rows) as array:
-        yield zarr_rows(array, target)
+        yield zarr_rows(array)
 
 
-def zarr_rows(array: zarr.Array, target: str) -> WriteRows:
-    """Return the writer of an array whose chunks are blocks; an object store that does not answer is asked again."""
+def zarr_rows(array: zarr.Array) -> WriteRows:
+    """Return the writer of an array whose chunks are blocks."""
 
     def write(start: int, rows: np.ndarray) -> None:
         array[start : start + len(rows)] = rows
 
-    if "://" not in target:
-        return write
-    return lambda start, rows: retried(lambda: write(start, rows), may_pass)
+    return write
 
 
 @contextlib.contextmanager
@@ -94,10 +92,10 @@ def new_zarr_array(target: str, rows: Rows) -> Iterator[zarr.Array]:
 
 
 @contextlib.contextmanager
-def new_zarr(target: str) -> Iterator[str]:
+def new_zarr(target: str) -> Iterator[Any]:
     """Yield where a zarr store is created that is at `target` at the end; a partial store behind a URL stays."""
     if "://" in target:
-        yield target
+        yield store_at(target, read_only=False)
         return
     with new_folder(target) as own:
         yield str(own)
@@ -110,7 +108,9 @@ def creating(target: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise ConfigError(f"{where} needs s3fs: {installing('s3')}") from error
+        raise ConfigError(f"{where} needs another package: {error}") from error
+    except ScalemaniError:
+        raise
     except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
         raise StoreError(f"cannot create {where}: {without_credentials(str(error))}") from error
 
@@ -317,13 +317,9 @@ def group_array(group: zarr.Group, name: str, shape: tuple[int, ...], dtype: np.
 
 
 def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
-    """Write parts (first row, rows) of an array, again where an object store does not answer at once."""
+    """Write parts (first row, rows) of an array."""
     for start, rows in parts:
-
-        def write(start: int = start, rows: np.ndarray = rows) -> None:
-            array[start : start + len(rows)] = rows
-
-        retried(write, may_pass)
+        array[start : start + len(rows)] = rows
 
 
 def beside(path: str | Path, name: str) -> str:

@@ -1,8 +1,7 @@
 """Arrays in unnamed mapped files: where arrays that grow with the number of points lie when memory is short.
 
-A kernel uses such an array as any other. Its pages come from the system's page cache when they are touched, and return
-there when the process holds too many of them: a page that is still in the cache comes back in a microsecond or less,
-and the system writes it out and drops it where it has another use for the memory.
+A kernel uses such an array as any other. Its pages are in the system's page cache: the system writes them out and drops
+them where it has another use for the memory.
 """
 
 import mmap
@@ -15,10 +14,8 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.memory.process import PROCESS
 from scalemani.store.objects import as_store_error
 
-TOUCHED_BYTES = 112 * 2**20  # of mapped pages at most, with what all cores touch between two looks
 LEAST_BYTES = 2**16  # smaller arrays stay in memory
 SHARED_FILE_BYTES = 2**25  # of a file for arrays of up to a quarter of it: each file takes a descriptor
 CACHE_LINE = 64
@@ -62,15 +59,13 @@ class MappedArrays:
 
 
 def mapped_file(folder: Path, n_bytes: int) -> mmap.mmap:
-    """Return a map of a new file of zeros; the process releases its pages when it holds too many."""
+    """Return a map of a new file of zeros."""
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             take_space(file, n_bytes)
-            made = mmap.mmap(file.fileno(), n_bytes)
+            return mmap.mmap(file.fileno(), n_bytes)
     except OSError as error:
         raise as_store_error(error, folder, n_bytes) from error
-    PROCESS.pages.add(made)
-    return made
 
 
 def take_space(file: BinaryIO, n_bytes: int) -> None:

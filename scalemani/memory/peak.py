@@ -1,4 +1,7 @@
-"""The peak of resident memory of this process and its children, sampled while a stage runs."""
+"""The peak of anonymous memory of this process and its children, sampled while a stage runs.
+
+Pages of files, those of libraries and mapped arrays among them, are not counted: the system can drop them.
+"""
 
 import contextlib
 import mmap
@@ -14,15 +17,19 @@ SECONDS_BETWEEN_SAMPLES = 0.05
 CHILDREN_ARE_LISTED = Path("/proc/thread-self/children").exists()  # not by every kernel
 
 
-def resident_bytes() -> int:
-    """Return the resident memory of this process and of all processes below it."""
-    return sum(resident_bytes_of(process) for process in family_of(os.getpid()))
+def anonymous_bytes() -> int:
+    """Return the anonymous memory of this process and of all processes below it."""
+    return sum(anonymous_bytes_of(process) for process in family_of(os.getpid()))
 
 
-def resident_bytes_of(process: int) -> int:
-    """Return the resident memory of a process by its number; nothing where it has ended."""
+def anonymous_bytes_of(process: int) -> int:
+    """Return the anonymous memory of a process by its number, all resident memory where the system is not Linux.
+
+    Nothing where the process has ended.
+    """
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * mmap.PAGESIZE
+        resident, of_files = map(int, Path(f"/proc/{process}/statm").read_text().split()[1:3])
+        return (resident - of_files) * mmap.PAGESIZE
     except OSError:  # it has ended, or this is not Linux
         with contextlib.suppress(psutil.Error):
             return int(psutil.Process(process).memory_info().rss)
@@ -54,10 +61,10 @@ def children_of(process: int) -> list[int]:
 
 
 class PeakMemory:
-    """Samples resident memory between entering and leaving; `bytes` is the largest sample, `before` the first."""
+    """Samples anonymous memory between entering and leaving; `bytes` is the largest sample, `before` the first."""
 
     def __init__(self) -> None:
-        self.bytes = self.before = resident_bytes()
+        self.bytes = self.before = anonymous_bytes()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._sample, daemon=True)
 
@@ -73,6 +80,6 @@ class PeakMemory:
 
     def _sample(self) -> None:
         while True:
-            self.bytes = max(self.bytes, resident_bytes())
+            self.bytes = max(self.bytes, anonymous_bytes())
             if self._stop.wait(SECONDS_BETWEEN_SAMPLES):
                 return

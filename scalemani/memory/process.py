@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from scalemani.memory.block_cache import BlockCache
 from scalemani.memory.glibc import return_freed_memory
-from scalemani.memory.pages import MappedPages
 from scalemani.store.groups import StageGroup
 
 Made = TypeVar("Made")
@@ -45,11 +44,10 @@ class Key(NamedTuple):
 
 
 class ProcessMemory:
-    """Objects made once, decoded blocks, and the pages of mapped files: all that a process shares between tasks."""
+    """Objects made once and decoded blocks: all that a process shares between tasks."""
 
     def __init__(self) -> None:
         self.blocks = BlockCache()
-        self.pages = MappedPages()
         self._lock = threading.Lock()
         self._made: dict[Hashable, tuple[Hashable, Any]] = {}
         self._making: dict[Hashable, threading.Lock] = {}

@@ -1,7 +1,7 @@
 """Tables in unnamed files that are looked up by row: what tasks share where memory is short.
 
-Rows are copied out by calls of the system, not by pages of a map: scattered rows would bring a dozen pages in around
-each of them, and taking pages away again stops all threads of the process.
+Rows are copied out by calls of the system, not by pages of a map: these count as resident memory of a worker, which
+Dask pauses and ends at its memory limit.
 """
 
 import errno

@@ -15,6 +15,7 @@ from scalemani.export.atomic import already_there
 from scalemani.export.rows import Rows, new_zarr_array, run_blocks, zarr_rows
 from scalemani.new_points.clusters import nearest_clusters
 from scalemani.runs.opened import Run
+from scalemani.sources.stores import store_at
 from scalemani.store.objects import digest
 
 KEY, CERTIFICATES = "scalemani_transform", "scalemani_certificates"  # attributes of an output of zarr
@@ -42,7 +43,7 @@ def earlier_result(target: str) -> dict[str, str] | None:
         For anything else that is there.
     """
     try:
-        there = zarr.open(target, mode="r")
+        there = zarr.open(store_at(target) if "://" in target else target, mode="r")
     except Exception as error:  # stores say in many ways that nothing is there, and what is wrong with what is
         if "://" in target or not Path(target).exists():
             return None
@@ -85,5 +86,5 @@ def write(
     kind = np.dtype(coordinates.dtype)
     rows = Rows(coordinates.shape, kind, rows_per_block(coordinates.shape[1] * kind.itemsize))
     with new_zarr_array(target, rows) as array:
-        run_blocks(read, rows, zarr_rows(array, target))
+        run_blocks(read, rows, zarr_rows(array))
         array.attrs.update(told)

@@ -10,7 +10,6 @@ from scalemani.chunked.needs import DiskNeed
 from scalemani.chunked.task import Dimensions
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.memory.mapped import TOUCHED_BYTES
 from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
@@ -37,11 +36,9 @@ def fit(need: MemoryNeed, processes: Sequence[Budget], n_blocks: int) -> Fit:
     """
     blocks = max(n_blocks, 1)
     held = replace(need, fixed=PROCESS_BYTES + need.fixed, cache=0)
-    in_memory = need.growing <= TOUCHED_BYTES or all(
-        process.fit(held) >= min(process.threads, blocks) for process in processes
-    )
+    in_memory = all(process.fit(held) >= min(process.threads, blocks) for process in processes)
     if not in_memory:
-        held = replace(held, fixed=held.fixed + TOUCHED_BYTES, growing=0)
+        held = replace(held, growing=0)
     tasks = [(min(process.fit(held), blocks), process.memory) for process in processes]
     able = [(at_once, memory) for at_once, memory in tasks if at_once]
     spare = [memory - held.total(at_once) for at_once, memory in able if memory]

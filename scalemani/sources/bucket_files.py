@@ -1,24 +1,25 @@
 """Files of points in a bucket: read by ranges of bytes, never whole, and never two versions of one file."""
 
+import contextlib
 import io
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
 from scalemani.errors import ConfigError, StoreError, refuse_credentials
 from scalemani.sources.base import without_credentials
-from scalemani.store.buckets import GONE_CODES, SCHEME, asked, client
+from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, bucket_errors, open_bucket
 
 BUFFER_BYTES = 2**20  # that readers of many small pieces get at once
-REPLACED_CODES = {"PreconditionFailed", "412"}
 
 
 class BucketFile:
-    """A file at s3://bucket/key, as it was when it was opened.
+    """A file at s3://bucket/key, gs:// or az://, as it was when it was opened.
 
     Parameters
     ----------
     location : its URL
-    size, tag : its bytes and what the server calls its content; None: the server is asked
+    size, tag : its bytes and its ETag; None: the server is asked
 
     Raises
     ------
@@ -31,12 +32,15 @@ class BucketFile:
     def __init__(self, location: str, size: int | None = None, tag: str | None = None) -> None:
         refuse_credentials(location)
         self.location, self.shown = location, without_credentials(location)
-        self.bucket, _, self.key = location.removeprefix(SCHEME).partition("/")
-        if not location.startswith(SCHEME) or not self.bucket or not self.key:
+        scheme, _, place = location.partition("://")
+        bucket, _, self.key = place.partition("/")
+        if not location.startswith(SCHEMES) or not bucket or not self.key:
             raise ConfigError(f"a file in an object store is at s3://bucket/name, got {self.shown!r}: give its name")
+        self.bucket = f"{scheme}://{bucket}"
         if size is None or tag is None:
-            there = self._asked("head_object")
-            size, tag = int(there["ContentLength"]), str(there["ETag"])
+            with self._errors():
+                there = open_bucket(self.bucket).head(self.key)
+            size, tag = int(there["size"]), str(there["e_tag"])
         self.size, self.tag = size, tag
 
     def __str__(self) -> str:
@@ -58,31 +62,30 @@ class BucketFile:
         StoreError
             Where the file was replaced since it was opened, and where the server refuses or does not answer.
         """
-        last = min(stop, self.size) - 1
-        if start > last:
+        stop = min(stop, self.size)
+        if start >= stop:
             return b""
-        return bytes(self._asked("get_object", Range=f"bytes={start}-{last}", IfMatch=self.tag))
+        with self._errors():
+            answer = open_bucket(self.bucket).get(self.key, options={"range": (start, stop), "if_match": self.tag})
+            content: bytes = answer.bytes().to_bytes()
+            return content
 
     def open(self, buffer_bytes: int = BUFFER_BYTES) -> io.BufferedReader:
         """Return the file as one that is open for reading, for one reader; what it reads is at least so many bytes."""
         return io.BufferedReader(_Ranges(self), buffer_bytes)
 
-    def _asked(self, request: str, **more: str) -> Any:
-        def ask() -> Any:
-            answer = getattr(client(), request)(Bucket=self.bucket, Key=self.key, **more)
-            return answer["Body"].read() if "Body" in answer else answer
-
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        open_bucket(self.bucket)
         try:
-            return asked(ask, f"read {self.shown}")
-        except StoreError as error:
-            code = getattr(error.__cause__, "response", {}).get("Error", {}).get("Code")
-            if code in GONE_CODES:
-                raise StoreError(f"no file {self.shown}: give one that is there, and no folder of files") from error
-            if code in REPLACED_CODES:
-                raise StoreError(
-                    f"{self.shown} was replaced while it was read: run again when nothing writes to it"
-                ) from error
-            raise
+            with bucket_errors(f"read {self.shown}"):
+                yield
+        except MissingObjectError as error:
+            raise StoreError(f"no file {self.shown}: give one that is there, and no folder of files") from error
+        except ConflictError as error:
+            raise StoreError(
+                f"{self.shown} was replaced while it was read: run again when nothing writes to it"
+            ) from error
 
 
 class _Ranges(io.RawIOBase):

@@ -23,7 +23,7 @@ from scalemani.sources.sliced import SlicedPoints, is_sliced
 from scalemani.sources.sparse_rows import sparse_file, sparse_matrix
 from scalemani.sources.stores import ZarrPoints, open_zarr
 from scalemani.sources.tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, TableFiles, columns_of, is_arrow_folder
-from scalemani.store.buckets import SCHEME
+from scalemani.store.buckets import SCHEMES
 from scalemani.store.places import remark_on
 from scalemani.validation import check_finite_block, check_points, check_shape
 
@@ -149,9 +149,10 @@ def open_remote(url: str, member: str | None) -> Source:
     suffix = PurePosixPath(shown).suffix.lower()
     if suffix not in FILE_SUFFIXES:
         return open_zarr(url, member)
-    if not url.startswith(SCHEME) or suffix not in BUCKET_SUFFIXES:
+    if not url.startswith(SCHEMES) or suffix not in BUCKET_SUFFIXES:
         raise ConfigError(
-            f"{shown} is a file behind a URL, where zarr is read, and at {SCHEME} {', '.join(BUCKET_SUFFIXES)} too: "
+            f"{shown} is a file behind a URL, where zarr is read, and in a bucket ({', '.join(SCHEMES)}) also "
+            f"{', '.join(BUCKET_SUFFIXES)}: "
             "copy it to this machine, or store its rows as zarr, for example with dask.array.to_zarr"
         )
     return open_file(BucketFile(url), member)

@@ -9,20 +9,19 @@ import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
-from zarr.storage import FsspecStore, LocalStore
+from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
-from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, installing, refuse_credentials
+from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, refuse_credentials
 from scalemani.limits import check_limit
 from scalemani.sources.annotated import COMPONENTS, WHOLE
 from scalemani.sources.base import Source, as_store_errors, check_file, without_credentials
 from scalemani.sources.missing_chunks import chunks_of, missing_chunks
 from scalemani.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 from scalemani.sources.zarr_codecs import check_codecs, check_declared_codecs
-from scalemani.store.retrying import may_pass, retried
+from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
 
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
-OPENING_SECONDS = 40.0  # of asking a server again; who mistyped its address waits for no longer
 
 
 class RegularFiles(LocalStore):
@@ -48,6 +47,47 @@ class RegularFiles(LocalStore):
         return await super().get(key, prototype, byte_range)
 
 
+class UrlStore(ObjectStore):
+    """A zarr store in a bucket or at an http(s) address, opened anew in each process that it is sent to.
+
+    Processes find credentials of their own, and none travel.
+    """
+
+    def __init__(self, location: str, read_only: bool = True) -> None:
+        super().__init__(open_bucket(location.rstrip("/")), read_only=read_only)
+        self.location = location
+
+    def __reduce__(self) -> tuple[type["UrlStore"], tuple[str, bool]]:
+        return UrlStore, (self.location, self.read_only)
+
+    def __str__(self) -> str:
+        return without_credentials(self.location)
+
+    @property
+    def supports_listing(self) -> bool:
+        """Whether the server lists what it holds: web servers do not."""
+        return self.location.startswith(SCHEMES)
+
+    def with_read_only(self, read_only: bool = False) -> "UrlStore":
+        """Return the same store, for reading alone or for both."""
+        return UrlStore(self.location, read_only)
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        """Return the object under `key`, or None where there is none."""
+        with bucket_errors(f"read {self}/{key}"):
+            return await super().get(key, prototype, byte_range)
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Write the object under `key`."""
+        with bucket_errors(f"write {self}/{key}"):
+            await super().set(key, value)
+
+
+def store_at(url: str, read_only: bool = True) -> UrlStore | str:
+    """Return what zarr opens at a URL: fsspec reads what is neither a bucket nor at an http(s) address."""
+    return UrlStore(url, read_only) if url.startswith((*SCHEMES, "http://", "https://")) else url
+
+
 class ZarrPoints(Source):
     """A zarr array, local or behind a URL."""
 
@@ -55,7 +95,7 @@ class ZarrPoints(Source):
         check_codecs(dict(array.metadata.to_dict()), description)
         super().__init__(array.shape, array.dtype, description)
         self.array = array
-        self.remote = isinstance(array.store, FsspecStore)
+        self.remote = isinstance(array.store, FsspecStore | UrlStore)
         chunks = chunks_of(array)
         self.preferred_rows = chunks.stored_rows
         self.held_bytes = chunks.most_rows * self.shape[1] * self.dtype.itemsize
@@ -64,12 +104,7 @@ class ZarrPoints(Source):
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
-            return retried(lambda: np.asarray(self.array[start:stop]), may_pass if self.remote else never)
-
-
-def never(error: Exception) -> bool:
-    """Return False: what a disk says does not change by asking again."""
-    return False
+            return np.asarray(self.array[start:stop])
 
 
 def open_zarr(location: str, member: str | None) -> Source:
@@ -85,12 +120,17 @@ def open_zarr(location: str, member: str | None) -> Source:
     if not member and attributes.get("encoding-type") == "anndata":
         components = f"obsm/{COMPONENTS}"
         return open_zarr(location, components if components in node else WHOLE)
-    arrays = dict(node.arrays())
+    arrays = arrays_of(node)
     if len(arrays) == 1:
         name, array = next(iter(arrays.items()))
         return ZarrPoints(array, f"{description}::{name}")
     offered = zarr_names(location) if not member else f"; found {', '.join(arrays) or 'no array'}"
     raise StoreError(f"{description} is a zarr group: say which array, as in {location}::NAME{offered}")
+
+
+def arrays_of(node: zarr.Group) -> dict[str, Any]:
+    """Return the arrays of a group; none where a web server does not list them."""
+    return dict(node.arrays()) if node.store.supports_listing else {}
 
 
 def described(location: str, member: str | None) -> str:
@@ -112,17 +152,11 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
         raise ConfigError(f"{description} is a chain of URLs: give one URL, or copy or unpack what it leads to")
     if "://" not in location:
         check_declared_codecs(Path(location, member or ""), description, texts)
-    place = location if "://" in location else RegularFiles(location, read_only=True)
     try:
         with zarr.config.set(UNEVEN):
-            return retried(
-                lambda: zarr.open(place, path=member, mode="r"),
-                may_pass if "://" in location else never,
-                OPENING_SECONDS,
-            )
+            return zarr.open(place_of(location), path=member, mode="r")
     except ImportError as error:
-        what = f"s3fs: {installing('s3')}" if location.startswith("s3://") else f"another package: {error}"
-        raise ConfigError(f"{description} needs {what}") from error
+        raise ConfigError(f"{description} needs another package: {error}") from error
     except ScalemaniError:
         raise
     except FileNotFoundError as error:
@@ -132,11 +166,16 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
         raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
 
 
+def place_of(location: str) -> Any:
+    """Return what zarr reads at a path or URL."""
+    return store_at(location) if "://" in location else RegularFiles(location, read_only=True)
+
+
 def zarr_names(location: str) -> str:
     """Return the end of a message that lists what a zarr group holds."""
     try:
-        place = location if "://" in location else RegularFiles(location, read_only=True)
-        names = sorted(zarr.open_group(place, mode="r").keys())
+        group = zarr.open_group(place_of(location), mode="r")
+        names = sorted(group.keys()) if group.store.supports_listing else []
     except Exception:  # only a hint inside another error's message
         return ""
     return f"; found {', '.join(names) or 'nothing'}"

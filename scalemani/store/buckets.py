@@ -1,17 +1,26 @@
-"""Objects in a bucket of S3 or of a server that speaks its language.
+"""Objects in a bucket of S3 or of a server that speaks its language, of Google Cloud Storage, and of Azure.
 
-Credentials, region and endpoint (AWS_ENDPOINT_URL) are found by botocore in the environment or the usual profile; they
-are never given, kept or shown here.
+Credentials, region and endpoint (AWS_ENDPOINT_URL) are found by obstore in the environment, and where boto3 is
+installed in the usual profile; they are never passed, stored or shown here. obstore retries with exponential backoff
+and jitter.
 """
 
 import contextlib
+import datetime
 import functools
+import json
+import os
+import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
+from urllib.parse import quote
 
 from scalemani.errors import (
     ConfigError,
@@ -20,90 +29,137 @@ from scalemani.errors import (
     UnreachableStoreError,
     installing,
     refuse_credentials,
+    without_secrets,
 )
-from scalemani.store.leases import ConflictError, hold_lease
-from scalemani.store.locks import RunLock
+from scalemani.store.locks import LOCK, RunLock, already_locked, ended, owner
 from scalemani.store.objects import DESCRIPTION_BYTES, SAFE_NAME, Committed, Objects, check_length, checked_key
-from scalemani.store.retrying import GIVE_UP_SECONDS, retried
 
-SCHEME = "s3://"
-CONNECT_SECONDS, READ_SECONDS = 10, 60
-CONNECTIONS = 32
+SCHEMES = ("s3://", "gs://", "az://")
+RETRY_SECONDS = 90.0  # a run of hours outlives servers that throttle, fail and restart
+LONGEST_WAIT_SECONDS = 5.0
+CLIENT = {"allow_http": True, "connect_timeout": "10s", "read_timeout": "60s", "timeout": "1h"}
 MOST_ANSWERS = 3  # of one object that come damaged
-# Beside every status from 500 on: what servers say when they want to be asked again.
-PASSING_CODES = {"SlowDown", "Throttling", "ThrottlingException", "RequestTimeout", "TooManyRequests"}
-GONE_CODES = {"NoSuchKey", "404", "NotFound"}
-CONFLICT_STATUSES = {409, 412}
-ANSWERED = TypeVar("ANSWERED")
+RENEWED_EVERY_SECONDS = 5.0
+LEASE_SECONDS = 60.0  # without a renewal; longer than the outages and pauses that a run survives
+TRANSIENT_STATUSES = {408, 429}  # and every one from 500 on
+# Of servers that give machines in a cloud their credentials; asked once with PROBE, before retries begin.
+METADATA_SERVER = re.compile(r"//(169\.254\.|metadata\.google)")
+PROBE = {"connect_timeout": "2s", "timeout": "10s"}
+CREDENTIALS = {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_KEY"}
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"}
+Version = dict[str, str]  # of an object: its ETag, and where the server has one its version
 
 
-@functools.cache
-def client() -> Any:
-    """Return this process's connection to the object store."""
+class MissingObjectError(StoreError):
+    """An object that is not there."""
+
+
+class ConflictError(StoreError):
+    """The condition of a request does not hold: another process was there first."""
+
+
+@functools.lru_cache(maxsize=64)
+def open_bucket(url: str) -> Any:
+    """Return this process's connection to a bucket, or to the objects below a prefix or an http(s) address."""
     try:
-        from botocore.config import Config
-        from botocore.session import get_session
+        from obstore.store import from_url
     except ImportError as error:
-        raise ConfigError(f"s3:// needs botocore and s3fs: {installing('s3')}") from error
-    config = Config(
-        connect_timeout=CONNECT_SECONDS,
-        read_timeout=READ_SECONDS,
-        max_pool_connections=CONNECTIONS,
-        retries={"total_max_attempts": 1},  # asked again by `retried`, which knows when to give up
-        request_checksum_calculation="when_required",  # servers other than Amazon's refuse what they do not know
-        response_checksum_validation="when_required",
-    )
-    session = get_session()
-    return session.create_client("s3", region_name=session.get_config_variable("region") or "us-east-1", config=config)
+        raise ConfigError(f"{url.partition('://')[0]}:// needs obstore: {installing('s3')}") from error
+    backoff = {"max_backoff": datetime.timedelta(seconds=LONGEST_WAIT_SECONDS)}
+    retry_timeout = datetime.timedelta(seconds=RETRY_SECONDS)
+    retries: Any = {"max_retries": 1000, "retry_timeout": retry_timeout, "backoff": backoff}
+    client: Any = CLIENT
+    if authority := os.environ.get("AWS_CA_BUNDLE"):
+        client = {**CLIENT, "root_certificate": Path(authority).read_bytes()}
+    scheme, _, place = url.partition("://")
+    options: Any = {"config": config_of(scheme), "credential_provider": profile() if scheme == "s3" else None}
+    open_url = functools.partial(from_url, f"{scheme}://{quote(place, safe='/:[]')}", **options)
+    with bucket_errors(f"open {url}"):
+        if f"{scheme}://" in SCHEMES and os.environ.keys().isdisjoint(CREDENTIALS):
+            check_credentials(open_url(client_options={**client, **PROBE}, retry_config={"max_retries": 1}), url)
+        return open_url(client_options=client, retry_config=retries)
 
 
-def passing(error: Exception) -> bool:
-    """Return whether it may help to ask again: no answer, throttling, and errors of the server."""
-    from botocore import exceptions
-
-    if isinstance(error, exceptions.ClientError):
-        return status_of(error) >= 500 or error.response["Error"].get("Code") in PASSING_CODES
-    lost = (exceptions.ConnectionError, exceptions.HTTPClientError, exceptions.ResponseStreamingError)
-    return isinstance(error, (*lost, exceptions.IncompleteReadError, OSError)) and not isinstance(
-        error, exceptions.SSLError
-    )
-
-
-def status_of(error: Any) -> int:
-    """Return the HTTP status of a server's answer."""
-    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+def check_credentials(bucket: Any, url: str) -> None:
+    """Refuse a bucket where only the machine itself could give credentials, as in a cloud, and does not."""
+    try:
+        bucket.head("credentials")
+    except Exception as error:
+        if METADATA_SERVER.search(str(error)):
+            raise StoreError(
+                f"no credentials for {url}: give them in the environment, or in the usual profile with boto3 installed"
+            ) from error
 
 
-def asked(ask: Callable[[], ANSWERED], what: str, give_up_seconds: float = GIVE_UP_SECONDS) -> ANSWERED:
-    """Return what the server answers, asked again while it may help; `what` says in words what was wanted.
+def config_of(scheme: str) -> Any:
+    """Return what obstore does not do by itself for a kind of bucket."""
+    if scheme == "s3":
+        return {"disable_bulk_delete": True}  # which servers other than Amazon's may not know
+    account = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
+    return {"account_name": account} if scheme == "az" and account else None
+
+
+def profile() -> Any:
+    """Return what gives the credentials of the usual profile by boto3; None where the environment has them."""
+    if os.environ.keys() >= ENVIRONMENT:
+        return None
+    try:
+        from obstore.auth.boto3 import Boto3CredentialProvider
+
+        return Boto3CredentialProvider()
+    except (ImportError, ValueError):  # no boto3, no credentials
+        return None
+
+
+@contextlib.contextmanager
+def bucket_errors(what: str) -> Iterator[None]:
+    """Turn the errors of obstore into StoreErrors; `what` says in words what was wanted.
 
     Raises
     ------
-    StoreError
-        Where the server refuses, or has not answered for so many seconds.
+    MissingObjectError
+        Where there is no such object.
+    ConflictError
+        Where the condition of a request does not hold.
+    StoreError, UnreachableStoreError
+        Where the server refuses, and where it has not answered, or failed, until the retries ended.
     """
-    client()
-    from botocore.exceptions import BotoCoreError, ClientError
+    from obstore import exceptions
 
     try:
-        return retried(ask, passing, give_up_seconds)
-    except ClientError as error:
-        code = error.response["Error"].get("Code", "no code")
-        if passing(error):
-            raise UnreachableStoreError(
-                f"cannot {what}: the server said {code} for {give_up_seconds:.0f} s; the same command goes on"
-            ) from error
-        raise StoreError(
-            f"cannot {what}: the server said {code}; check the bucket, and the credentials in the environment or "
-            "the profile"
+        yield
+    except (exceptions.AlreadyExistsError, exceptions.PreconditionError) as error:
+        raise ConflictError(
+            f"cannot {what}: another process changed it meanwhile; run the same command again"
         ) from error
-    except (BotoCoreError, OSError) as error:
-        name = type(error).__name__
-        if passing(error):
+    except (exceptions.BaseError, FileNotFoundError) as error:
+        text = str(error)
+        named = re.search(r"<Code>(\w+)</Code>", text)
+        status = int(found[1]) if (found := re.search(r"status code: (\d{3})", text)) else 0
+        if isinstance(error, FileNotFoundError) and not (named and named[1] in ("NoSuchBucket", "ContainerNotFound")):
+            raise MissingObjectError(f"cannot {what}: there is no such object") from error
+        lost = "HttpError" in text and "certificate" not in text
+        answer = named[1] if named else f"status {status}" if status else "nothing" if lost else ""
+        if status >= 500 or status in TRANSIENT_STATUSES or lost:
             raise UnreachableStoreError(
-                f"cannot {what}: {name} for {give_up_seconds:.0f} s; the same command goes on once it answers"
+                f"cannot {what}: the server said {answer} for {RETRY_SECONDS:.0f} s; the same command goes on once it "
+                "answers"
             ) from error
-        raise StoreError(f"cannot {what}: {name}; give credentials in the environment or the usual profile") from error
+        said = f"the server said {answer}" if answer else without_secrets(text.partition("\n")[0])
+        raise StoreError(
+            f"cannot {what}: {said}; check the bucket, and the credentials in the environment or the profile"
+        ) from error
+
+
+def version_of(described: Mapping[str, Any]) -> Version:
+    """Return what tells contents of an object apart, for conditions."""
+    return {name: described[name] for name in ("e_tag", "version") if described[name] is not None}
+
+
+def tag_of(described: Mapping[str, Any]) -> str:
+    """Return the ETag of an object; Azure quotes it in answers and leaves the quotes out in lists."""
+    tag = (described["e_tag"] or "").strip('"')
+    return f'"{tag}"' if tag else ""
 
 
 class BucketObjects(Objects):
@@ -111,11 +167,14 @@ class BucketObjects(Objects):
 
     def __init__(self, location: str) -> None:
         refuse_credentials(location)
-        bucket, _, prefix = location.removeprefix(SCHEME).rstrip("/").partition("/")
-        if not location.startswith(SCHEME) or not SAFE_NAME.fullmatch(bucket) or not prefix:
-            raise ConfigError(f"a run in an object store must be at s3://bucket/name, got {location!r}")
-        self.bucket, self.prefix = bucket, checked_key(prefix)
-        self.root: str = f"{SCHEME}{bucket}/{prefix}"
+        scheme, _, place = location.rstrip("/").partition("://")
+        bucket, _, prefix = place.partition("/")
+        if not location.startswith(SCHEMES) or not SAFE_NAME.fullmatch(bucket) or not prefix:
+            raise ConfigError(
+                f"a run in an object store must be at s3://bucket/name, or so at gs:// or az://, got {location!r}"
+            )
+        self.bucket, self.prefix = f"{scheme}://{bucket}", checked_key(prefix)
+        self.root: str = f"{self.bucket}/{prefix}"
 
     def below(self, path: str) -> "BucketObjects":
         """Return the objects whose keys start with `path`."""
@@ -127,20 +186,12 @@ class BucketObjects(Objects):
 
     def fetch(self, key: str, most: int = DESCRIPTION_BYTES) -> tuple[bytes | None, dict[str, Any]]:
         """Return the content of `key` and what the server says of it, or None and nothing."""
-        from botocore.exceptions import ClientError
-
-        def ask() -> tuple[bytes, dict[str, Any]]:
-            answer = client().get_object(**self._at(key))
-            check_length(answer["ContentLength"], most, f"{self.root}/{key}")
-            return answer["Body"].read(), answer
-
-        try:
-            return asked(ask, f"read {self.root}/{key}")
-        except StoreError as error:
-            cause = error.__cause__
-            if isinstance(cause, ClientError) and cause.response["Error"].get("Code") in GONE_CODES:
-                return None, {}
-            raise
+        path, bucket = self._at(key), open_bucket(self.bucket)
+        with contextlib.suppress(MissingObjectError), bucket_errors(f"read {self.root}/{key}"):
+            answer = bucket.get(path)
+            check_length(answer.meta["size"], most, f"{self.root}/{key}")
+            return answer.bytes().to_bytes(), answer.meta
+        return None, {}
 
     def get_json(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
         """Return the description under `key`, or None; what comes damaged is asked for again, as on a bad way."""
@@ -151,91 +202,58 @@ class BucketObjects(Objects):
 
     def set(self, key: str, content: bytes) -> str:
         """Write `content` under `key`, replacing what was there in one step; return its ETag."""
-        return self.put(key, content, {})
+        return tag_of(self.put(key, content, "overwrite"))
 
-    def put(
-        self, key: str, content: bytes, condition: Mapping[str, str], give_up_seconds: float = GIVE_UP_SECONDS
-    ) -> str:
-        """Write under a condition (IfNoneMatch, IfMatch) and return the ETag; ConflictError where it does not hold.
+    def put(self, key: str, content: bytes, mode: str | Version) -> Version:
+        """Write in one request and return the version; ConflictError where the condition does not hold.
 
         Parameters
         ----------
         key : name below the prefix.
         content : what is written.
-        condition : {"IfNoneMatch": "*"} where there must be none, {"IfMatch": etag} where it must be that one, or {}.
-        give_up_seconds : how long a server that does not answer is asked again.
-
-        Raises
-        ------
-        ConflictError
-            Where the condition does not hold.
-        StoreError
-            Where the server refuses, or does not answer.
+        mode : "create" where there must be none, a version where it must be that one, or "overwrite".
         """
-        from botocore.exceptions import ClientError
-
-        try:
-            answer = asked(
-                lambda: client().put_object(**self._at(key), Body=content, **condition),
-                f"write {self.root}/{key}",
-                give_up_seconds,
-            )
-        except StoreError as error:
-            cause = error.__cause__
-            if condition and isinstance(cause, ClientError) and status_of(cause) in CONFLICT_STATUSES:
-                raise ConflictError from error
-            raise
-        return str(answer["ETag"])
+        path, bucket = self._at(key), open_bucket(self.bucket)
+        with bucket_errors(f"write {self.root}/{key}"):
+            return version_of(bucket.put(path, content, mode=mode, use_multipart=False))
 
     def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:
         """Have the server copy the object of another prefix: nothing of it passes through this process."""
-        from botocore.exceptions import ClientError
-
-        if not isinstance(other, BucketObjects):
+        if not isinstance(other, BucketObjects) or other.bucket != self.bucket:
             return super().take(key, other, committed)
-
-        def copy() -> str | None:
-            source = other._at(key)
-            there = client().head_object(**source)  # a condition of the copy itself is not kept by every server
-            if (there["ContentLength"], there["ETag"]) != (committed[0], committed[2] or there["ETag"]):
-                return None
-            return str(client().copy_object(**self._at(key), CopySource=source)["CopyObjectResult"]["ETag"])
-
-        try:
-            tag = asked(copy, f"copy {other.root}/{key} to {self.root}/{key}")
-        except StoreError as error:
-            cause = error.__cause__
-            if isinstance(cause, ClientError) and cause.response["Error"].get("Code") in GONE_CODES:
-                return None
-            raise
-        return None if tag is None else (*committed[:2], tag)
+        source, target, bucket = other._at(key), self._at(key), open_bucket(self.bucket)
+        what = f"copy {other.root}/{key} to {self.root}/{key}"
+        with contextlib.suppress(MissingObjectError), bucket_errors(what):
+            there = bucket.head(source)
+            if (there["size"], tag_of(there)) == (committed[0], committed[2] or tag_of(there)):
+                bucket.copy(source, target)
+                return (*committed[:2], tag_of(bucket.head(target)))
+        return None
 
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
-        asked(lambda: client().delete_object(**self._at(key)), f"delete {self.root}/{key}")
+        path, bucket = self._at(key), open_bucket(self.bucket)
+        with contextlib.suppress(MissingObjectError), bucket_errors(f"delete {self.root}/{key}"):
+            bucket.delete(path)
 
     def delete_below(self, prefix: str) -> None:
         """Remove every key that starts with `prefix` and a slash."""
-        for page in self._pages(f"{self.prefix}/{checked_key(prefix)}/"):
-            for entry in page.get("Contents", ()):
-                self.delete(entry["Key"].removeprefix(f"{self.prefix}/"))
+        paths, bucket = [entry["path"] for entry in self._list(prefix)], open_bucket(self.bucket)
+        with bucket_errors(f"delete {self.root}/{prefix}"):
+            bucket.delete(paths)
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted."""
-        folder = f"{self.prefix}/{checked_key(prefix)}/" if prefix else f"{self.prefix}/"
-        names: AbstractSet[str] = set()
-        for page in self._pages(folder, Delimiter="/"):
-            names |= {entry["Key"].removeprefix(folder) for entry in page.get("Contents", ())}
-            names |= {entry["Prefix"].removeprefix(folder).rstrip("/") for entry in page.get("CommonPrefixes", ())}
-        return sorted(names - {""})
+        folder, bucket = self._at(prefix) if prefix else self.prefix, open_bucket(self.bucket)
+        with bucket_errors(f"list {self.root}"):
+            there = bucket.list_with_delimiter(folder)
+        paths = [*there["common_prefixes"], *(entry["path"] for entry in there["objects"])]
+        return sorted({path.removeprefix(f"{folder}/") for path in paths})
 
     def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
         """Compare lengths and ETags, which the server lists a thousand at a time; reading checks the content."""
-        folder = f"{self.prefix}/"
         there = {
-            entry["Key"].removeprefix(folder): (entry["Size"], entry["ETag"])
-            for page in self._pages(folder)
-            for entry in page.get("Contents", ())
+            entry["path"].removeprefix(f"{self.prefix}/"): (entry["size"], tag_of(entry)) for entry in self._list()
         }
         return {
             key
@@ -263,15 +281,122 @@ class BucketObjects(Objects):
         """Hold the run by a lease, or raise StoreLockedError."""
         return hold_lease(self)
 
-    def _at(self, key: str) -> dict[str, str]:
-        return {"Bucket": self.bucket, "Key": f"{self.prefix}/{checked_key(key)}"}
+    def seconds_since(self, described: Mapping[str, Any]) -> float:
+        """Return how long ago an object was written, by the clock of the server, which dates one written now."""
+        key, bucket = f"{LOCK}-{uuid.uuid4().hex}", open_bucket(self.bucket)
+        self.set(key, b"")
+        with bucket_errors(f"read {self.root}/{key}"):
+            now = bucket.head(self._at(key))["last_modified"]
+        self.delete(key)
+        return float((now - described["last_modified"]).total_seconds())
 
-    def _pages(self, prefix: str, **more: str) -> Iterator[dict[str, Any]]:
-        following: dict[str, str] = {}
-        while True:
-            query = {"Bucket": self.bucket, "Prefix": prefix, **more, **following}
-            page = asked(functools.partial(client().list_objects_v2, **query), f"list {self.root}")
-            yield page
-            if not page.get("IsTruncated"):
-                return
-            following = {"ContinuationToken": page["NextContinuationToken"]}
+    def _at(self, key: str) -> str:
+        return f"{self.prefix}/{checked_key(key)}"
+
+    def _list(self, prefix: str = "") -> list[dict[str, Any]]:
+        folder, bucket = self._at(prefix) if prefix else self.prefix, open_bucket(self.bucket)
+        with bucket_errors(f"list {self.root}"):
+            return list(bucket.list(folder).collect())
+
+
+@contextlib.contextmanager
+def hold_lease(objects: BucketObjects) -> Iterator[RunLock]:
+    """Hold a run in a bucket by an object that is created on condition that there is none, and renewed on its version.
+
+    Without renewals the lease is void after `LEASE_SECONDS`.
+    """
+    lease = {**owner(), "lease": uuid.uuid4().hex}
+    version = acquire_lease(objects, lease)
+    lock, stop = RunLock(objects.root), threading.Event()
+    keeper = threading.Thread(target=renew, args=(objects, lease, version, lock, stop), name="lease", daemon=True)
+    keeper.start()
+    try:
+        yield lock
+    finally:
+        stop.set()
+        keeper.join()
+        with contextlib.suppress(StoreError):
+            if not lock.lost.is_set() and is_ours(objects, lease):
+                objects.delete(LOCK)
+
+
+def acquire_lease(objects: BucketObjects, lease: dict[str, Any]) -> Version:
+    """Return the version of the lock once it is ours.
+
+    A lock that is there is watched until its holder renews it, which refuses this run, or until nobody has renewed it
+    for so long that it counts for nothing.
+    """
+    seen: Version | None = None
+    while True:
+        content, described = objects.fetch(LOCK)
+        mode: str | Version = "create"
+        if content is not None:
+            holder, mode = read_holder(content), version_of(described)
+            if seen is not None and mode != seen:
+                raise already_locked(objects.root, describe_holder(holder))
+            seen = mode
+            if not ended(holder) and objects.seconds_since(described) < LEASE_SECONDS:
+                time.sleep(RENEWED_EVERY_SECONDS / 5)
+                continue
+        with contextlib.suppress(ConflictError):
+            version = objects.put(LOCK, encode(lease), mode)
+            refuse_unconditional(objects, lease)
+            return version
+        if is_ours(objects, lease):  # the answer to the put was lost, and it was sent again
+            return version_of(objects.fetch(LOCK)[1])
+        seen = seen or {}
+
+
+def renew(
+    objects: BucketObjects, lease: dict[str, Any], version: Version, lock: RunLock, stop: threading.Event
+) -> None:
+    """Renew a lease until told to stop; note in `lock` where another run has taken it."""
+    count = 0
+    while not stop.wait(RENEWED_EVERY_SECONDS):
+        count += 1
+        try:
+            version = objects.put(LOCK, encode({**lease, "renewed": count}), version)
+        except ConflictError:
+            with contextlib.suppress(StoreError):
+                if is_ours(objects, lease):
+                    version = version_of(objects.fetch(LOCK)[1])
+                    continue
+            lock.lost.set()
+            return
+        except StoreError:  # not reached; the next round finds out whether the lease is still ours
+            continue
+
+
+def refuse_unconditional(objects: BucketObjects, lease: dict[str, Any]) -> None:
+    """Raise where the server takes a conditional write whose condition does not hold: no lock is safe there."""
+    try:
+        objects.put(LOCK, encode(lease), "create")
+    except ConflictError:
+        return
+    raise StoreError(
+        f"the server of {objects.root} ignores conditional writes (If-None-Match): use one that knows them"
+    )
+
+
+def is_ours(objects: BucketObjects, lease: dict[str, Any]) -> bool:
+    """Return whether the lock is this lease."""
+    return read_holder(objects.get(LOCK)).get("lease") == lease["lease"]
+
+
+def read_holder(content: bytes | None) -> dict[str, Any]:
+    """Return the owner in a lock; one that cannot be read is of nobody."""
+    with contextlib.suppress(ValueError):
+        found = json.loads(content or b"")
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def describe_holder(holder: dict[str, Any]) -> str:
+    """Return the owner of a lock, for people."""
+    return json.dumps({name: holder[name] for name in ("process", "host", "started") if name in holder})
+
+
+def encode(lease: dict[str, Any]) -> bytes:
+    """Return a lease as it is stored."""
+    return json.dumps(lease).encode()

@@ -1,21 +1,29 @@
 """From where a run is said to be to the objects there."""
 
 import ipaddress
+import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from scalemani.errors import ConfigError, refuse_credentials, refuse_nul, refuse_url
-from scalemani.store.buckets import SCHEME, BucketObjects, client
+from scalemani.store.buckets import SCHEMES, BucketObjects
 from scalemani.store.objects import LocalObjects, Objects
+
+# Variables that name a server of one's own, the first before the others.
+ENDPOINTS = {
+    "s3://": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
+    "gs://": ("GOOGLE_BASE_URL",),
+    "az://": ("AZURE_STORAGE_ENDPOINT", "AZURE_ENDPOINT"),
+}
 
 
 def open_objects(root: str | Path) -> Objects:
-    """Return the objects at a folder, or at s3://bucket/name; nothing is looked at yet."""
+    """Return the objects at a folder, or at s3://bucket/name, gs:// or az://; nothing is looked at yet."""
     if not isinstance(root, str | Path) or not str(root).strip():
         raise ConfigError(f"a run is a folder or at s3://bucket/name, got {root!r}: give one of these")
     location = str(root)
     refuse_nul(location)
-    if location.startswith(SCHEME):
+    if location.startswith(SCHEMES):
         return BucketObjects(location)
     if "://" in location:
         refuse_credentials(location)
@@ -26,7 +34,9 @@ def open_objects(root: str | Path) -> Objects:
 
 def remark_on(location: str | Path) -> str:
     """Return words on a server that a place is reached through without TLS, beyond this machine; else nothing."""
-    url = urlsplit(client().meta.endpoint_url if str(location).startswith(SCHEME) else str(location))
+    bucket = str(location).startswith(SCHEMES)
+    endpoints = [os.environ[name] for name in ENDPOINTS[str(location)[:5]] if name in os.environ] if bucket else []
+    url = urlsplit(endpoints[0] if endpoints else str(location))
     if url.scheme != "http" or not url.hostname or is_loopback(url.hostname):
         return ""
     return (

@@ -1,7 +1,6 @@
 """Runs one task a block: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
 
 import contextlib
-import functools
 import os
 import threading
 import time
@@ -19,7 +18,6 @@ from distributed.system import memory_limit
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.threads import threads
-from scalemani.memory.process import PROCESS
 from scalemani.progress import Progress, Silent
 from scalemani.workers.blas import BLAS
 from scalemani.workers.budget import Batch, Budget
@@ -221,16 +219,16 @@ class Executor:
     def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
         if len(units) == 1:
-            return [call_and_release(function, units[0])]
+            return [function(units[0])]
         with threads(self.workers) as side_by_side:
-            return side_by_side.over(functools.partial(call_and_release, function), units)
+            return side_by_side.over(function, units)
 
     def _advance(self) -> None:
         with self._lock:
             self.progress.advance()
 
     def _counted(self, function: Callable[[Any], Any], unit: Any) -> Any:
-        result = call_and_release(function, unit)
+        result = function(unit)
         self._advance()
         return result
 
@@ -272,13 +270,6 @@ def bytes_of(size: str | int) -> int:
     if isinstance(size, str) and size.strip().isdigit() and 0 < found < LEAST_MEMORY:
         raise ConfigError(f"memory {size} is {size} bytes: give a unit, such as {size}GB")
     return found
-
-
-def call_and_release(function: Callable[[Any], Any], unit: Any) -> Any:
-    """Return function(unit); of what it has touched of mapped files, little stays in memory."""
-    result = function(unit)
-    PROCESS.pages.release_excess()
-    return result
 
 
 def do_nothing() -> None:

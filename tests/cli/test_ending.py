@@ -11,7 +11,7 @@ import pytest
 # The interpreter would wait for the other thread, which gives the GIL up.
 IN_THREADS = """
 import threading
-from scalemani.cli.ending import ending_in_time
+from scalemani.cli.process import ending_in_time
 with ending_in_time():
     threading.Thread(target=threading.Event().wait, args=[120]).start()
     print("at work", flush=True)

@@ -30,7 +30,7 @@ def test_a_terminal_that_goes_stops_a_run_as_other_signals_do():
     program = """
 import os, signal, time
 signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a process started by nohup ignores it
-from scalemani.cli.ending import ending_in_time
+from scalemani.cli.process import ending_in_time
 with ending_in_time():
     os.kill(os.getpid(), signal.SIGHUP)
     time.sleep(30)
@@ -63,7 +63,7 @@ def test_an_error_is_no_longer_than_people_read(scalemani, tmp_path):
 def test_sigusr1_shows_what_threads_do_and_the_command_goes_on():
     program = """
 import os, signal, time
-from scalemani.cli.ending import ending_in_time
+from scalemani.cli.process import ending_in_time
 def at_work():
     os.kill(os.getpid(), signal.SIGUSR1)
     time.sleep(0.2)

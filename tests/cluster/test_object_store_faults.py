@@ -43,7 +43,7 @@ def test_failures_and_outages_leave_no_trace(scalemani, roll, bucket, s3_server,
             proxy.kill()
     assert done.returncode == 0, done.stderr
     assert "'outage': 0" not in counts or "'slow down': 0" not in counts
-    buckets.client.cache_clear()
+    buckets.open_bucket.cache_clear()
     alone, together = open_run(tmp_path / "run"), open_run(f"{bucket}/run")
     for stage in alone.keys:
         assert alone.group(stage).content_digest == together.group(stage).content_digest, stage

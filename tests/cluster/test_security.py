@@ -260,7 +260,7 @@ def test_what_listens_everywhere_would_be_reached_from_the_other_addresses():
 def test_credentials_are_nowhere_in_what_a_run_writes_and_says(
     scalemani, roll, start_cluster, bucket, values, tmp_path
 ):
-    from scalemani.store.buckets import client
+    from scalemani.store.buckets import open_bucket
 
     np.save(tmp_path / "roll.npy", roll)
     cluster = start_cluster(1)
@@ -280,10 +280,9 @@ def test_credentials_are_nowhere_in_what_a_run_writes_and_says(
         ended, output, errors = scalemani(*command)
         assert ended == status, errors
         said += output + errors
-    name, written = bucket.removeprefix("s3://"), b""
-    for page in client().get_paginator("list_objects_v2").paginate(Bucket=name):
-        for entry in page["Contents"]:
-            written += entry["Key"].encode() + client().get_object(Bucket=name, Key=entry["Key"])["Body"].read()
+    written = b""
+    for entry in open_bucket(bucket).list().collect():
+        written += entry["path"].encode() + open_bucket(bucket).get(entry["path"]).bytes().to_bytes()
     written += b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
     assert '"stages"' in said
     for secret in PLANTED:

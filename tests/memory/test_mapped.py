@@ -1,12 +1,9 @@
-"""Arrays in mapped files: they hold what was written, and the process holds few of their pages."""
+"""Arrays in mapped files: they hold what was written, and their space is given back."""
 
 import gc
 import os
-import threading
-import time
 
 import numpy as np
-import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,9 +12,7 @@ from scalemani.chunked.task import Dimensions
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.memory import mapped
-from scalemani.memory.mapped import TOUCHED_BYTES, MappedArrays, mapped_file
-from scalemani.memory.pages import MAPPED_BYTES, WATCHER, MappedPages, file_pages_bytes
-from scalemani.memory.process import PROCESS
+from scalemani.memory.mapped import MappedArrays, mapped_file
 from scalemani.params import Parameters
 from scalemani.runs import plan
 from scalemani.runs.resources import check_memory, fit
@@ -28,46 +23,16 @@ from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.workers.executor import Executor
 
 
-class Unwatched(MappedPages):
-    """Pages as if the thread that watches them got no processor."""
-
-    def _watch(self):
-        pass
-
-
-def test_they_hold_what_was_written_when_their_pages_were_released(tmp_path):
+def test_they_hold_what_was_written(tmp_path):
     empty, rng = MappedArrays(tmp_path).empty, np.random.default_rng(0)
     written = [rng.random((rows, 7)) for rows in (3, 5_000, 30_000, 400_000)]
     held = [empty(values.shape, values.dtype) for values in written]
     assert all(not array.any() for array in held)
     for array, values in zip(held, written, strict=True):
         array[...] = values
-    PROCESS.pages.release()
     for array, values in zip(held, written, strict=True):
         np.testing.assert_array_equal(array, values)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_process_holds_few_of_their_pages(tmp_path):
-    array = MappedArrays(tmp_path).empty((16 * MAPPED_BYTES // 8,), np.float64)
-    process, most, done = psutil.Process(), [0], threading.Event()
-    before = process.memory_info().shared
-
-    def look():
-        while not done.wait(0.01):
-            most[0] = max(most[0], process.memory_info().shared)
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    for start in range(0, array.size, 2**17):
-        array[start : start + 2**17] = start
-        time.sleep(0.001)  # a gigabyte a second, also where other work takes the processor
-    for start in range(0, array.size, 2**17):
-        assert (array[start : start + 2**17] == start).all()
-        time.sleep(0.001)
-    done.set()
-    looking.join()
-    assert MAPPED_BYTES // 2 < most[0] - before < TOUCHED_BYTES
 
 
 def test_their_space_is_given_back(tmp_path):
@@ -78,11 +43,6 @@ def test_their_space_is_given_back(tmp_path):
     del empty, arrays
     gc.collect()
     assert len(os.listdir("/proc/self/fd")) <= files
-    for _ in range(200):  # nothing is watched when nothing is mapped
-        if not any(thread.name == WATCHER for thread in threading.enumerate()):
-            return
-        time.sleep(0.05)
-    pytest.fail("pages of nothing are still watched")
 
 
 def test_a_folder_that_is_not_there_is_told_of(tmp_path):
@@ -112,22 +72,6 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
         assert groups[0].content_digest == groups[1].content_digest, stage
 
 
-def test_work_that_ends_in_parts_leaves_few_pages_behind(tmp_path, monkeypatch):
-    monkeypatch.setattr(PROCESS, "pages", Unwatched())
-    array = MappedArrays(tmp_path).empty((8 * MAPPED_BYTES // 8,), np.float64)
-    before, parts = file_pages_bytes(), np.array_split(np.arange(array.size), 32)
-    most = []
-
-    def fill(part):
-        array[part] = part
-        most.append(file_pages_bytes() - before)
-
-    Executor(workers=2).over(fill, parts)
-    # Pages that one thread maps while the other releases all count as those of other files until the next release.
-    assert max(*most, file_pages_bytes() - before) < 2 * MAPPED_BYTES
-    np.testing.assert_array_equal(array, np.arange(array.size))
-
-
 def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_within_it():
     need = MemoryNeed(fixed=10**7, per_task=10**8, cache=10**12, growing=2 * 10**9)
     dimensions = Dimensions(10**6, 100, "uint8", 1024)
@@ -137,7 +81,7 @@ def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_w
         assert chosen.in_memory == (budget == 4_000_000_000)
         totals.append(chosen.need.total(chosen.at_once))
         assert budget - need.per_task < totals[-1] <= budget
-    short = [Budget(2, PROCESS_BYTES + need.fixed + need.per_task)]
+    short = [Budget(2, PROCESS_BYTES + need.fixed + need.per_task - 1)]
     with pytest.raises(MemoryBudgetError, match="with one task at a time"):
         check_memory({"neighbors": fit(need, short, dimensions.n_blocks)}, short, dimensions.block_rows)
 

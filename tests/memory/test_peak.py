@@ -1,5 +1,6 @@
 """What the peak of memory counts: this process, those below it at any depth, and nothing that has ended."""
 
+import os
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ import psutil
 import pytest
 
 from scalemani.memory import peak
+from scalemani.memory.mapped import MappedArrays
 
 HELD = 50_000_000
 # Holds memory, starts one more of itself below it where it is told so, says that it is ready, and waits.
@@ -39,19 +41,28 @@ def test_processes_below_this_one_count_at_any_depth(family, listed, monkeypatch
     below = {child.pid for child in psutil.Process().children(recursive=True)}
     assert set(family) <= below
     assert set(peak.family_of(family[0])) == set(family)
-    own = psutil.Process().memory_info().rss
-    assert peak.resident_bytes() > own + 2 * HELD
+    own = psutil.Process().memory_info()
+    assert peak.anonymous_bytes() > own.rss - own.shared + 2 * HELD
 
 
-def test_the_resident_memory_of_a_process_is_that_which_the_system_shows(family):
+def test_the_memory_of_a_process_is_that_which_the_system_shows_less_pages_of_files(family):
     for process in family:
-        assert peak.resident_bytes_of(process) == psutil.Process(process).memory_info().rss
+        shown = psutil.Process(process).memory_info()
+        assert shown.shared > 0
+        assert peak.anonymous_bytes_of(process) == shown.rss - shown.shared
+
+
+def test_pages_of_a_mapped_file_do_not_count(tmp_path):
+    array, before = MappedArrays(tmp_path).empty((HELD // 8,), np.float64), peak.anonymous_bytes_of(os.getpid())
+    array[:] = 1
+    assert psutil.Process().memory_info().shared > HELD
+    assert peak.anonymous_bytes_of(os.getpid()) < before + HELD // 10
 
 
 def test_a_process_that_has_ended_counts_nothing():
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    assert peak.resident_bytes_of(process.pid) == 0
+    assert peak.anonymous_bytes_of(process.pid) == 0
     assert list(peak.family_of(process.pid)) == [process.pid]
 
 

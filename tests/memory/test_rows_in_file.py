@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import numpy as np
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,6 @@ from hypothesis import strategies as st
 from scalemani.errors import StoreError
 from scalemani.kernels.machine import file_rows
 from scalemani.memory import rows_in_file
-from scalemani.memory.pages import file_pages_bytes
 from scalemani.memory.rows_in_file import RowsInFile
 
 
@@ -60,11 +60,11 @@ def test_rows_from_here_and_there_bring_no_pages_in(tmp_path):
     rows = RowsInFile(tmp_path, (100_000, 1024), np.uint8)
     for start in range(0, len(rows), 20_000):
         rows[start : start + 20_000] = np.full((20_000, 1024), start // 20_000, np.uint8)
-    before = file_pages_bytes()
+    before = psutil.Process().memory_info().shared
     for seed in range(5):
         chosen = np.sort(np.random.default_rng(seed).choice(len(rows), 5_000, replace=False))
         np.testing.assert_array_equal(rows[chosen][:, 0], chosen // 20_000)
-    assert file_pages_bytes() - before < 5_000 * 1024
+    assert psutil.Process().memory_info().shared - before < 5_000 * 1024
 
 
 def test_threads_read_side_by_side(tmp_path):

@@ -18,7 +18,7 @@ from scipy import sparse
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
 from scalemani.sources import open_points
 from scalemani.sources.bucket_files import BUFFER_BYTES, BucketFile
-from scalemani.store.buckets import client
+from scalemani.store.buckets import open_bucket
 
 POINTS = np.random.default_rng(0).normal(size=(3000, 6)).astype(np.float32)
 SPARSE = np.where(np.abs(POINTS) > 1.5, POINTS, 0)
@@ -30,7 +30,7 @@ def upload(bucket):
     """A function that puts a file of this machine into the bucket and returns its URL."""
 
     def put(path, name=None):
-        client().put_object(Bucket=bucket.removeprefix("s3://"), Key=name or path.name, Body=path.read_bytes())
+        open_bucket(bucket).put(name or path.name, path.read_bytes())
         return f"{bucket}/{name or path.name}"
 
     return put
@@ -115,7 +115,7 @@ def test_memory_follows_the_rows_that_are_asked_for_and_not_the_file(kind, uploa
         columns = {f"x{column}": values for column, values in enumerate(table.T)}
         pyarrow.parquet.write_table(pa.table(columns), path, row_group_size=60_000, data_page_size=2**16)
     url = upload(path)
-    client().head_object(Bucket=url.split("/")[2], Key=path.name)  # what the first request loads is not of the file
+    open_bucket(url.rpartition("/")[0]).head(path.name)  # what the first request loads is not of the file
     tracemalloc.start()
     try:
         found = open_points(url).read(1000, 1500)
@@ -170,7 +170,7 @@ def test_a_server_that_fails_at_random_is_asked_again(upload, s3_server, tmp_pat
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as proxy:
         try:
             monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.stdout.readline().strip())
-            client.cache_clear()
+            open_bucket.cache_clear()
             for url in urls:
                 source = open_points(url)
                 rows = [source.read(start, start + 500) for start in range(0, 3000, 500)]

@@ -1,6 +1,9 @@
 import errno
+import functools
+import http.server
 import pickle
 import sys
+import threading
 import tracemalloc
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -508,12 +511,30 @@ def test_missing_extras_are_named(tmp_path, monkeypatch, module, name):
 
 
 def test_object_store_without_its_extra_and_without_telling_secrets(monkeypatch):
-    monkeypatch.setitem(sys.modules, "s3fs", None)
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(ScalemaniError) as caught:
         open_points("s3://user:hunter2@bucket/points.zarr?token=hunter2")
     assert "hunter2" not in str(caught.value)
-    with pytest.raises(ConfigError, match=r"pip install 'botocore>=\S+' 's3fs>=\S+'"):
+    with pytest.raises(ConfigError, match=r"pip install 'obstore>=\S+'"):
         open_points("s3://bucket/points.zarr")
+
+
+def test_a_store_of_a_web_server(tmp_path):
+    zarr.create_array(tmp_path / "points.zarr", data=POINTS, chunks=(20, POINTS.shape[1]))
+    zarr.create_group(tmp_path / "group.zarr").create_array("X", data=POINTS)
+    serve = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        for source in (open_points(f"{url}/points.zarr"), open_points(f"{url}/group.zarr::X")):
+            assert source.remote
+            for copy in (source, pickle.loads(pickle.dumps(source))):
+                assert np.array_equal(copy.read(5, 50), POINTS[5:50])
+        with pytest.raises(StoreError, match="say which array"):
+            open_points(f"{url}/group.zarr")
+        with pytest.raises(StoreError, match=r"no zarr array at .*none\.zarr"):
+            open_points(f"{url}/none.zarr")
+        server.shutdown()
 
 
 def test_url_of_a_store():
@@ -524,7 +545,7 @@ def test_url_of_a_store():
 @pytest.mark.parametrize(
     "url",
     [
-        *("https://server/points.npy", "gs://bucket/cells.h5ad::obsm/X_pca", "s3://bucket/a.npz::X"),
+        *("https://server/points.npy", "ftp://bucket/cells.h5ad::obsm/X_pca", "s3://bucket/a.npz::X"),
         *("https://server/part.PARQUET", "s3://bucket/a.arrow", "https://server/a.npy?token=hunter2"),
     ],
 )
