@@ -1,12 +1,10 @@
 """Systems other than Linux, as far as taking away what they lack tells: this runs on none of them."""
 
-import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -118,31 +116,3 @@ with open(Path(sys.argv[1]) / "file", "w+b") as file:
         str(tmp_path),
     )
     assert told.returncode == 0, told.stderr
-
-
-def test_a_unit_ends_with_its_worker_where_the_kernel_does_not_end_it(tmp_path):
-    """A process below one that ends: without prctl it looks who its parent is."""
-    grandchild = """
-import ctypes, os, pathlib, sys, time
-from scalemani.workers.own_process import end_with_parent
-class Without(ctypes.CDLL):
-    def __getattr__(self, name):
-        if name == "prctl":
-            raise AttributeError(name)
-        return super().__getattr__(name)
-ctypes.CDLL = Without
-end_with_parent(os.getppid())
-pathlib.Path(sys.argv[1]).write_text(str(os.getpid()))
-time.sleep(600)
-"""
-    middle = f"""
-import pathlib, subprocess, sys, time
-started = subprocess.Popen([sys.executable, "-c", {grandchild!r}, sys.argv[1]])
-while not pathlib.Path(sys.argv[1]).exists() or not pathlib.Path(sys.argv[1]).read_text():
-    time.sleep(0.05)
-    assert started.poll() is None
-"""
-    told = child(middle, str(tmp_path / "pid"))
-    assert told.returncode == 0, told.stderr
-    with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(int((tmp_path / "pid").read_text())).wait(60)

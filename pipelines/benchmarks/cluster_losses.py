@@ -40,7 +40,7 @@ from measuring import show
 
 from scalemani.runs.opened import open_run
 
-EVERY_SECONDS = 5.0
+KILLS = 10  # at random moments of the time that an undisturbed run takes
 WORKERS = 4
 UNDISTURBED = 3  # runs without kills, whose median the others are compared with
 BLOCKS = ["--block-rows", "2048"]
@@ -53,7 +53,7 @@ SLOWEST = 20  # times as long as undisturbed counts as a hang
 
 
 def kills(points: Path, folder: Path, seeds: range) -> list[dict]:
-    """Kill a worker of four every five seconds."""
+    """Kill a worker of four at ten random moments."""
     size, rows = [*BLOCKS, "--scheduler", "processes", "--workers", str(WORKERS)], []
     reference = folder / f"undisturbed-{points.stem}"
     taken = reference.with_suffix(".seconds")  # left by a call with other seeds
@@ -66,9 +66,11 @@ def kills(points: Path, folder: Path, seeds: range) -> list[dict]:
         environment, started = {**os.environ, "SCALEMANI_LEDGER": str(ledger)}, time.perf_counter()
         errors = (folder / "errors").open("w")
         with errors, subprocess.Popen(command(points, run, *size), env=environment, stderr=errors) as driver:
+            moments = iter(sorted(draws.uniform(0, whole) for _ in range(KILLS)))
             while driver.poll() is None and time.perf_counter() - started < SLOWEST * whole:
+                until = next(moments, SLOWEST * whole)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    driver.wait(EVERY_SECONDS)
+                    driver.wait(max(0.0, until - (time.perf_counter() - started)))
                     break
                 victims = worker_processes(psutil.Process(driver.pid))
                 if victims:

@@ -60,23 +60,15 @@ def succeeded(words: Sequence[str], environment: Mapping[str, str] | None = None
 
 
 def worker_processes(process: psutil.Process) -> list[psutil.Process]:
-    """Return the processes below another in which tasks run: spawned by nannies, or forked, like the one above them."""
+    """Return the processes below another in which tasks run, which nannies have spawned."""
     with contextlib.suppress(psutil.Error):
-        found = {child.pid: (child, child.cmdline()) for child in process.children(recursive=True)}
-        above = {pid: found[child.ppid()][1] for pid, (child, _) in found.items() if child.ppid() in found}
-        return [child for pid, (child, words) in found.items() if is_worker(words, above.get(pid))]
+        return [child for child in process.children(recursive=True) if "spawn_main" in " ".join(child.cmdline())]
     return []
-
-
-def is_worker(words: Sequence[str], above: Sequence[str] | None) -> bool:
-    """Return whether tasks run in a process, by its command line and that of the process above it."""
-    line = " ".join(words)
-    return "spawn_main" in line or ("keeper" in line and words == above)
 
 
 @dataclass
 class Cluster:
-    """A scheduler and workers as the command line starts them; what they say goes to the end of `log`, if there is one.
+    """A scheduler and workers as Dask's commands start them; what they say goes to the end of `log`, if there is one.
 
     `memory` is the limit of each worker, 0: none.
     """
@@ -95,7 +87,7 @@ class Cluster:
 
     def start(self, *words: str) -> subprocess.Popen:
         """Start a scheduler or workers."""
-        everything = [sys.executable, "-m", "scalemani", *words]
+        everything = [sys.executable, "-m", "dask", *words, "--host", "127.0.0.1", "--dashboard-address", "127.0.0.1:0"]
         environment = {**os.environ, **self.environment}
         with (self.log or Path(os.devnull)).open("ab") as said:
             self.processes.append(subprocess.Popen(everything, env=environment, stdout=said, stderr=said))
@@ -103,7 +95,8 @@ class Cluster:
 
     def add_workers(self, count: int) -> "Cluster":
         """Start workers of one thread."""
-        self.start("worker", self.address, "--workers", str(count), "--memory", self.memory)
+        size = ["--nworkers", str(count), "--nthreads", "1", "--memory-limit", self.memory]
+        self.start("worker", self.address, *size)
         return self
 
     def end(self) -> None:

@@ -1,7 +1,10 @@
 """What a stage is given: its task, the points where it reads these, and the ways to map and fold over blocks."""
 
+import contextlib
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,10 +18,10 @@ from scalemani.sources import PointsSource
 from scalemani.store.groups import block_unit
 from scalemani.store.schema import ArrayDescription
 from scalemani.workers.budget import Batch
-from scalemani.workers.executor import Executor, write_ledger
+from scalemani.workers.executor import Executor
 from scalemani.workers.folds import folded, runs_of
 
-PARTS_LEDGER = ".parts"
+LEDGER_VARIABLE, PARTS_LEDGER = "SCALEMANI_LEDGER", ".parts"
 DIMENSIONS, EXTREMES = "dimensions.json", "extremes.json"  # of the points, in their stage
 Arrays = Mapping[ArrayDescription, np.ndarray]
 
@@ -157,6 +160,24 @@ def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range)
     """
     with write_ledger(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
         return function(task, run)
+
+
+@contextlib.contextmanager
+def write_ledger(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
+    """Append a line to the ledger of finished units, where the environment names one: process, begin and seconds.
+
+    What is not stored, and is done anew when a run goes on, has a ledger of its own, which a suffix tells.
+    """
+    started = time.time()
+    yield
+    path = os.environ.get(LEDGER_VARIABLE)
+    if path:
+        descriptor = os.open(path + suffix, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            seconds = time.time() - started
+            os.write(descriptor, f"{stage} {unit} {os.getpid()}:{started:.3f}:{seconds:.3f}\n".encode())
+        finally:
+            os.close(descriptor)
 
 
 # A task may be given twice: when its worker died after the commit, or was taken for dead. What is marked is left alone.

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from scalemani.cli import inspecting, landmarks, machines, several_runs, tuning
+from scalemani.cli import inspecting, landmarks, several_runs, tuning
 from scalemani.cli.options import (
     Debug,
     EscapeFormulas,
@@ -335,6 +335,5 @@ for command in (
     inspecting.params,
     inspecting.runs,
     inspecting.doctor,
-    *machines.COMMANDS,
 ):
     app.command()(command)

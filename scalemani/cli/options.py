@@ -56,13 +56,15 @@ Workers = Annotated[
 ]
 Tls = Annotated[
     str | None,
-    typer.Option(envvar="SCALEMANI_TLS", help="folder of 'scalemani tls', for a scheduler at tls://"),
+    typer.Option(
+        envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
+    ),
 ]
 Memory = Annotated[
     str | None,
     typer.Option(
         help="budget for all memory of the run, such as 4GB; with the address of a scheduler, workers have limits of "
-        "their own: scalemani worker --memory"
+        "their own: dask worker --memory-limit"
     ),
 ]
 BlockRows = Annotated[

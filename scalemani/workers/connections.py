@@ -1,62 +1,36 @@
 """Ways to a Dask cluster that is there: its client, its address, what its workers are and reach."""
 
-import asyncio
 import contextlib
 import logging
 import os
-import threading
+import subprocess
 from collections.abc import Iterator
-from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 from distributed import Client, default_client
 from distributed.deploy import Cluster
 from distributed.security import Security
-from tornado.ioloop import IOLoop
+from distributed.utils import silence_logging_cmgr
 
-from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError
+from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError, installing
 from scalemani.store.run_store import RunStore
 from scalemani.workers.budget import Budget
-from scalemani.workers.dask_calls import run_on_workers
-from scalemani.workers.tls import TEMPORARY_DAYS, certificate_paths, new_certificates, self_signed
 
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
+RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask itself divides among tasks
 ROLES = ("client", "scheduler", "worker")
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
-LOOP_SECONDS = 10  # for a loop to end what it has begun
-LOOP_THREAD = "scalemani-loop"
 REACH_SECONDS = 60.0
-ANSWER_SECONDS = 150.0  # of workers that ask a store again for as long as runs do
-WORKERS_ENVIRONMENT = "distributed.nanny.pre-spawn-environ"  # what Dask's settings call it
-# The driver counts attempts and waits for workers itself; Dask gives a worker up for good after 15 s by default.
-SETTINGS = {
-    "distributed.scheduler.allowed-failures": 1000,
-    "distributed.scheduler.worker-ttl": "60 s",
-    "distributed.deploy.lost-worker-timeout": "1 hour",
-    "distributed.worker.daemon": True,
-    # The driver fits tasks to what a worker may take, and none leaves a result there. At 80 % of that Dask pauses a
-    # worker until it takes less, which one whose libraries and tables take as much never does.
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    f"{WORKERS_ENVIRONMENT}.PYTHONSAFEPATH": "1",  # files of the working folder are no modules
-}
-# Metrics and health; not Dask's proxy to other hosts, nor pages that show code and data.
-ROUTES = {
-    "distributed.scheduler.http.routes": ["distributed.http.scheduler.prometheus", "distributed.http.health"],
-    "distributed.worker.http.routes": ["distributed.http.worker.prometheus", "distributed.http.health"],
-}
+CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
+# The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
+SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
+SELF_SIGNED += ["-subj", "/CN=scalemani", "-days", "365"]
 
 
 def client_of(scheduler: object) -> object:
-    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is.
-
-    Raises
-    ------
-    ConfigError
-        Where the current client is asked for and there is none.
-    """
+    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is."""
     if isinstance(scheduler, Cluster):
         return scheduler.get_client()
     if scheduler != CURRENT:
@@ -85,10 +59,10 @@ def connected(address: str, tls: str | None) -> Iterator[Client]:
     """Connect to the scheduler at an address; with certificates where it is tls://."""
     if tls is not None and not address.startswith("tls://"):
         raise ConfigError("certificates go with an address such as tls://host:8786: give that, or no --tls")
-    with quiet(), running_loop() as loop:
+    with silence_logging_cmgr(logging.CRITICAL):  # of lost connections: the driver says what counts
         try:
             certificates = None if tls is None else security(tls)
-            client = Client(address, timeout=CONNECT_SECONDS, security=certificates, loop=loop)
+            client = Client(address, timeout=CONNECT_SECONDS, security=certificates)
         except (OSError, TimeoutError) as error:
             both = " and that both sides have certificates of one authority" if address.startswith("tls://") else ""
             raise SchedulerLostError(
@@ -102,74 +76,35 @@ def connected(address: str, tls: str | None) -> Iterator[Client]:
             client.close(timeout=CLOSE_SECONDS)
 
 
-@contextlib.contextmanager
-def running_loop() -> Iterator[IOLoop]:
-    """Run an event loop in a thread of its own; yield it once it runs.
-
-    Dask starts one for each client, and fails with an assertion where its thread has not begun within 10 s: a machine
-    that is short of processors or memory takes longer.
-    """
-    started: Future[tuple[IOLoop, asyncio.Event]] = Future()
-
-    async def serve() -> None:
-        ended = asyncio.Event()
-        started.set_result((IOLoop.current(), ended))
-        await ended.wait()
-
-    def run() -> None:
-        try:
-            asyncio.run(serve())
-        except BaseException as error:
-            if started.done():
-                raise
-            started.set_exception(error)
-
-    thread = threading.Thread(target=run, name=LOOP_THREAD, daemon=True)
-    thread.start()
-    loop, ended = started.result()
-    try:
-        yield loop
-    finally:
-        loop.add_callback(ended.set)
-        thread.join(LOOP_SECONDS)
-
-
 def security(folder: str | Path) -> Security:
-    """Return the certificates in a folder made by `scalemani tls`."""
-    return Security(require_encryption=True, **certificate_paths(folder))
+    """Return the certificates in a folder; refuse a key that others can read."""
+    files = {role: Path(folder) / name for role, name in CERTIFICATE_FILES.items()}
+    missing = [str(path) for path in files.values() if not path.is_file()]
+    if missing:
+        raise ConfigError(
+            f"no {', '.join(missing)}: --tls takes the folder of a cluster's {', '.join(CERTIFICATE_FILES.values())}"
+        )
+    if files["tls_client_key"].stat().st_mode & 0o077:
+        raise ConfigError(f"{files['tls_client_key']} can be read by others: chmod 600 it")
+    return Security(require_encryption=True, **{role: str(path) for role, path in files.items()})
 
 
 def temporary_security() -> Security:
     """Return certificates of one cluster that are in memory alone: who has not been given them cannot connect.
 
-    Another user of this machine can connect to its loopback interface. Dask's `Security.temporary` takes the package
-    cryptography and gives a certificate that is not valid a second earlier, should the clock be set back.
-
-    Raises
-    ------
-    ConfigError
-        Where neither the package cryptography nor the command openssl is there.
+    Another user of this machine can connect to its loopback interface.
     """
+    with contextlib.suppress(ImportError):  # without the package cryptography
+        return Security.temporary()
     try:
-        authority, member, key = (part.decode() for part in new_certificates(TEMPORARY_DAYS))
-    except ConfigError:
-        authority = member = key = self_signed()
-    ends = {f"tls_{role}_cert": member for role in ROLES} | {f"tls_{role}_key": key for role in ROLES}
-    return Security(require_encryption=True, tls_ca_file=authority, **ends)
-
-
-@contextlib.contextmanager
-def quiet() -> Iterator[None]:
-    """Keep Dask's own accounts of lost workers and connections from standard error: the driver says what counts."""
-    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.nanny")]
-    before = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, before, strict=True):
-            logger.setLevel(level)
+        both = subprocess.run(SELF_SIGNED, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(
+            "scheduler='processes' makes certificates, so that no other user of this machine runs code through it: "
+            f"install the command openssl or the package cryptography ({installing('tls')}), or use threads"
+        ) from error
+    parts = {f"tls_{role}_{part}": both for role in ROLES for part in ("cert", "key")}
+    return Security(require_encryption=True, tls_ca_file=both, **parts)
 
 
 def capacities(client: Client) -> list[Budget]:
@@ -186,14 +121,20 @@ def capacities(client: Client) -> list[Budget]:
         raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
     finally:
         knocking.release()
-    return [Budget(worker["nthreads"], worker["memory_limit"] or None) for worker in workers]
+    return [budget_of(worker) for worker in workers]
+
+
+def budget_of(worker: dict[str, Any]) -> Budget:
+    """Return the threads of a worker as its scheduler describes it, and the bytes that it declares or is limited to."""
+    memory = worker.get("resources", {}).get(RESOURCE) or worker["memory_limit"]
+    return Budget(worker["nthreads"], int(memory) if memory else None)
 
 
 def check_reach(client: Client, root: str | Path) -> None:
     """Refuse a cluster with a worker that does not see the store, or does not have this library."""
     try:
-        answers = run_on_workers(client, open_on_worker, str(root), seconds=ANSWER_SECONDS)
-    except (OSError, TimeoutError) as error:
+        answers = client.run(open_on_worker, str(root), on_error="return")
+    except OSError as error:
         raise SchedulerLostError("the cluster does not answer: start one and run the same command again") from error
     for worker, answer in answers.items():
         if isinstance(answer, Exception) and not isinstance(answer, OSError):

@@ -1,15 +1,17 @@
 """Runs one task a block: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
 
 import contextlib
-import os
+import functools
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import dask
+import dask.threaded
+from dask.callbacks import Callback
 from dask.delayed import Delayed
 from dask.system import cpu_count
 from dask.utils import format_bytes, parse_bytes
@@ -21,21 +23,14 @@ from scalemani.kernels.arrays.threads import threads
 from scalemani.progress import Progress, Silent
 from scalemani.workers.blas import BLAS
 from scalemani.workers.budget import Batch, Budget
-from scalemani.workers.connections import (
-    capacities,
-    check_address,
-    check_reach,
-    client_of,
-    connected,
-)
-from scalemani.workers.driver import ClusterMap
-from scalemani.workers.folds import OrderedFold
-from scalemani.workers.lazy_values import compute_on_cluster, compute_on_threads
-from scalemani.workers.local.processes import local_processes
+from scalemani.workers.cluster import compute_on_cluster, map_on_cluster
+from scalemani.workers.connections import capacities, check_address, check_reach, client_of, connected
+from scalemani.workers.folds import OrderedFold, fold_graph, map_graph
+from scalemani.workers.local import local_processes
 
 LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
-LEDGER_VARIABLE = "SCALEMANI_LEDGER"
 ANY_BATCH = Batch()
+HERE = "here"  # the name of tasks of what only this process holds
 
 
 @dataclass
@@ -45,9 +40,9 @@ class Executor:
     `workers` are threads, or local processes of one thread, by default as many as the processors that this process may
     use; with the address of a cluster, which has workers of its own, the threads of what the driver computes itself.
     `memory` is the budget of threads, or of all local processes; None is all that the machine, or the control group of
-    this process, has. Workers of a cluster have limits of their own. `tls` is a folder made by `scalemani tls`; `wait`
-    are the seconds to wait for a run that another command works on. `keep` leaves in the store what a stage reads no
-    more: the rounds of the search for neighbours before the last.
+    this process, has. Workers of a cluster have limits of their own. `tls` is a folder of certificates; `wait` are the
+    seconds to wait for a run that another command works on. `keep` leaves in the store what a stage reads no more: the
+    rounds of the search for neighbours before the last.
     """
 
     scheduler: Any = None
@@ -64,7 +59,7 @@ class Executor:
         self.scheduler = client_of(self.scheduler)
         if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
             check_address(self.scheduler)
-        if self.memory is not None and (isinstance(self.memory, bool) or not isinstance(self.memory, int)):
+        if isinstance(self.memory, bool) or not isinstance(self.memory, int | None):
             raise ConfigError(f"memory must be a whole number of bytes, got {self.memory!r}")
         if self.memory is not None and self.memory <= 0:
             raise ConfigError(f"memory must be above zero, such as 4GB, got {format_bytes(self.memory)}")
@@ -72,26 +67,14 @@ class Executor:
             raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
         self._lock = threading.Lock()
         self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None
-        self._restore: Callable[[], None] = do_nothing
 
     @classmethod
     def asked_for(
         cls, scheduler: Any, workers: int | None, memory: str | int | None, progress: Progress, **others: Any
     ) -> "Executor":
-        """Return the executor that a user asks for.
+        """Return the executor that a user asks for; `memory` is such as "4GB", None is the default of each.
 
-        Parameters
-        ----------
-        scheduler : where tasks run, as of `Executor`
-        workers : threads or processes; None: as many as there are processors
-        memory : such as "4GB", or bytes; None: all that there is
-        progress : who is told
-        others : fields of `Executor`
-
-        Raises
-        ------
-        ConfigError
-            For what none of them can be.
+        Raises ConfigError for what none of them can be.
         """
         given = others if workers is None else {**others, "workers": workers}
         return cls(scheduler, memory=None if memory is None else bytes_of(memory), progress=progress, **given)
@@ -101,7 +84,7 @@ class Executor:
         """Start what the tasks need, and stop it at the end: BLAS at one thread, a local cluster if asked for."""
         with BLAS.hold_at_one(), contextlib.ExitStack() as stack:
             if self.scheduler == "processes":
-                self._client, self._restore = stack.enter_context(local_processes(self.workers))
+                self._client = stack.enter_context(local_processes(self.workers))
             elif isinstance(self.scheduler, str) and self.scheduler != "threads":
                 self._client = stack.enter_context(connected(self.scheduler, self.tls))
             try:
@@ -134,17 +117,12 @@ class Executor:
     def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, batch: Batch) -> None:
         """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.
 
-        Parameters
-        ----------
-        function : of a unit
-        units : blocks, or runs of blocks
-        at_once : tasks that run at the same moment on threads; a cluster runs as many as its workers have room for
-        batch : what the tasks need, and the cache they share
+        `at_once` is how many run side by side on threads; a cluster runs as many as its workers have room for.
         """
-        if self._client is not None:
-            ClusterMap(self._client, function, units, batch, self._advance, self._restore).run()
+        if self._client is None:
+            self.map_locally(function, units, at_once=at_once, name=batch.stage)
         else:
-            self._map_threads(function, units, min(at_once, self.workers))
+            map_on_cluster(self._client, function, units, batch, self._advance)
 
     def fold(
         self,
@@ -154,22 +132,11 @@ class Executor:
         at_once: int | None = None,
         batch: Batch = ANY_BATCH,
     ) -> Any:
-        """Return function(unit) of all units, combined in the order of the units: few parts are held.
-
-        Parameters
-        ----------
-        function : of a unit
-        combine : two parts to one
-        units : blocks, or runs of blocks
-        at_once : as of `each`; None: as many as there are workers
-        batch : as of `each`
-        """
+        """Return function(unit) of all units, combined in the order of the units: few parts are held."""
+        if self._client is None:
+            return self.fold_locally(function, combine, units, at_once=at_once, name=batch.stage)
         total = OrderedFold(combine)
-        if self._client is not None:
-            ClusterMap(self._client, function, units, batch, self._advance, self._restore, total.add).run()
-        else:
-            numbered, add = list(enumerate(units)), lambda pair: total.add(pair[0], function(pair[1]))
-            self._map_threads(add, numbered, min(at_once or self.workers, self.workers))
+        map_on_cluster(self._client, function, units, batch, self._advance, total.add)
         return total.total
 
     def fold_locally(
@@ -178,23 +145,30 @@ class Executor:
         combine: Callable[[Any, Any], Any],
         units: Sequence[Any],
         sequential: bool = False,
+        at_once: int | None = None,
+        name: str = HERE,
     ) -> Any:
-        """Do what `fold` does, in this process.
+        """Do what `fold` does, in this process; one by one in their order if `sequential`."""
+        counted = functools.partial(self._counted, function)
+        if sequential or len(units) <= 1:
+            return functools.reduce(combine, map(counted, units)) if units else None
+        graph = fold_graph(name, counted, combine, units)
+        return self._get(graph, next(reversed(graph)), at_once or self.workers)
 
-        Parameters
-        ----------
-        function, combine, units : as of `fold`
-        sequential : does the units in their order, one by one
-        """
-        total = OrderedFold(combine)
-        self.map_locally(lambda pair: total.add(pair[0], function(pair[1])), list(enumerate(units)), sequential)
-        return total.total
-
-    def map_locally(self, function: Callable[[Any], Any], units: Sequence[Any], sequential: bool = False) -> list[Any]:
+    def map_locally(
+        self,
+        function: Callable[[Any], Any],
+        units: Sequence[Any],
+        sequential: bool = False,
+        at_once: int | None = None,
+        name: str = HERE,
+    ) -> list[Any]:
         """Return function(unit) of every unit, for what only this process holds; in their order if `sequential`."""
-        if sequential:
-            return [self._counted(function, unit) for unit in units]
-        return self._map_threads(function, units, self.workers)
+        counted = functools.partial(self._counted, function)
+        if sequential or len(units) <= 1:  # a thread would be started and waited for
+            return list(map(counted, units))
+        graph = map_graph(name, counted, units)
+        return list(self._get(graph, list(graph), at_once or self.workers))
 
     def shares_scheduler(self, client: Client) -> bool:
         """Return whether the tasks run on the cluster of a client."""
@@ -204,17 +178,14 @@ class Executor:
     def compute(self, values: Sequence[Delayed], at_once: int, stage: str, holder: Client | None = None) -> None:
         """Compute lazy values of Dask, whose results are small, where tasks run.
 
-        Parameters
-        ----------
-        values : what is computed, in one go
-        at_once : how many at the same moment on threads; the scheduler of a cluster decides itself
-        stage : for messages
-        holder : the client of the same cluster that holds what the values are made from; None where none does
+        `holder` is a client of the same cluster that holds what the values are made from, if any.
         """
-        if self._client is None:
-            compute_on_threads(values, max(1, min(at_once, self.workers)), self._advance)
-        else:
-            compute_on_cluster(holder or self._client, values, stage, self._advance, self._restore)
+        if self._client is not None:
+            compute_on_cluster(holder or self._client, values, stage, self._advance)
+            return
+        keys = {value.key for value in values}
+        with Callback(posttask=lambda key, *_: self._advance() if key in keys else None):
+            dask.compute(*values, scheduler="threads", num_workers=max(1, min(at_once, self.workers)))
 
     def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
@@ -232,29 +203,10 @@ class Executor:
         self._advance()
         return result
 
-    def _map_threads(self, function: Callable[[Any], Any], units: Sequence[Any], at_once: int) -> list[Any]:
-        if len(units) == 1:  # a thread would be started and waited for
-            return [self._counted(function, units[0])]
-        failed = threading.Event()
-
-        def unless_failed(unit: Any) -> Any:
-            if failed.is_set():  # a main thread that waits for a processor cancels too late
-                return None
-            try:
-                return self._counted(function, unit)
-            except BaseException:
-                failed.set()
-                raise
-
-        # Threads of its own: those that a library keeps for all calls are not there in a process that was forked.
-        with ThreadPoolExecutor(max(at_once, 1)) as pool:
-            tasks = [pool.submit(unless_failed, unit) for unit in units]
-            try:
-                done, _ = wait(tasks, return_when=FIRST_EXCEPTION)
-                return [task.result() for task in tasks if task in done]  # raises what ended the wait
-            finally:
-                for task in tasks:
-                    task.cancel()
+    def _get(self, graph: dict[Any, Any], keys: Any, at_once: int) -> Any:
+        # Threads of its own: those that Dask keeps for all calls are not there in a process that was forked.
+        with ThreadPoolExecutor(max(1, min(at_once, self.workers))) as pool:
+            return dask.threaded.get(graph, keys, pool=pool)
 
 
 def bytes_of(size: str | int) -> int:
@@ -270,25 +222,3 @@ def bytes_of(size: str | int) -> int:
     if isinstance(size, str) and size.strip().isdigit() and 0 < found < LEAST_MEMORY:
         raise ConfigError(f"memory {size} is {size} bytes: give a unit, such as {size}GB")
     return found
-
-
-def do_nothing() -> None:
-    """Do nothing: workers of a cluster that was not started here are its own concern."""
-
-
-@contextlib.contextmanager
-def write_ledger(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
-    """Append a line to the ledger of finished units, where the environment names one: process, begin and seconds.
-
-    What is not stored, and is done anew when a run goes on, has a ledger of its own, which a suffix tells.
-    """
-    started = time.time()
-    yield
-    path = os.environ.get(LEDGER_VARIABLE)
-    if path:
-        descriptor = os.open(path + suffix, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            seconds = time.time() - started
-            os.write(descriptor, f"{stage} {unit} {os.getpid()}:{started:.3f}:{seconds:.3f}\n".encode())
-        finally:
-            os.close(descriptor)

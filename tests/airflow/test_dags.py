@@ -13,10 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scalemani.chunked.work import LEDGER_VARIABLE
 from scalemani.routes import ROUTES
 from scalemani.runs.opened import open_run
 from scalemani.store.run_store import RunStore
-from scalemani.workers.executor import LEDGER_VARIABLE
 
 pytestmark = pytest.mark.timeout(900)  # the first time includes the installation of Airflow
 

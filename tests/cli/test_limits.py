@@ -49,7 +49,6 @@ for words in (
     ["align", run, "other"],
     ["landmarks", points, "--methods=random,kmeans", "--landmarks=20"],
     ["tune", points, "tuned", *small, "--set=embedding.residual=0.1,0.01"],
-    ["tls", "certificates"],
 ):
     sys.argv = ["scalemani", *words]
     assert run_command() == 0, words

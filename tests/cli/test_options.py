@@ -34,6 +34,6 @@ def test_a_table_of_runs_lies_in_their_folder_and_of_those_in_an_object_store_wh
 def test_the_help_says_what_a_budget_means_on_a_cluster():
     shown = {option.name: option.help for option in COMMANDS["embed"].params if hasattr(option, "help")}
     assert (
-        "with the address of a scheduler, workers have limits of their own: scalemani worker --memory"
+        "with the address of a scheduler, workers have limits of their own: dask worker --memory-limit"
         in shown["memory"]
     )

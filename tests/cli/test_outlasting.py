@@ -40,17 +40,14 @@ with ending_in_time():
     assert "stopped by SIGHUP" in done.stderr
 
 
-@pytest.mark.parametrize("command", [("scheduler", "--host=127.0.0.1", "--port=-1"), ("worker", "tcp://127.0.0.1:1")])
-def test_files_of_the_working_folder_are_no_modules(tmp_path, command):
+def test_files_of_the_working_folder_are_no_modules(tmp_path):
+    np.save(tmp_path / "points.npy", np.random.default_rng(0).random((200, 3)))
     for name in ("dask", "distributed", "click", "struct"):
         (tmp_path / f"{name}.py").write_text("open('canary', 'w')")
     # As the installed command starts: its own folder is first among the places of modules, not the working folder.
-    program = [sys.executable, "-P", "-c", "from scalemani.cli import main; main()", *command]
-    with subprocess.Popen(program, cwd=tmp_path, stderr=subprocess.DEVNULL) as process:
-        try:
-            process.wait(8)
-        except subprocess.TimeoutExpired:
-            process.terminate()
+    program = [sys.executable, "-P", "-c", "from scalemani.cli import main; main()", "embed", "points.npy", "run"]
+    options = ["--method", "knn-graph", "--scheduler", "processes", "--workers", "1"]
+    assert subprocess.run([*program, *options], cwd=tmp_path, capture_output=True, check=False).returncode == 0
     assert not (tmp_path / "canary").exists()
 
 

@@ -1,4 +1,4 @@
-"""Real schedulers and workers, in processes of their own."""
+"""Real schedulers and workers, started by the commands of Dask, in processes of their own."""
 
 import contextlib
 import operator
@@ -23,18 +23,23 @@ VALUES = {
 }
 
 
+# As deploy/dask.sh has it: pages that say that all is well, and no more.
+ROUTES = {f"DASK_DISTRIBUTED__{role}__HTTP__ROUTES": "['distributed.http.health']" for role in ("SCHEDULER", "WORKER")}
+LOCAL = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+
+
 class Cluster:
-    """A scheduler and workers started by the command line, each of which can be killed."""
+    """A scheduler and workers started by the command line of Dask, each of which can be killed."""
 
     def __init__(self, environment: dict[str, str], options: tuple[str, ...] = (), protocol: str = "tcp") -> None:
         with socket.socket() as found:
             found.bind(("127.0.0.1", 0))
             self.port = found.getsockname()[1]
         self.address = f"{protocol}://127.0.0.1:{self.port}"
-        self.environment = {**os.environ, **environment}
+        self.environment = {**os.environ, **ROUTES, **environment}
         self.options = options
         self.processes: list[subprocess.Popen] = []
-        self.scheduler = self.start("scheduler", "--port", str(self.port))
+        self.scheduler = self.start("scheduler", "--port", str(self.port), "--protocol", protocol)
         end = time.monotonic() + 60
         while time.monotonic() < end:
             with socket.socket() as tried:
@@ -44,13 +49,13 @@ class Cluster:
             time.sleep(0.1)
 
     def start(self, *arguments: str) -> subprocess.Popen:
-        command = [sys.executable, "-m", "scalemani", *arguments, *self.options]
+        command = [sys.executable, "-m", "dask", *arguments, *LOCAL, *self.options]
         quiet = subprocess.DEVNULL
         self.processes.append(subprocess.Popen(command, env=self.environment, stdout=quiet, stderr=quiet))
         return self.processes[-1]
 
     def add_workers(self, count: int, *options: str) -> subprocess.Popen:
-        return self.start("worker", self.address, "--workers", str(count), *options)
+        return self.start("worker", self.address, "--nworkers", str(count), "--nthreads", "1", *options)
 
     def worker_processes(self) -> list[psutil.Process]:
         """The processes in which tasks run: children of the nannies."""

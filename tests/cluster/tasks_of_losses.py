@@ -7,8 +7,6 @@ import ctypes
 import os
 import time
 
-from distributed import get_worker
-
 from scalemani.errors import StoreError
 
 
@@ -39,30 +37,12 @@ def noted_square(folder, number):
 
 
 def end_at_zero(folder, unit):
-    """Note whether a unit has a process of its own, which is no worker; end the process of unit 0."""
-    try:
-        place = "shared" if get_worker() else ""
-    except ValueError:
-        place = "alone"
-    with open(os.path.join(folder, f"{unit}-{place}-{os.getpid()}"), "w"):
+    with open(os.path.join(folder, f"{unit}-{os.getpid()}"), "w"):
         pass
     if unit == 0:
         os._exit(3)
-
-
-def end_process(unit):
-    os._exit(3)
+    return unit
 
 
 def refuse(unit):
     raise StoreError(f"unit {unit} is not to be had")
-
-
-def do_no_more_than_two(folder, blocks):
-    if len(blocks) > 2:
-        os._exit(3)
-    for block in blocks:
-        with open(
-            os.path.join(folder, str(block)), "w"
-        ):  # again, where the news that it was done is lost with a worker
-            pass

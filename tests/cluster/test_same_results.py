@@ -96,7 +96,7 @@ def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path
         if self.scheduler is not None:  # else: what a stage does on the driver by design
             sizes.setdefault(batch.stage, []).append(len(units))
             assert len(cloudpickle.dumps(function)) < MOST_TASK_BYTES, batch.stage
-        return self._map_threads(function, units, 2)
+        return self.map_locally(function, units)
 
     def fold(self, function, combine, units, at_once=None, batch=ANY_BATCH):
         return functools.reduce(combine, each(self, function, units, at_once, batch))

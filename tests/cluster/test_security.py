@@ -1,13 +1,13 @@
 """Who may connect, what listens where, and what is written down: secrets are not."""
 
 import contextlib
-import datetime
 import http.client
 import json
 import operator
 import os
+import shlex
+import shutil
 import socket
-import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -16,14 +16,13 @@ import numpy as np
 import psutil
 import pytest
 from distributed import LocalCluster
+from distributed.security import Security
 
-from scalemani.cli import machines
 from scalemani.errors import ConfigError, SchedulerLostError
 from scalemani.workers import connections as clients
-from scalemani.workers import tls
 from scalemani.workers.executor import Executor
-from scalemani.workers.tls import make_certificates
 
+MADE_BY = Path(__file__).parents[2] / "deploy" / "dask.sh"
 PAGES = (
     "/health",
     "/status",
@@ -64,11 +63,18 @@ print(json.dumps(asyncio.run(intrude_everywhere(sys.argv[1:]))))
 
 @pytest.fixture(scope="module")
 def certificates(tmp_path_factory):
-    pytest.importorskip("cryptography")
+    """Folders of certificates of two clusters, made as `deploy/dask.sh` makes them."""
     folder = tmp_path_factory.mktemp("certificates")
     for name in ("ours", "theirs"):
-        make_certificates(folder / name)
+        command = f". {shlex.quote(str(MADE_BY))} {shlex.quote(str(folder / name))}"
+        subprocess.run(["bash", "-euc", command], check=True)
     return folder
+
+
+def options_of(folder):
+    """Return the options of Dask's commands for the certificates in a folder."""
+    files = {"--tls-ca-file": "ca.pem", "--tls-cert": "certificate.pem", "--tls-key": "key.pem"}
+    return [word for option, name in files.items() for word in (option, str(folder / name))]
 
 
 def process_of(unit):
@@ -118,22 +124,9 @@ def answer(host, port, page):
         connection.close()
 
 
-def test_certificates_are_for_their_owner_alone_and_are_not_overwritten(scalemani, tmp_path):
-    status, output, _ = scalemani("tls", tmp_path / "made")
-    assert status == 0
-    for line in output.splitlines():
-        assert stat.S_IMODE(Path(line).stat().st_mode) == 0o600
-    assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == 0o700
-    key = (tmp_path / "made" / "key.pem").read_bytes()
-    status, _, errors = scalemani("tls", tmp_path / "made")
-    assert status == 2
-    assert "nothing is overwritten" in errors
-    assert (tmp_path / "made" / "key.pem").read_bytes() == key
-
-
 def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certificates, monkeypatch, mapped):
     monkeypatch.setattr(clients, "CONNECT_SECONDS", 5)
-    cluster = start_cluster(1, options=("--tls", str(certificates / "ours")), protocol="tls")
+    cluster = start_cluster(1, options=options_of(certificates / "ours"), protocol="tls")
     executor = Executor(scheduler=cluster.address, tls=str(certificates / "ours"))
     with executor.started():
         assert mapped(executor, process_of, [1])[0] != os.getpid()
@@ -172,12 +165,12 @@ def test_no_other_user_of_this_machine_runs_code_through_local_processes():
         assert [text for text in seen if b"PRIVATE KEY" in text] == []
 
 
-def without_package(days):
-    raise ConfigError("this needs cryptography")
+def without_package():
+    raise ImportError("this needs cryptography")
 
 
 def test_without_the_package_the_command_makes_certificates_of_one_run(monkeypatch):
-    monkeypatch.setattr(clients, "new_certificates", without_package)
+    monkeypatch.setattr(Security, "temporary", without_package)
     executor = Executor(scheduler="processes", workers=1)
     with executor.started():
         assert executor._client.scheduler.address.startswith("tls://")
@@ -187,8 +180,8 @@ def test_without_the_package_the_command_makes_certificates_of_one_run(monkeypat
 
 
 def test_without_package_and_command_processes_are_refused_with_what_to_install(monkeypatch):
-    monkeypatch.setattr(clients, "new_certificates", without_package)
-    monkeypatch.setattr(tls, "SELF_SIGNED", ["no-such-command"])
+    monkeypatch.setattr(Security, "temporary", without_package)
+    monkeypatch.setattr(clients, "SELF_SIGNED", ["no-such-command"])
     with (
         pytest.raises(ConfigError, match=r"openssl or the package cryptography \(pip install .*\), or use threads"),
         Executor(scheduler="processes", workers=1).started(),
@@ -196,44 +189,14 @@ def test_without_package_and_command_processes_are_refused_with_what_to_install(
         pass
 
 
-def test_certificates_are_valid_where_the_clock_is_set_back():
-    x509 = pytest.importorskip("cryptography.x509")
-    began = datetime.datetime.now(datetime.UTC)
-    for part in tls.new_certificates(1)[:2]:
-        assert x509.load_pem_x509_certificate(part).not_valid_before_utc < began - datetime.timedelta(minutes=50)
-
-
-@pytest.mark.parametrize("command", [["scheduler"], ["worker", "{protocol}://127.0.0.1:8786"]])
-def test_who_gets_in_without_certificates_is_said(scalemani, certificates, monkeypatch, command):
-    begun = []
-    monkeypatch.setattr(machines, "become", lambda *command: begun.append(command))
-    said = {}
-    for protocol, options in (("tcp", []), ("tls", ["--tls", certificates / "ours"])):
-        status, _, said[protocol] = scalemani(*(word.format(protocol=protocol) for word in command), *options)
-        assert status == 0
-    assert len(begun) == 2
-    assert "every user of this machine can connect to the scheduler and run code as you" in said["tcp"]
-    assert said["tls"] == ""
-
-
 def test_a_key_that_others_can_read_is_refused(certificates, tmp_path):
-    make_certificates(tmp_path / "open")
+    shutil.copytree(certificates / "ours", tmp_path / "open")
     (tmp_path / "open" / "key.pem").chmod(0o644)
     with (
         pytest.raises(ConfigError, match="chmod 600"),
         Executor(scheduler="tls://h:1", tls=str(tmp_path / "open")).started(),
     ):
         pass
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [["scheduler", "--host", "0.0.0.0"], ["worker", "tcp://10.0.0.1:8786"], ["worker", "tls://10.0.0.1:8786"]],
-)
-def test_without_certificates_nothing_listens_or_connects_beyond_this_machine(scalemani, arguments):
-    status, _, errors = scalemani(*arguments)
-    assert status == 2
-    assert "scalemani tls FOLDER" in errors
 
 
 def test_everything_listens_on_the_loopback_interface_only(start_cluster, mapped):

@@ -17,11 +17,11 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scalemani as sm
+from scalemani.chunked.work import LEDGER_VARIABLE
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning
 from scalemani.new_points import NewPoints, read_placement
 from scalemani.runs.opened import open_run
 from scalemani.sources import open_points
-from scalemani.workers.executor import LEDGER_VARIABLE
 
 SETTINGS = {"n_landmarks": 200, "perplexity": 5, "random_state": 3}
 

@@ -12,11 +12,9 @@ import pytest
 import typer
 
 import scalemani as sm
-from scalemani.cli import machines
 from scalemani.cli.commands import app
 from scalemani.cli.options import Options
 from scalemani.store.run_store import RunStore
-from scalemani.workers.tls import make_certificates
 from tests.params.effects import points_of_each_kind
 
 COMMANDS = typer.main.get_command(app).commands
@@ -222,26 +220,6 @@ TABLES = {
         "",
         {"as_json": Effect("--json", "objects"), "debug": Unchanged("--debug", "it ends in no error", "examined")},
     ),
-    "tls": ("OUT", {"days": Effect("--days 3", "days"), "debug": traced("CERTIFICATES")}),
-    "scheduler": (
-        "",
-        {
-            "host": Effect("--host localhost", "started"),
-            "port": Effect("--port 9999", "started"),
-            "tls": Effect("--tls CERTIFICATES", "started"),
-            "debug": traced("--host 0.0.0.0"),
-        },
-    ),
-    "worker": (
-        "tcp://127.0.0.1:9",
-        {
-            "workers": Effect("--workers 3", "started"),
-            "threads": Effect("--threads 3", "started"),
-            "memory": Effect("--memory 4GB", "started"),
-            "tls": Effect("--tls CERTIFICATES", "status", instead="tls://127.0.0.1:9"),
-            "debug": traced("tcp://192.0.2.1:9"),
-        },
-    ),
 }
 
 
@@ -278,7 +256,6 @@ def folder(tmp_path_factory):
     sm.ElasticEmbedding(max_iter=3, store=here / "descent", **given).fit(POINTS)
     crowded = np.concatenate([POINTS, np.repeat(POINTS[:1], 12, axis=0)])  # copies are equally near: saturated
     sm.LaplacianEigenmaps(perplexity=4, store=here / "poor", **given).fit(crowded)
-    make_certificates(here / "certificates", 9)
     return here
 
 
@@ -288,9 +265,9 @@ ENDINGS = ("status", "told", "traceback", "waits")  # of commands that end in an
 class Seen:
     """What a call of a command shows of itself."""
 
-    def __init__(self, run: Path, place: Path, called: tuple[int, str, str], started: list[str]) -> None:
+    def __init__(self, run: Path, place: Path, called: tuple[int, str, str]) -> None:
         self.status, self.said, self.told = called
-        self.run, self.place, self.started = run, place, started
+        self.run, self.place = run, place
 
     def value(self, on: str) -> object:
         """Return what an effect is on; see `Effect`."""
@@ -301,7 +278,6 @@ class Seen:
             "files": lambda: sorted(str(path.relative_to(self.run)) for path in self.run.rglob("*") if path.is_dir()),
             "out": lambda: {path.name: path.read_bytes() for path in sorted(self.place.glob("out*"))},
             "folders": lambda: sorted(path.name for path in self.place.iterdir()),
-            "days": lambda: certified_days((self.place / "out" / "certificate.pem").read_bytes()),
             "texts": lambda: texts_of((self.place / "out.html").read_text()),
             "rows": lambda: len(self.said.splitlines()),
             "objects": lambda: {self.said.lstrip()[:1], self.told.lstrip()[:1]} & {"{", "["} != set(),
@@ -322,19 +298,11 @@ def texts_of(page: str) -> tuple[set[str], int]:
     return set(re.findall(r">\s*([A-Za-z][^<>\d]{2,80})<", page)), page.count("labels")
 
 
-def certified_days(certificate: bytes) -> int:
-    """Return for how many days a certificate is valid."""
-    found = pytest.importorskip("cryptography.x509").load_pem_x509_certificate(certificate)
-    return (found.not_valid_after_utc - found.not_valid_before_utc).days
-
-
 class Caller:
     """Calls commands, each in a folder of its own."""
 
-    def __init__(self, scalemani, folder: Path, place: Path, monkeypatch) -> None:
+    def __init__(self, scalemani, folder: Path, place: Path) -> None:
         self.scalemani, self.folder, self.place, self.calls, self.known = scalemani, folder, place, 0, {}
-        self.started: list[str] = []
-        monkeypatch.setattr(machines, "become", lambda *given: self.started.append(repr(given)))
 
     def call(self, command: str, words: str) -> Seen:
         """Return what is seen of a command and its arguments, in which words in capitals stand for places."""
@@ -352,17 +320,15 @@ class Caller:
             "POINTS": self.folder / "points.npy",
             "NEW": self.folder / "new.npy",
             "FOLDER": self.folder,
-            "CERTIFICATES": self.folder / "certificates",
             "ELSEWHERE": place / "elsewhere",
             "OUT": place / "out",
             "LOCKED": "",
         }
         filled = re.sub(r"\b(" + "|".join(places) + r")\b", lambda word: str(places[word[0]]), words)
         held = RunStore.open(run).locked(0, print) if "LOCKED" in words else contextlib.nullcontext()
-        self.started.clear()
         with held:
             called = self.scalemani(command, *filled.split())
-        return Seen(run, place, called, list(self.started))
+        return Seen(run, place, called)
 
     def fault(self, command: str, base: str, row: Effect | Unchanged) -> str:
         """Return what is not as a row says; "" where all is."""
@@ -384,9 +350,9 @@ def same(one: object, other: object) -> bool:
 
 @pytest.mark.parametrize("command", TABLES)
 @pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
-def test_every_option_of_a_command_does_what_its_row_says(command, scalemani, folder, tmp_path, monkeypatch):
+def test_every_option_of_a_command_does_what_its_row_says(command, scalemani, folder, tmp_path):
     base, table = TABLES[command]
-    caller = Caller(scalemani, folder, tmp_path, monkeypatch)
+    caller = Caller(scalemani, folder, tmp_path)
     rows = [row for found in table.values() for row in (found if isinstance(found, tuple) else (found,))]
     assert [fault for row in rows if (fault := caller.fault(command, base, row))] == []
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scalemani import LaplacianEigenmaps, SpectralClustering
+from scalemani.chunked.work import LEDGER_VARIABLE
 from scalemani.errors import ConfigError
 from scalemani.params import Parameters
 from scalemani.routing import route
@@ -14,7 +15,7 @@ from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
 from scalemani.sources.side_data import with_labels
-from scalemani.workers.executor import LEDGER_VARIABLE, Executor
+from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"n_neighbors": 12},

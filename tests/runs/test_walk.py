@@ -11,13 +11,14 @@ import time
 import numpy as np
 import pytest
 
+from scalemani.chunked.work import LEDGER_VARIABLE
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, MemoryBudgetError, StoreError
 from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.sources import open_points
 from scalemani.workers.budget import PROCESS_BYTES
-from scalemani.workers.executor import LEDGER_VARIABLE, Executor
+from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},

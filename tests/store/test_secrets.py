@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pytest
 
+from scalemani.chunked.work import LEDGER_VARIABLE
 from scalemani.params import Parameters
 from scalemani.runs.outline import outline_run
 from scalemani.runs.plan import make_plan
@@ -16,7 +17,7 @@ from scalemani.sources import open_points
 from scalemani.store.buckets import BucketObjects
 from scalemani.store.run_store import RunStore
 from scalemani.survey import survey
-from scalemani.workers.executor import LEDGER_VARIABLE, Executor
+from scalemani.workers.executor import Executor
 
 SMALL = ("--set=neighbors.n_neighbors=8", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=60")
 PLANTED = {
@@ -157,8 +158,6 @@ def test_no_secret_in_a_url_is_repeated(scalemani, points, tmp_path, monkeypatch
         ("generate", URL, "o.npy"),
         ("generate", "swiss-roll", f"{URL}.npy", "--n-points", "10"),
         ("certificates", URL),
-        ("scheduler", "--host", URL),
-        ("worker", URL),
         (URL,),
     ],
     ids=lambda arguments: " ".join(arguments)[:60],

@@ -1,12 +1,8 @@
 """Clusters as users hold them: clients, clusters, the current client, and clusters that start with nobody."""
 
-import asyncio
-import errno
 import os
 import subprocess
 import sys
-import threading
-import time
 
 import numpy as np
 import pytest
@@ -18,10 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 import scalemani as sm
 from scalemani.errors import ConfigError
-from scalemani.workers.connections import LOOP_THREAD, connected, running_loop
 from scalemani.workers.executor import Executor
-from scalemani.workers.local.processes import local_processes
-from scalemani.workers.tls import CERTIFICATE_FILES
 
 LOCAL = {"threads_per_worker": 1, "dashboard_address": None, "processes": False}
 
@@ -67,49 +60,3 @@ def test_workers_are_the_processors_that_a_process_may_use():
     program += "from scalemani.workers.executor import Executor; print(Executor().workers)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "1"
-
-
-def test_a_loop_whose_thread_takes_longer_than_dask_would_wait_is_waited_for(monkeypatch):
-    """A machine short of memory took over ten seconds; Dask's own loop fails then, with an assertion."""
-    serve = asyncio.run
-
-    def late(coroutine):
-        time.sleep(11)
-        serve(coroutine)
-
-    monkeypatch.setattr(asyncio, "run", late)
-    with running_loop() as loop:
-        called = threading.Event()
-        loop.add_callback(called.set)
-        assert called.wait(30)
-    assert [thread.name for thread in threading.enumerate() if thread.name == LOOP_THREAD] == []
-
-
-def in_a_folder(security, folder):
-    """Write the certificates of a cluster down as `scalemani tls` does."""
-    for role, name in CERTIFICATE_FILES.items():
-        (folder / name).write_text(getattr(security, role))
-        (folder / name).chmod(0o600)
-    return folder
-
-
-def test_clients_are_run_by_loops_of_ours_alone(tmp_path):
-    before = set(threading.enumerate())
-    with (
-        local_processes(1) as (client, _),
-        connected(client.scheduler.address, in_a_folder(client.security, tmp_path)) as other,
-    ):
-        assert other.submit(abs, -3).result() == client.submit(abs, -3).result() == 3
-        names = [thread.name for thread in set(threading.enumerate()) - before]
-        assert names.count(LOOP_THREAD) == 2
-        assert [name for name in names if "IO loop" in name] == []
-
-
-def test_what_keeps_a_loop_from_starting_is_told(monkeypatch):
-    def fails(coroutine):
-        coroutine.close()
-        raise OSError(errno.EMFILE, "Too many open files")
-
-    monkeypatch.setattr(asyncio, "run", fails)
-    with pytest.raises(OSError, match="Too many open files"), running_loop():
-        pass

@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core.registry import cpu_target
 
 from scalemani.kernels.machine.code_cache import CodeCache
 from scalemani.kernels.machine.plain import PLAIN
@@ -30,15 +29,6 @@ def _decorator(fastmath: Set[str] = frozenset()) -> Callable[[Function], Any]:
         return kernel
 
     return compile_kernel
-
-
-def load_compiler() -> None:
-    """Load what numba loads when the first compiled function of a process is called, which takes a third of a second.
-
-    Processes that are forked later have it.
-    """
-    if not PLAIN:
-        cpu_target.target_context.refresh()
 
 
 def _silent(function: Function) -> Any:

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import dask
-from distributed import KilledWorker
 
-from scalemani.errors import DataError, ScalemaniError, StoreLockedError
+from scalemani.errors import DataError, PoisonTaskError, ScalemaniError, StoreLockedError
 from scalemani.limits import check_limit
 from scalemani.runs.resources import DiskUse, check_disk
 from scalemani.sources import DaskPoints, PointsSource
@@ -98,12 +97,16 @@ def keep_chunks(points: DaskPoints, kept: KeptRows, executor: Executor) -> None:
         writers = [dask.delayed(functools.partial(kept.keep, *bound), pure=False, traverse=False) for bound in bounds]
         values = [write(chunk) for write, chunk in zip(writers, points.lazy_chunks(), strict=True)]
         executor.compute(values, chunks_at_once(points, executor), STAGE, holder)
+    except PoisonTaskError as error:
+        raise DataError(
+            f"{points.description} cannot be computed: workers died whenever they worked on one of its chunks, which "
+            "may take more memory than a worker has: give smaller chunks, or workers more memory"
+        ) from error
     except (ScalemaniError, MemoryError):
         raise
     except Exception as error:  # whatever the user's own functions raise
-        killed = ": a chunk may take more memory than a worker has" if isinstance(error, KilledWorker) else ""
         raise DataError(
-            f"{points.description} cannot be computed: {type(error).__name__}: {error}{killed}. Workers take what "
+            f"{points.description} cannot be computed: {type(error).__name__}: {error}. Workers take what "
             "pickle can send; the error above this one says where it arose"
         ) from error
 

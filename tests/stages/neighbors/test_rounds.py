@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.chunked.task import Dimensions
-from scalemani.chunked.work import StageTask
+from scalemani.chunked.work import LEDGER_VARIABLE, StageTask
 from scalemani.kernels.neighbors.rerank import found_shares
 from scalemani.kernels.neighbors.rounds import Round
 from scalemani.memory.process import PROCESS
@@ -22,7 +22,7 @@ from scalemani.stages.neighbors.counts import n_listed
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
 from scalemani.stages.neighbors.nn_descent import near_neighbors_block
 from scalemani.stages.neighbors.tables import list_tables, short_sketches, sketch_tables
-from scalemani.workers.executor import LEDGER_VARIABLE, Executor
+from scalemani.workers.executor import Executor
 
 K = 35  # more than `few_neighbors`, and more than a neighbour's list is visited for
 PARAMS = Parameters().with_values(
