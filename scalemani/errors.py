@@ -149,7 +149,8 @@ def installing(extra: str) -> str:
     return f"pip install {' '.join(map(shlex.quote, wanted))}"
 
 
-URL = r"[A-Za-z][A-Za-z0-9+.-]*:/"  # the beginning, of which a path leaves one slash
+# The beginning, of which a path leaves one slash. Schemes are short, and a long word is searched in time by its length.
+URL = r"[A-Za-z][A-Za-z0-9+.-]{0,30}:/"
 LEAST_PART = 6  # letters of a part of a password that is looked for by itself; shorter ones are in other words too
 
 

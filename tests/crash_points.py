@@ -55,27 +55,31 @@ class Faults:
     def wrapped(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*arguments: Any, **named: Any) -> Any:
             self.count += 1
+            here = self.count == self.at  # other threads, and taking renames back, go on counting
             failing = self.way.removesuffix(" lasting")
-            if failing in FAILURES and (self.count == self.at or (self.way != failing and self.count > self.at)):
+            if failing in FAILURES and (here or (self.way != failing and self.count > self.at)):
                 raise OSError(FAILURES[failing], os.strerror(FAILURES[failing]), str(arguments[0]))
-            if self.count == self.at and self.way == "half written" and name == "replace":
+            if here and self.way == "half written" and name == "replace":
                 os.truncate(arguments[0], os.path.getsize(arguments[0]) // 2)
-            if self.count == self.at and self.way in ("kill before", "half written"):
+            if here and self.way in ("kill before", "half written"):
                 os._exit(KILLED)
             if self.way == "power cut" and name == "replace":
                 there = os.path.exists(arguments[1])
                 self.renamed.append((arguments[1], Path(arguments[1]).read_bytes() if there else None))
             result = call(*arguments, **named)
-            if self.count == self.at and self.way == "power cut":
+            if name == "fsync":
+                synced = os.path.realpath(f"/proc/self/fd/{arguments[0]}")
+                self.renamed = [one for one in self.renamed if os.path.dirname(os.path.realpath(one[0])) != synced]
+            if here and self.way == "power cut":
                 self.lose_renames()
-            if self.count == self.at and self.way in ("kill after", "power cut"):
+            if here and self.way in ("kill after", "power cut"):
                 os._exit(KILLED)
             return result
 
         return counted
 
     def lose_renames(self) -> None:
-        """Take some of the renames back: no folder was synced, so that any of them may not have reached the disk."""
+        """Take some renames back: of those in folders that were not synced since, any may not have reached the disk."""
         for path, before in reversed(self.renamed):
             if self.draws.random() < 0.5:
                 Path(path).unlink(missing_ok=True) if before is None else Path(path).write_bytes(before)

@@ -10,6 +10,7 @@ from scalemani.cli.options import (
     Debug,
     Memory,
     Points,
+    Quiet,
     RunFolder,
     Scheduler,
     Tls,
@@ -45,6 +46,7 @@ class Growing:
     memory: Memory = None
     tls: Tls = None
     wait: Wait = 0.0
+    quiet: Quiet = False
     debug: Debug = False
 
     def executor(self, progress: Any) -> Any:
@@ -84,11 +86,13 @@ def append(options: Growing) -> None:
     from scalemani.runs.several.appending import append_points
 
     refuse_output_in_input(options.run, options.new_points)
-    with progress_for(sys.stderr) as progress:
+    with progress_for(sys.stderr, quiet=options.quiet) as progress:
         executor = options.executor(progress)
         if executor.memory is not None:
             limit_arenas(executor.memory)
         grown = append_points(open_run(options.run), options.new_points, executor, options.freeze)
+    if options.quiet:
+        return
     show_records(grown.run)
     if grown.moved is not None:
         say(f"appended {grown.appended} points; the others moved by {grown.moved:.4f} of their spread")

@@ -50,8 +50,10 @@ class ForceErrors(NamedTuple):
 
 
 def errors_of(gradients: np.ndarray, exact: np.ndarray) -> ForceErrors:
-    """Return the relative errors of gradients (n, d) compared with exact ones."""
+    """Return the relative errors of gradients (n, d) compared with exact ones; inf where one is no number."""
     errors, lengths = np.linalg.norm(gradients - exact, axis=1), np.linalg.norm(exact, axis=1)
+    if not np.isfinite(errors).all():
+        return ForceErrors(np.inf, np.inf)
     error, length = float(np.sqrt((errors**2).sum())), float(np.sqrt((lengths**2).sum()))
     whole = error / length if length > 0 else error / LEAST_FORCE
     return ForceErrors(whole, float(np.quantile(errors / np.maximum(lengths, LEAST_FORCE), 0.9)))

@@ -1,7 +1,10 @@
 """Results into AnnData, as an HDF5 file (.h5ad) or a zarr store: beside what is there, or into a new one."""
 
+import contextlib
+import io
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -62,7 +65,6 @@ def write_anndata(annotations: Annotations, target: str) -> None:
 
 def write_file(annotations: Annotations, target: str) -> None:
     """Write an .h5ad with what is in the one that is there."""
-    h5py = optional_module("h5py", "anndata")
     there = Path(target).exists()
     if there:
         check_file(annotations, Path(target))
@@ -72,7 +74,7 @@ def write_file(annotations: Annotations, target: str) -> None:
                 shutil.copyfileobj(earlier, file)
             file.flush()
             shutil.copymode(target, file.name)
-        with h5py.File(file.name, "r+" if there else "w", locking=False) as opened:  # it is locked already
+        with hdf5_file(file.name, "r+" if there else "w") as opened:
             if not there:
                 write_frame(opened, annotations.n_obs)
             for path in annotations.paths:
@@ -80,6 +82,42 @@ def write_file(annotations: Annotations, target: str) -> None:
                     del opened[path]
             write_elements(opened, annotations)
             add_columns(opened, annotations)
+
+
+class LateErrors(io.FileIO):
+    """A file that keeps the first error of writing in `error`, and writes nothing from then on."""
+
+    error: OSError | None = None
+
+    def write(self, content: Any) -> int:
+        """Return the length of a content, written or not."""
+        left = memoryview(content).cast("B")
+        while left and self.error is None:
+            try:
+                left = left[super().write(left) :]
+            except OSError as error:
+                self.error = error
+        return len(content)
+
+    def truncate(self, size: int | None = None) -> int:
+        """Return the size asked for, reached or not."""
+        try:
+            return super().truncate(size)
+        except OSError as error:
+            self.error = self.error or error
+            return self.tell() if size is None else size
+
+
+@contextlib.contextmanager
+def hdf5_file(path: str, mode: str) -> Iterator[Any]:
+    """Yield an HDF5 file, and raise at the end what failed: HDF5 prints each failed write, and may crash at one."""
+    with LateErrors(path, "r+") as file:
+        try:
+            with optional_module("h5py", "anndata").File(file, mode) as opened:
+                yield opened
+        finally:
+            if file.error is not None:
+                raise file.error
 
 
 def check_file(annotations: Annotations, path: Path) -> None:

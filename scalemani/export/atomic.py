@@ -23,12 +23,11 @@ except ImportError:  # a system without locks of files, on which no leftovers ar
     fcntl = None  # type: ignore[assignment]
 
 from scalemani.errors import ScalemaniError, StoreError
-from scalemani.store.objects import as_store_error
+from scalemani.store.objects import as_store_error, sync
 
 UNFINISHED = ".scalemani-{}-{}.unfinished"  # name and token, of a length that no name of a target makes too long
 LETTERS = 16  # hexadecimal, of each
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
-NOT_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # what disks say that sync no folders
 THERE = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename says of a folder that is there
 
 
@@ -165,20 +164,6 @@ def same_content(one: Path, other: Path) -> bool:
     """Return whether two folders hold the same files with the same bytes."""
     names = [sorted(str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()) for root in (one, other)]
     return names[0] == names[1] and all(filecmp.cmp(one / name, other / name, shallow=False) for name in names[0])
-
-
-def sync(path: Path) -> None:
-    """Have a file or folder on the disk before whatever comes after; a folder that may not be read cannot be synced."""
-    if path.is_dir() and not os.access(path, os.R_OK):
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if not (path.is_dir() and error.errno in NOT_OF_FOLDERS):
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def sync_tree(folder: Path) -> None:

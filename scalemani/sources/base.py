@@ -180,6 +180,20 @@ def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
         raise StoreError(f"cannot read rows [{start}, {stop}) of {description}, it may be damaged: {reason}") from error
 
 
+@contextmanager
+def as_opening_errors(location: str) -> Iterator[None]:
+    """Turn the refusal of a file that the system could not give for now into an UnreachableStoreError."""
+    try:
+        yield
+    except RecursionError as error:
+        raise DataError(f"{location} is described by JSON that is nested too deeply: save it again") from error
+    except ScalemaniError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError) or cause.errno is None or is_lasting(cause):
+            raise
+        raise UnreachableStoreError(f"cannot open {location}: {cause.strerror or cause}; {remedy_of(cause)}") from cause
+
+
 def optional_module(name: str, extra: str) -> Any:
     """Import a module that only one kind of file needs; name the extra that brings it where it is missing."""
     try:

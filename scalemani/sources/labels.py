@@ -8,6 +8,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.sources import columns
+from scalemani.sources.base import as_opening_errors
 from scalemani.sources.categories import categories_of, colours_of_categories, with_categories
 from scalemani.sources.label_values import values_of, values_of_texts
 from scalemani.sources.numpy_files import chosen_member, whole_array
@@ -53,9 +54,11 @@ def open_columns(location: str | Path, n_points: int | None = None, noun: str = 
     noun : what messages call one of them
     """
     name, _, member = str(location).partition("::")
-    if not columns.is_table(Path(name), member or None):
-        return {Path(location).name: checked_labels(read_labels(str(location), noun), str(location), n_points, noun)}
-    found = columns.read_columns(Path(name), member or None)
+    with as_opening_errors(name):
+        if not columns.is_table(Path(name), member or None):
+            labels = read_labels(str(location), noun)
+            return {Path(location).name: checked_labels(labels, str(location), n_points, noun)}
+        found = columns.read_columns(Path(name), member or None)
     return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in found.items()}
 
 

@@ -13,7 +13,15 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
 from scalemani.sources.annotated import take_representation
 from scalemani.sources.arrow import ArrowTable
-from scalemani.sources.base import PointsSource, Source, check_file, nonzeros_of, read_rows, without_credentials
+from scalemani.sources.base import (
+    PointsSource,
+    Source,
+    as_opening_errors,
+    check_file,
+    nonzeros_of,
+    read_rows,
+    without_credentials,
+)
 from scalemani.sources.bucket_files import BucketFile
 from scalemani.sources.dask_arrays import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.sources.hdf5 import open_h5ad
@@ -139,7 +147,8 @@ def open_location(location: str) -> PointsSource:
     path = Path(name)
     if not path.exists():
         raise StoreError(f"no file or directory {name}; points are {ALLOWED}")
-    return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
+    with as_opening_errors(name):
+        return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
 
 
 def open_remote(url: str, member: str | None) -> Source:

@@ -34,6 +34,7 @@ from scalemani.store.locks import AS_IT_IS, RunLock, lock_folder
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PARTIAL = ".partial"
+NOT_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # what disks say that sync no folders
 DIGEST = "digest"  # the field of a description that holds that of all its others
 READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and back
 DESCRIPTION_BYTES, RECORD_BYTES = LIMITS["description"].most, LIMITS["record"].most
@@ -128,6 +129,20 @@ def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Ex
     if not is_lasting(error):
         return UnreachableStoreError(f"cannot write {path}: {error.strerror or error}; {remedy_of(error)}")
     return StoreError(f"cannot write {path}: {error.strerror or error}; choose a place that can be written")
+
+
+def sync(path: Path) -> None:
+    """Have a file or folder on the disk before whatever comes after; a folder that may not be read cannot be synced."""
+    if path.is_dir() and not os.access(path, os.R_OK):
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if not (path.is_dir() and error.errno in NOT_OF_FOLDERS):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def free_bytes(path: Path) -> int:
@@ -358,10 +373,11 @@ class LocalObjects(Objects):
         return self.root
 
     def sweep(self) -> None:
-        """Remove temporaries that were never renamed."""
-        for left in self.root.rglob(f"*{PARTIAL}"):
+        """Remove temporaries that were never renamed; whatever else ends in their suffix stays."""
+        for left in self.root.rglob(f"{tempfile.gettempprefix()}*{PARTIAL}"):
             try:
-                left.unlink(missing_ok=True)
+                if not left.is_dir():
+                    left.unlink(missing_ok=True)
             except OSError as error:
                 raise as_store_error(error, left) from error
 

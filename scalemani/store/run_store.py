@@ -10,6 +10,7 @@ from typing import Any
 from scalemani.errors import StoreError, StoreVersionError, UnreachableStoreError
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock, acquire
+from scalemani.store.objects import sync
 from scalemani.store.places import open_objects
 from scalemani.store.schema import FORMAT, FORMAT_VERSION
 
@@ -40,6 +41,8 @@ class RunStore:
         store.objects.prepare()
         if store.objects.intact(MARKER) is None:
             store.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
+            if isinstance(store.root, Path):
+                sync(store.root)  # after a power cut a folder without its marker is no run, whatever else is in it
         return store
 
     @classmethod

@@ -30,3 +30,11 @@ def test_the_figure_walks_and_the_room_stays():
     assert [np.bincount(frame, minlength=6).min() > 50 for frame in labels] == [True] * 41
     still = (labels < LEGS).all(axis=0)
     assert (labels[:, still] == labels[0, still]).all()
+
+
+def test_light_falls_from_the_left_as_far_as_the_last_column():
+    pixels = generator("walking-figure", AREA, seed=5).read(0, AREA).reshape(ROWS, COLUMNS, 6)
+    colours = pixels[:20, :, 3:].mean(axis=(0, 2))  # of the wall
+    slope, _ = np.polyfit(np.arange(COLUMNS), colours, 1)
+    assert -0.2 < slope < -0.1
+    assert colours.min() > 100

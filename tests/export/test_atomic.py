@@ -251,3 +251,28 @@ def test_elements_that_a_killed_command_took_out_of_a_store_come_back(tmp_path):
     np.testing.assert_array_equal(group["obsm/X_map"][...], ROWS)
     np.testing.assert_array_equal(group["obsm/X_other"][...], ROWS)
     assert os.listdir(tmp_path) == ["cells.zarr"]
+
+
+@pytest.mark.parametrize("most", [0, 2000, 20_000])
+def test_an_h5ad_that_cannot_be_written_whole_is_one_error_of_the_system(tmp_path, most):
+    OUTPUTS["cells.h5ad"](ROWS, tmp_path / "whole.h5ad")
+    assert (tmp_path / "whole.h5ad").stat().st_size > most
+    program = """
+import resource, signal, sys, numpy as np
+from scalemani.errors import ScalemaniError
+from scalemani.export.anndata import Annotations, write_anndata
+from scalemani.sources.lazy import LazyRows
+rows, most = np.random.default_rng(0).normal(size=(3000, 2)), int(sys.argv[2])
+given = LazyRows(rows.shape, rows.dtype, lambda start, stop: rows[start:stop], "rows", 1024)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+try:
+    write_anndata(Annotations(len(rows), {"obsm/X_map": given}), sys.argv[1])
+except ScalemaniError as error:
+    print(error)
+"""
+    command = [sys.executable, "-c", program, str(tmp_path / "out.h5ad"), str(most)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    assert "out.h5ad" in done.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["whole.h5ad"]

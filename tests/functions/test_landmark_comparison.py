@@ -34,6 +34,7 @@ def test_each_method_and_seed_has_a_line(compared):
     assert [(one.method, one.seed) for one in compared] == [("random", 0), ("random", 5), ("dpp", 0), ("dpp", 5)]
     assert {one.n_landmarks for one in compared} == {N_LANDMARKS}
     assert all(one.seconds > 0 and one.memory >= 0 for one in compared)
+    assert all(one.memory < 100e6 for one in compared)  # what the choice added, not all that the process holds
 
 
 def test_of_all_points_it_says_what_the_same_landmarks_say_in_memory(compared):

@@ -94,6 +94,13 @@ def test_errors_that_a_method_cannot_make_small_enough_are_told_with_their_figur
     assert figures == pytest.approx([whole, single], rel=0.5)  # of the 1,000 points that were looked at
 
 
+def test_forces_that_leave_the_range_of_numbers_are_told():
+    positions = 1e150 * np.random.default_rng(0).normal(size=(150, 2))
+    with pytest.warns(ShortfallWarning, match="take the method 'exact'"):
+        repulsion(positions, "student", "barnes-hut", 1e-3)
+    assert np.isfinite(repulsion(positions, "student", "auto", 1e-3)[1]).all()
+
+
 def test_an_objective_by_approximate_sums_has_the_gradient_that_its_tolerance_promises():
     draws = np.random.default_rng(3)
     positions = np.r_[draws.normal(0, 0.01, (3000, 2)), draws.uniform(-100, 100, (40, 2))]

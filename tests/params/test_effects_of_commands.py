@@ -198,6 +198,7 @@ TABLES = {
             "memory": (Effect("--memory 1MB", "status"), Unchanged("--memory 3GB", RESOURCE)),
             "tls": RUNNING["tls"],
             "wait": RUNNING["wait"],
+            "quiet": Effect("--quiet", "rows"),
             "debug": traced("NOWHERE NEW"),
         },
     ),

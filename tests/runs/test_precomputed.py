@@ -94,6 +94,14 @@ def test_other_containers_hold_the_same_lists(points, graph):
         np.testing.assert_allclose(found.distances, graph.distances, rtol=1e-6, err_msg=way)
 
 
+def test_distances_give_as_many_neighbours_as_there_are_other_points():
+    distances = pairwise_distances(np.random.default_rng(2).normal(size=(40, 3)))
+    given_all = {**GIVEN, "n_landmarks": 20, "n_neighbors": 39}
+    assert np.isfinite(sm.LaplacianEigenmaps(**given_all).fit(distances).embedding_).all()
+    with pytest.raises(ConfigError, match="at most 39"):
+        sm.LaplacianEigenmaps(**{**given_all, "n_neighbors": 40}).fit(distances)
+
+
 def lists_of_faiss(points):
     faiss = pytest.importorskip("faiss")
     index = faiss.IndexFlatL2(points.shape[1])

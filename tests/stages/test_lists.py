@@ -9,6 +9,7 @@ from scalemani.chunked.needs import disk_need
 from scalemani.chunked.sizes import Sizes
 from scalemani.chunked.task import Dimensions
 from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
+from scalemani.kernels.graph.bridges import CELLS_AT_ONCE, PAIRS_AT_ONCE
 from scalemani.kernels.rows.sketches import gram_rows
 from scalemani.params import Parameters
 from scalemani.stages.reduced import REPEATED, WITH_SUMS
@@ -99,3 +100,16 @@ def test_sketches_of_landmarks_take_the_matrix_that_they_are_fitted_by(n_landmar
     (gram,) = [record for record in listed if record.name == "Gram matrix and its eigenvectors"]
     side = min(len(gram_rows(n_landmarks, n_features)), n_features)
     assert gram.bytes == 2 * np.empty((side, side)).nbytes
+
+
+@pytest.mark.parametrize(("cell_points", "queries"), [(64, 3), (64, 4000), (4096, 2000)])
+def test_a_search_for_bridges_has_room_for_a_query_and_all_cells_and_for_all_queries_and_some_cells(
+    cell_points, queries
+):
+    values = {"partition": {"cell_points": cell_points}, "components": {"most_queries": queries}}
+    sizes = Sizes(Dimensions(400_000, 7, "float32", 1024), Parameters().with_values(values))
+    listed = STAGES["components"].memory(sizes)
+    (held,) = [record for record in listed if record.name == "distances of queries to cells"]
+    at_once = max(1, PAIRS_AT_ONCE // sizes.n_cells)  # queries against all cells
+    pairs = max(min(at_once, queries) * sizes.n_cells, queries * CELLS_AT_ONCE)
+    assert held.bytes >= np.zeros(pairs).nbytes

@@ -122,6 +122,23 @@ def test_what_was_never_renamed_is_neither_seen_nor_kept(tmp_path):
     assert [path.name for path in (tmp_path / "marks").iterdir()] == ["one"]
 
 
+def test_what_users_keep_in_a_run_under_names_like_those_of_temporaries_stays(tmp_path):
+    for folder in ("mine.partial", "tmpfolder.partial"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x").write_text("x")
+    (tmp_path / "notes.partial").write_text("x")
+    LocalObjects(tmp_path).sweep()
+    assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 3
+
+
+def test_a_run_that_was_begun_is_known_after_a_power_cut(tmp_path, monkeypatch):
+    synced = []
+    sync = os.fsync
+    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file)))
+    RunStore.create(tmp_path / "run")
+    assert synced[-1] == (tmp_path / "run").stat().st_ino
+
+
 def test_a_full_disk_is_an_error_that_leaves_nothing_half_written(tmp_path):
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

@@ -68,6 +68,11 @@ def test_graph_and_landmark_weights_are_computed_once(found, store):
     assert len(list((store / "stages" / "affinities").iterdir())) == 5
 
 
+def test_two_graphs_of_a_grid_are_one_as_well(points, tmp_path):
+    tune(clone(MAPS).set_params(store=tmp_path / "run", perplexity=3.0), {"n_neighbors": [12, 14]}, points[0])
+    assert len(list((tmp_path / "run" / "stages" / "neighbors").iterdir())) == 1
+
+
 def test_the_table_has_the_columns_that_users_of_grid_searches_know(found):
     table = found.results_
     assert [dict(cell) for cell in table["params"]] == [

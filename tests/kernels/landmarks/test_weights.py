@@ -142,3 +142,11 @@ def test_singular_matrices_that_too_little_is_added_to_get_more(regularization):
     weights = local_weights(points, landmarks, indices, regularization)
     np.testing.assert_allclose(weights.sum(axis=1), 1.0, rtol=0, atol=1e-9)
     np.testing.assert_allclose(np.einsum("nk,nkd->nd", weights, landmarks[indices]), points, atol=1e-6)
+
+
+@pytest.mark.parametrize(("n_neighbors", "regularization"), [(2, 1e-10), (3, 1e-10), (4, 1e-3)])
+def test_only_more_landmarks_than_columns_are_regularised_as_locally_linear_embedding_is(n_neighbors, regularization):
+    points, landmarks = drawn(50, 20, 3)
+    indices, _ = nearest_landmarks(points, landmarks, n_neighbors)
+    weights = local_weights(points, landmarks, indices)
+    np.testing.assert_array_equal(weights, local_weights(points, landmarks, indices, regularization))

@@ -62,6 +62,13 @@ def test_points_that_no_path_leads_to_join_nothing_and_that_is_told():
     np.testing.assert_array_equal(labels, [0, 0, -1, -1])
 
 
+def test_points_may_all_join_the_first_aggregate():
+    w = sp.csr_matrix(np.ones((4, 4)) - np.eye(4))
+    labels = np.array([0, -1, -1, -1], np.int32)
+    assert join_strongest(affinity_rows(w[1:]), np.arange(1, 4), np.ones(4), labels)
+    np.testing.assert_array_equal(labels, 0)
+
+
 def test_graphs_of_other_degrees_have_the_laplacian_that_they_had(levels):
     asked = levels[0].degrees * np.random.default_rng(1).uniform(0.9, 1.6, len(levels[0].degrees))
     grown = with_degrees(levels, asked)
