@@ -12,7 +12,7 @@ from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters
 from scalemani.records.classes import StoredClasses
 from scalemani.records.points import StoredWorkPoints
-from scalemani.report.parameters import commands
+from scalemani.report.page import commands
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import plan_run, run
