@@ -10,8 +10,7 @@ from dask.utils import format_bytes
 from scalemani.cli.output import quoted, say
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
-from scalemani.report.certificates import counted, judged_certificates
-from scalemani.report.scales import VERDICTS
+from scalemani.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.runs.opened import Run
 from scalemani.runs.plan import Plan
 from scalemani.runs.results import StoredResult

@@ -1,12 +1,15 @@
 """What the map on a page is made of: positions as 16-bit integers, labels as codes, tiles where points are many."""
 
 import base64
+import gzip
 import io
+import json
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from scalemani.figures import checked_look, drawn_embedding
 from scalemani.figures.palette import VIRIDIS, colours_of_labels, ramp
@@ -14,8 +17,6 @@ from scalemani.figures.panels import GOLDEN_RATIO, blocks, column_limits
 from scalemani.figures.shading import SHADING
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.records.embeddings import StoredClustering
-from scalemani.report.packing import packed, packed_texts
-from scalemani.report.tiles import RESOLUTIONS, SIDE, ClassTiles, Tiles, ValueTiles
 from scalemani.runs.opened import Run
 from scalemani.sources import PointsSource, open_points
 
@@ -28,6 +29,9 @@ MOST_CLASSES = 4096  # of a column of texts: no legend is read to the end of mor
 FEW_CLASSES = 256  # beyond, texts that are different for more than half of the points are identifiers
 MOST_TEXT_BYTES = 1_000_000  # of a column of identifiers in a page, compressed and in base64
 LEVELS = 255  # of values along a ramp; one more code is for points without a value
+SHOWN_LETTERS = 120  # of a text
+SIDE = 2048  # tiles a side of the finest grid: what every WebGL 2 takes as a texture
+RESOLUTIONS = 4  # grids; each has half the tiles a side of the one before, down to three pixels or so a tile
 PICTURE_PIXELS = 900
 
 
@@ -46,6 +50,54 @@ class MapData(NamedTuple):
     description: dict[str, Any]
     arrays: dict[str, str]
     picture: str | None
+
+
+class Tiles:
+    """Every point counted in tiles, and what the points of each tile are by each column of labels or values.
+
+    Counts sum up to the points. A tile shows the class that most of its labelled points have, or the mean of their
+    values; on each of the RESOLUTIONS grids counted anew: what a coarse tile shows is not that of the finer ones in it.
+    """
+
+    def __init__(self, n_classes: list[int | None], side: int = SIDE) -> None:
+        """Take the classes of each column, None for one of values, and the tiles a side of the finest grid."""
+        self.n_classes, self.side = n_classes, side
+        self.counts = np.zeros(side**2, np.int64)
+        self.tables = [
+            np.zeros((side**2, 2)) if number is None else sparse.csr_array((side**2, number), dtype=np.int64)
+            for number in n_classes
+        ]  # sums of levels and how many points have one; or points by class
+
+    def add(self, places: np.ndarray, codes: list[np.ndarray]) -> None:
+        """Count points at places (n, 2) uint16, across and up, with codes (n,) by each column."""
+        cells = places.astype(np.int64) * self.side >> 16
+        tiles = cells[:, 1] * self.side + cells[:, 0]
+        self.counts += np.bincount(tiles, minlength=self.side**2)
+        for number, (n_classes, found) in enumerate(zip(self.n_classes, codes, strict=True)):
+            has_label = found < (LEVELS if n_classes is None else n_classes)
+            labelled, known = tiles[has_label], found[has_label]
+            if n_classes is None:
+                for k, weights in enumerate((known, None)):
+                    self.tables[number][:, k] += np.bincount(labelled, weights, self.side**2)
+            else:
+                pairs = labelled.astype(np.int32), known.astype(np.int32)
+                self.tables[number] += sparse.csr_array(
+                    (np.ones(len(known), np.int64), pairs), self.tables[number].shape
+                )
+
+    def shown(self, number: int, dtype: np.dtype, missing: int | None) -> np.ndarray:
+        """Return the codes of all tiles by a column, those of the finest grid first, row by row, and of coarser ones.
+
+        Tiles without a labelled point have the code of points without a label, or the first where there are none.
+        """
+        table, side, grids = self.tables[number], self.side, []
+        for resolution in range(RESOLUTIONS):
+            if resolution:
+                table, side = quartered(side) @ table, side // 2
+            grids.append(np.full(side**2, missing or 0, dtype))
+            tiles, codes = mean_codes(table) if self.n_classes[number] is None else most_frequent(table)
+            grids[-1][tiles] = codes
+        return np.concatenate(grids)
 
 
 def map_data(run: Run, columns: Mapping[str, np.ndarray]) -> MapData | None:
@@ -107,7 +159,8 @@ def map_of(
     limits = column_limits(source, n_axes)
     shown = {name: values for name, values in columns.items() if not is_identifier(values)}
     described = [encoded_column(name, values) for name, values in shown.items()]
-    tiles = Tiles([tiles_of(column, side) for column, _ in described], side) if len(drawn) < n_points else None
+    widths = [None if column["classes"] is None else len(column["classes"]) for column, _ in described]
+    tiles = Tiles(widths, side) if len(drawn) < n_points else None
     table, n_outside = quantised(source, limits, drawn, [codes for _, codes in described], tiles)
     arrays = {"positions": packed(table)}
     arrays |= {f"column-{number}": packed(codes[drawn]) for number, (_, codes) in enumerate(described)}
@@ -138,11 +191,6 @@ def is_identifier(values: np.ndarray) -> bool:
     """Return whether labels (N,) are texts of which there are too many for classes."""
     most = min(MOST_CLASSES, max(FEW_CLASSES, len(values) // 2))
     return values.dtype.kind == "U" and len(np.unique(values)) > most
-
-
-def tiles_of(column: dict[str, Any], side: int) -> ClassTiles | ValueTiles:
-    """Return what tells what tiles are by a column, as it is described."""
-    return ValueTiles(LEVELS, side) if column["classes"] is None else ClassTiles(len(column["classes"]), side)
 
 
 def axis_names(width: int, limits: np.ndarray) -> list[dict[str, Any]]:
@@ -200,6 +248,51 @@ def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.nd
         "colours": ["#" + bytes(np.rint(colour * 255).astype(np.uint8)).hex() for colour in table],
     }
     return described, codes
+
+
+def quartered(side: int) -> sparse.csr_array:
+    """Return the matrix (side^2 / 4, side^2) that adds up the tiles of a grid which lie in one of the next."""
+    half = sparse.kron(sparse.eye_array(side // 2, dtype=np.int64), np.ones((1, 2), np.int64))
+    return sparse.csr_array(sparse.kron(half, half))
+
+
+def mean_codes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tiles (t,) with values, and the mean level (t,) of each, of sums and counts (n, 2)."""
+    tiles = np.flatnonzero(table[:, 1])
+    return tiles, np.rint(table[tiles, 0] / table[tiles, 1]).astype(np.int64)
+
+
+def most_frequent(table: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Return the tiles (t,) with labelled points, and the most frequent class (t,) of each; the first of equals."""
+    table.sum_duplicates()  # sorts the classes of a tile
+    tiles = np.flatnonzero(np.diff(table.indptr))
+    if not len(tiles):
+        return tiles, tiles
+    starts, sizes = table.indptr[tiles], np.diff(table.indptr)[tiles]
+    most = np.flatnonzero(table.data == np.repeat(np.maximum.reduceat(table.data, starts), sizes))
+    return tiles, table.indices[most[np.searchsorted(most, starts)]]
+
+
+def packed(values: np.ndarray) -> str:
+    """Return little-endian integers as compressed bytes in base64, all first bytes before all second ones.
+
+    Bytes of one kind next to each other compress better: the high ones of positions are alike, the low ones noise.
+    """
+    columns = values.reshape(len(values), -1)
+    planes = np.ascontiguousarray(columns.T).astype(columns.dtype.newbyteorder("<")).view(np.uint8)
+    planes = planes.reshape(columns.shape[1], len(values), columns.dtype.itemsize).transpose(0, 2, 1)
+    return compressed(np.ascontiguousarray(planes).tobytes())
+
+
+def packed_texts(values: np.ndarray) -> str:
+    """Return the beginnings of texts (N,) as a compressed list of JSON in base64."""
+    found = [text if len(text) <= SHOWN_LETTERS else f"{text[: SHOWN_LETTERS - 1]}…" for text in values.tolist()]
+    return compressed(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def compressed(content: bytes) -> str:
+    """Return bytes as a page holds them: compressed, in base64."""
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode()
 
 
 def picture(embedding: Any, labels: np.ndarray | None, size: int = PICTURE_PIXELS) -> str | None:

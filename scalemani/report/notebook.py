@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.report.certificates import counted, judged_certificates
+from scalemani.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.report.map_data import MOST_AXES, MapData, map_of, picture
 from scalemani.report.page import environment, policy, stage_rows, text_of
-from scalemani.report.scales import VERDICTS
 from scalemani.runs.opened import Run
 from scalemani.sources import open_points
 

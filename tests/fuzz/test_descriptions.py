@@ -13,8 +13,7 @@ from scalemani.chunked.work import DIMENSIONS
 from scalemani.errors import ScalemaniError
 from scalemani.new_points import NewPoints, read_placement
 from scalemani.params import Parameters
-from scalemani.report.certificates import judged_certificates
-from scalemani.report.scales import VERDICTS
+from scalemani.report.certificates import VERDICTS, judged_certificates
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import INPUTS, plan_run, run
 from scalemani.sources import open_points

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from scalemani.report import map_data as module
-from scalemani.report.map_data import encoded_column, map_data, map_of
-from scalemani.report.packing import packed
+from scalemani.report.map_data import encoded_column, map_data, map_of, packed
 from scalemani.runs.exporting import export_map
 from scalemani.sources import named_labels, open_points
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from scalemani.report.tiles import RESOLUTIONS, ClassTiles, Tiles, ValueTiles
+from scalemani.report.map_data import LEVELS, RESOLUTIONS, Tiles
 
 SIDE = 16
 N_CODES = 3  # one more stands for no label
@@ -17,10 +17,11 @@ POINTS = arrays.arrays(np.uint16, st.tuples(st.integers(1, 200), st.just(2)))
 
 def counted(places, codes, steps) -> Tiles:
     """Return tiles by class and by value, with the points given in blocks of some steps."""
-    tiles = Tiles([ClassTiles(N_CODES, SIDE), ValueTiles(N_CODES, SIDE)], SIDE)
+    tiles = Tiles([N_CODES, None], SIDE)
+    levels = np.where(codes < N_CODES, codes, LEVELS).astype(np.uint8)
     for start in range(0, len(places), steps):
         block = slice(start, start + steps)
-        tiles.add(places[block], [codes[block], codes[block]])
+        tiles.add(places[block], [codes[block], levels[block]])
     return tiles
 
 
@@ -65,9 +66,9 @@ def test_the_corners_of_the_map_are_in_the_corner_tiles():
     }
 
 
-@pytest.mark.parametrize("kind", [ClassTiles, ValueTiles])
-def test_points_without_labels_give_tiles_without_one(kind):
-    tiles = Tiles([kind(N_CODES, SIDE)], SIDE)
-    tiles.add(np.zeros((5, 2), np.uint16), [np.full(5, N_CODES)])
-    assert set(tiles.shown(0, np.dtype(np.uint8), N_CODES)) == {N_CODES}
+@pytest.mark.parametrize(("n_classes", "missing"), [(N_CODES, N_CODES), (None, LEVELS)])
+def test_points_without_labels_give_tiles_without_one(n_classes, missing):
+    tiles = Tiles([n_classes], SIDE)
+    tiles.add(np.zeros((5, 2), np.uint16), [np.full(5, missing)])
+    assert set(tiles.shown(0, np.dtype(np.uint8), missing)) == {missing}
     assert tiles.counts.sum() == 5

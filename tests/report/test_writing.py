@@ -16,7 +16,7 @@ from scalemani.functions.run_measures import measure_run
 from scalemani.params import Parameters, parse_assignments
 from scalemani.report.certificates import MEANINGS, judged_certificates
 from scalemani.report.opened import is_classes, open_run
-from scalemani.report.parameters import commands, parameters_beside_defaults
+from scalemani.report.page import commands, parameters_beside_defaults
 from scalemani.runs.poor_points import poor_points
 from scalemani.runs.walk import run
 from scalemani.sources import open_points

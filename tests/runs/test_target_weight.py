@@ -11,7 +11,7 @@ import scalemani as sm
 from scalemani.errors import ConfigError, DataError
 from scalemani.params import Parameters
 from scalemani.records.points import StoredClasses, StoredWorkPoints
-from scalemani.report.parameters import commands
+from scalemani.report.page import commands
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import plan_run, run

@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.report.axes import MARKS, Axis, round_values
-from scalemani.report.charts import HEIGHT, WIDTH, curve, heat, histogram, spectrum
+from scalemani.report.charts import HEIGHT, MARKS, WIDTH, Axis, curve, heat, histogram, round_values, spectrum
 
 NUMBERS = st.floats(-1e9, 1e9)
 
@@ -39,7 +38,7 @@ def test_the_bars_of_a_histogram_are_as_tall_as_values_are_many(values, heights)
 
 def test_the_ends_of_a_curve_are_the_ends_of_its_frame():
     chart = curve("t", "c", "x", "y", np.arange(1000), np.arange(1000)[::-1] + 5000.0)
-    first, last = chart.lines[0][0].split()[0], chart.lines[0][0].split()[-1]
+    first, *_, last = chart.line.split()
     assert (first, last) == ("0.0,0.0", f"{WIDTH:.1f},{HEIGHT:.1f}")
 
 
