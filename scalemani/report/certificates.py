@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from scalemani.embeddings.force_errors import SINGLE_POINTS
-from scalemani.runs.account.poor_points import entropy_limit
 from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import entropy_limit
 from scalemani.stages.affinities import MUCH_AT_FLOOR
 from scalemani.stages.embedding.telling import MOST_ANGLE
 from scalemani.store.objects import damaged_object

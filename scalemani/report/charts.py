@@ -10,8 +10,7 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.records.affinities import StoredAffinities
-from scalemani.records.affinity_graph import StoredSymmetricAffinities
+from scalemani.records.affinities import StoredAffinities, StoredSymmetricAffinities
 from scalemani.records.embeddings import StoredClustering, StoredEmbedding, StoredLayout
 from scalemani.records.graph import StoredNeighbors
 from scalemani.records.landmarks import StoredLandmarkWeights
