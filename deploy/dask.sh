@@ -4,7 +4,7 @@
 # Schedulers and workers say on their pages that they are well, no more.
 scalemani_tls=$(realpath -m "$1")
 if [ ! -f "$scalemani_tls/certificate.pem" ]; then
-    mkdir -p -m 700 "$scalemani_tls"
+    (umask 077 && mkdir -p "$scalemani_tls")
     openssl req -x509 -newkey rsa:2048 -nodes -days 365 -subj /CN=scalemani -batch -keyout "$scalemani_tls/key.pem" \
         -out "$scalemani_tls/ca.pem" 2>/dev/null || return 1
     chmod 600 "$scalemani_tls/ca.pem"
