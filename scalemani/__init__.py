@@ -10,11 +10,17 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from scalemani.objectives import OBJECTIVES
+from scalemani.config.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
-    from scalemani.estimators import DiffusionMaps, KnnGraph, LaplacianEigenmaps, SpectralClustering, knn_graph
-    from scalemani.estimators.by_landmarks import (
+    from scalemani.interfaces.estimators import (
+        DiffusionMaps,
+        KnnGraph,
+        LaplacianEigenmaps,
+        SpectralClustering,
+        knn_graph,
+    )
+    from scalemani.interfaces.estimators.by_landmarks import (
         LandmarkIsomap,
         LandmarkKernelLDA,
         LandmarkKernelPCA,
@@ -22,35 +28,35 @@ if TYPE_CHECKING:
         LandmarkLLE,
         LandmarkPCA,
     )
-    from scalemani.estimators.features import LandmarkFeatures, landmark_features
-    from scalemani.estimators.neighbors import KNeighborsTransformer
-    from scalemani.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
-    from scalemani.estimators.transforming import append, transform
-    from scalemani.functions import measures
-    from scalemani.functions.affinities import Affinities, entropic_affinities
-    from scalemani.functions.bandwidths import gaussian_affinities, self_tuning_affinities
-    from scalemani.functions.landmark_comparison import LandmarkQuality, compare_landmarks
-    from scalemani.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
-    from scalemani.functions.landmarks import Landmarks, landmark_weights, select_landmarks
-    from scalemani.functions.minimizers import Minimum, minimize
-    from scalemani.functions.nonlinear import objective, repulsion
-    from scalemani.functions.repulsion_bounds import RepulsionBound, repulsion_bound
-    from scalemani.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
-    from scalemani.functions.variational import variational_nystrom
-    from scalemani.report.opened import open_run
+    from scalemani.interfaces.estimators.features import LandmarkFeatures, landmark_features
+    from scalemani.interfaces.estimators.neighbors import KNeighborsTransformer
+    from scalemani.interfaces.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
+    from scalemani.interfaces.estimators.transforming import append, transform
+    from scalemani.interfaces.functions import measures
+    from scalemani.interfaces.functions.affinities import Affinities, entropic_affinities
+    from scalemani.interfaces.functions.bandwidths import gaussian_affinities, self_tuning_affinities
+    from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality, compare_landmarks
+    from scalemani.interfaces.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
+    from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
+    from scalemani.interfaces.functions.minimizers import Minimum, minimize
+    from scalemani.interfaces.functions.nonlinear import objective, repulsion
+    from scalemani.interfaces.functions.repulsion_bounds import RepulsionBound, repulsion_bound
+    from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
+    from scalemani.interfaces.functions.variational import variational_nystrom
+    from scalemani.interfaces.report.opened import open_run
+    from scalemani.interfaces.tuning.results import Tuning
+    from scalemani.interfaces.tuning.tune import tune
     from scalemani.runs.opened import Run
     from scalemani.runs.several.aligning import Alignment, align
     from scalemani.runs.several.appending import Grown
-    from scalemani.tuning.results import Tuning
-    from scalemani.tuning.tune import tune
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
-    "estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
-    "estimators.neighbors": ("KNeighborsTransformer",),
-    "estimators.features": ("LandmarkFeatures", "landmark_features"),
-    "estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
-    "estimators.by_landmarks": (
+    "interfaces.estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
+    "interfaces.estimators.neighbors": ("KNeighborsTransformer",),
+    "interfaces.estimators.features": ("LandmarkFeatures", "landmark_features"),
+    "interfaces.estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
+    "interfaces.estimators.by_landmarks": (
         "LandmarkIsomap",
         "LandmarkKernelLDA",
         "LandmarkKernelPCA",
@@ -58,26 +64,26 @@ PUBLIC_NAMES = {
         "LandmarkLLE",
         "LandmarkPCA",
     ),
-    "estimators.transforming": ("append", "transform"),
-    "functions.affinities": ("Affinities", "entropic_affinities"),
-    "functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
-    "functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
-    "functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
-    "functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
-    "functions.minimizers": ("Minimum", "minimize"),
-    "functions.nonlinear": ("objective", "repulsion"),
-    "functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
-    "functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
-    "functions.variational": ("variational_nystrom",),
-    "report.opened": ("open_run",),
+    "interfaces.estimators.transforming": ("append", "transform"),
+    "interfaces.functions.affinities": ("Affinities", "entropic_affinities"),
+    "interfaces.functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
+    "interfaces.functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
+    "interfaces.functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
+    "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
+    "interfaces.functions.minimizers": ("Minimum", "minimize"),
+    "interfaces.functions.nonlinear": ("objective", "repulsion"),
+    "interfaces.functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
+    "interfaces.functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
+    "interfaces.functions.variational": ("variational_nystrom",),
+    "interfaces.report.opened": ("open_run",),
     "runs.several.aligning": ("Alignment", "align"),
     "runs.several.appending": ("Grown",),
     "runs.opened": ("Run",),
-    "tuning.results": ("Tuning",),
-    "tuning.tune": ("tune",),
+    "interfaces.tuning.results": ("Tuning",),
+    "interfaces.tuning.tune": ("tune",),
 }
 MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}
-PUBLIC_MODULES = {"measures": "functions.measures"}
+PUBLIC_MODULES = {"measures": "interfaces.functions.measures"}
 
 __all__ = sorted([*MODULE_OF, *PUBLIC_MODULES])
 

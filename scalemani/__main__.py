@@ -1,5 +1,5 @@
 """python -m scalemani: the command line."""
 
-from scalemani.cli import main
+from scalemani.interfaces.cli import main
 
 main()

@@ -15,9 +15,9 @@ import hypothesis
 import numpy as np
 import pytest
 
-from scalemani.cli import main
 from scalemani.datasets import generator
-from scalemani.progress import Silent
+from scalemani.engine.progress import Silent
+from scalemani.interfaces.cli import main
 
 hypothesis.settings.register_profile("scalemani", deadline=None)  # the first call of a kernel compiles it
 hypothesis.settings.load_profile("scalemani")

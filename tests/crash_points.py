@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 N_POINTS = 700
 VALUES = {

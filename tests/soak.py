@@ -23,11 +23,11 @@ import numpy as np
 import psutil
 from crash_points import DONE, KILLED, N_POINTS, TYPED, VALUES, WAYS, Faults, embed, forked
 
+from scalemani.engine.memory.glibc import return_freed_memory
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
-from scalemani.memory.glibc import return_freed_memory
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.appending import append_points
-from scalemani.workers.executor import Executor
 
 N_APPENDED = 150
 WORK = ("embed", "append", "other points", "other parameters")

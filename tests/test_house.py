@@ -15,11 +15,7 @@ LONGEST_FILE = 600  # a module has one subject: no shorter bound, which would cu
 # Kernels without a test module of their own, and the one that tests them.
 KERNELS_TESTED_ELSEWHERE = {
     "landmarks/gaussian/batches.py": "kernels/landmarks/gaussian/test_ascent.py",  # what an ascent draws
-    "landmarks/gaussian/residuals.py": "kernels/landmarks/gaussian/test_ascent.py",  # what an ascent goes up
-    "repulsion/gauss/bounds.py": "functions/test_repulsion_bounds.py",  # with what a user is told of them
-    "repulsion/gauss/scattered_pairs.py": "kernels/repulsion/gauss/test_fast_gauss.py",  # one of its two ways to sum
-    "repulsion/gauss/targets.py": "kernels/repulsion/gauss/test_fast_gauss.py",
-    "repulsion/tree/cell_fields.py": "kernels/repulsion/tree/test_barnes_hut.py",
+    "repulsion/gauss/bounds.py": "interfaces/functions/test_repulsion_bounds.py",  # with what a user is told of them
     "rows/points_by_row.py": "kernels/landmarks/test_selection.py",  # a protocol, without code
 }
 FRONT_PAGE_LINES = 120
@@ -45,7 +41,7 @@ def test_functions_are_short():
     long = {name for name, lines in lengths.items() if lines > LONGEST_FUNCTION}
     # scikit-learn wants a line for every parameter of an estimator
     assert {
-        name for name in long if not (name.startswith("scalemani/estimators/") and name.endswith("__init__"))
+        name for name in long if not (name.startswith("scalemani/interfaces/estimators/") and name.endswith("__init__"))
     } == set()
     assert percentile_90(list(lengths.values())) < FUNCTION_P90
 

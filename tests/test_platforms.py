@@ -91,7 +91,7 @@ assert len(sm.select_landmarks(points, 20).points) == 20
 def test_memory_and_boots_are_told_without_proc():
     told = child(
         f"""{MACOS}
-from scalemani.memory.peak import anonymous_bytes
+from scalemani.engine.memory.peak import anonymous_bytes
 from scalemani.store.locks import machine
 here = psutil.Process().memory_info().rss
 assert 0.5 * here < anonymous_bytes() < 2 * here
@@ -106,7 +106,7 @@ def test_mapped_files_take_their_room_without_fallocate(tmp_path):
     told = child(
         f"""{MACOS}
 from pathlib import Path
-from scalemani.memory.mapped import mapped_file, take_space
+from scalemani.engine.memory.mapped import (mapped_file, take_space)
 made = mapped_file(Path(sys.argv[1]), 9_000_000)
 assert len(made) == 9_000_000 and not any(made[::4096])
 with open(Path(sys.argv[1]) / "file", "w+b") as file:

@@ -1,7 +1,8 @@
 """Airflow DAGs of scalemani: one a method, a task a stage, each task the command `scalemani stage NAME POINTS RUN`.
 
-The DAGs are made from `scalemani.routes`, which needs the standard library only; everything else of scalemani stays in
-its own environment, whose command the variable SCALEMANI_COMMAND of the Airflow workers names (default: `scalemani`).
+The DAGs are made from `scalemani.config.routes`, which needs the standard library only; everything else of
+scalemani stays in its own environment, whose command the variable SCALEMANI_COMMAND of the Airflow workers names
+(default: `scalemani`).
 A DAG on a schedule, in a file of its own beside this one:
 
     from scalemani_dags import method_dag
@@ -17,7 +18,7 @@ from airflow.providers.standard.hooks.subprocess import SubprocessHook
 from airflow.sdk import DAG, BaseOperator, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from scalemani.routes import ROUTES
+from scalemani.config.routes import ROUTES
 
 RETRIES = 3  # a stage goes on at the first block that is not marked, so that trying again never repeats work
 REFUSED = 2  # exit status for arguments or input that no further attempt can change

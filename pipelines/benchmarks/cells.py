@@ -22,11 +22,11 @@ from measuring import show
 from patches import patches_file
 
 from scalemani.datasets import generator
+from scalemani.engine.workers.blas import BLAS
 from scalemani.kernels.neighbors.cell_groups import CellGroups
 from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
-from scalemani.workers.blas import BLAS
 
 ASKED = 8192  # points that are given a cell
 SAMPLE = 20_000

@@ -21,8 +21,8 @@ from digits import million_digits
 from ledger import Task, read_ledger, spans
 from measuring import records, show
 
-from scalemani.records.graph import StoredNeighbors
 from scalemani.runs.opened import Run, open_run
+from scalemani.stages.arrays.graph import StoredNeighbors
 
 BIT_EQUAL = {
     "refine": {

@@ -149,7 +149,7 @@ def faults(points: Path, folder: Path, seeds: range) -> list[dict]:
     }
     for name, options in cases.items():
         with object_store(*options) as environment:
-            python("from scalemani.export import export; export(*sys.argv[1:])", environment, points, POINTS)
+            python("from scalemani.io.export import export; export(*sys.argv[1:])", environment, points, POINTS)
             seconds = succeeded(command(POINTS, RUN, *BLOCKS), environment)
             found, expected = json.loads(python(DIGESTS, environment, RUN)), digests(open_run(reference))
             same = sum(found[stage] == expected[stage] for stage in expected)

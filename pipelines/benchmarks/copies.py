@@ -16,11 +16,11 @@ import numpy as np
 from layouts import graph_of, problem_of, threads
 from measuring import show
 
-from scalemani.embeddings.descent import State
-from scalemani.embeddings.phases import descend
-from scalemani.embeddings.recipes import phases_of
+from scalemani.config.params import Parameters
+from scalemani.descents.descent import State
+from scalemani.descents.phases import descend
+from scalemani.descents.recipes import phases_of
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.params import Parameters
 
 SHARE, APART = 0.3, 0.01  # of a map that a copy takes, and between the middles of copies
 

@@ -23,9 +23,9 @@ from layouts import exact_value, graph_of, problem_of, threads
 from measuring import scalemani, settings, show
 
 import scalemani as sm
-from scalemani.embeddings.descent import State
-from scalemani.embeddings.phases import Phase, descend
-from scalemani.figures import line_figure
+from scalemani.descents.descent import State
+from scalemani.descents.phases import Phase, descend
+from scalemani.io.figures import line_figure
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 

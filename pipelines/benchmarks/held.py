@@ -10,11 +10,11 @@ import argparse
 
 from measuring import show
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, span_bytes, steps_of
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.task import Dimensions
-from scalemani.params import Parameters
-from scalemani.routes import ROUTES
+from scalemani.config.params import Parameters
+from scalemani.config.routes import ROUTES
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, span_bytes, steps_of
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
 from scalemani.stages.table import STAGES
 
 SIZES, BLOCK_ROWS = (10**6, 10**8, 10**9), 20_480

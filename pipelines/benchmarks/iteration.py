@@ -18,10 +18,10 @@ import scipy.sparse as sp
 from layouts import graph_of, problem_of, threads
 from measuring import show
 
-from scalemani.embeddings.descent import State
-from scalemani.embeddings.force_errors import measured_errors
-from scalemani.embeddings.phases import Phase, descend
-from scalemani.embeddings.repulsion import make_repulsion
+from scalemani.descents.descent import State
+from scalemani.descents.force_errors import measured_errors
+from scalemani.descents.phases import Phase, descend
+from scalemani.descents.repulsion import make_repulsion
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
 from scalemani.runs.opened import open_run

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from measuring import Measured, records, scalemani, settings
 
-from scalemani.records.graph import StoredGraph
 from scalemani.runs.opened import open_run
+from scalemani.stages.arrays.graph import StoredGraph
 
 N_QUERIES = 1000
 QUERY_SEED = 20_261  # not the seed of the certificate: its sample must be another

@@ -25,7 +25,7 @@ from measuring import records, scalemani, settings, show
 from threadpoolctl import threadpool_limits
 
 import scalemani as sm
-from scalemani.figures import line_figure
+from scalemani.io.figures import line_figure
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.measures import procrustes_error

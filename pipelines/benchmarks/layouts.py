@@ -7,16 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from scalemani.embeddings.problem import Problem
-from scalemani.embeddings.problem import problem_of as problem_of_objective
+from scalemani.config.objectives import objective_of
+from scalemani.descents.problem import Problem
+from scalemani.descents.problem import problem_of as problem_of_objective
 from scalemani.kernels.arrays.threads import threads as side_by_side
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.objectives import objective_of
-from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.embeddings import StoredEmbedding
-from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.opened import open_run
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.points import StoredWorkPoints
 
 JITTER = 1e-4
 

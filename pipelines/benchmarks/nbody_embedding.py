@@ -17,8 +17,8 @@ from digits import training_digits
 from layouts import exact_value, graph_of, problem_of, threads
 from measuring import scalemani, settings, show
 
-from scalemani.embeddings.descent import State
-from scalemani.embeddings.phases import Phase, descend
+from scalemani.descents.descent import State
+from scalemani.descents.phases import Phase, descend
 
 STEP = {"elastic-embedding": 0.25, "s-sne": 0.25}
 STRENGTH = {"elastic-embedding": 1e-4, "s-sne": 1.0}

@@ -22,8 +22,8 @@ from digits import million_digits
 from judging import Judged, judged, recall
 from measuring import THREAD_VARIABLES, measured, records, show
 
-from scalemani.records.graph import StoredGraph
 from scalemani.runs.opened import open_run
+from scalemani.stages.arrays.graph import StoredGraph
 
 SEARCH = ("partition", "work_points", "neighbors")
 

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from measuring import settings, show
 
-from scalemani.cli.options import Options
 from scalemani.datasets import generator, write
-from scalemani.progress import Silent
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.budget import PROCESS_BYTES
+from scalemani.interfaces.cli.options import Options
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run
-from scalemani.workers.budget import PROCESS_BYTES
 
 MEGABYTE = 10**6
 OWN_FROM = 50 * MEGABYTE  # below it a ratio of what stages take themselves says nothing

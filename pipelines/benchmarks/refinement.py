@@ -29,7 +29,7 @@ import json, sys, time
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
-from scalemani.records.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.runs.opened import open_run
 begun = time.perf_counter()
 run = open_run(sys.argv[1])

@@ -27,8 +27,8 @@ from digits import million_digits
 from ledger import Task, read_ledger, spans
 from measuring import show
 
-from scalemani.chunked.needs import memory_need
-from scalemani.chunked.sizes import Sizes
+from scalemani.engine.needs import memory_need
+from scalemani.engine.sizes import Sizes
 from scalemani.runs.opened import Run, open_run
 from scalemani.stages.table import STAGES
 

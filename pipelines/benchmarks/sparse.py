@@ -25,10 +25,10 @@ import scipy.sparse as sp
 from measuring import THREAD_VARIABLES, measured, records, scalemani, settings, show
 from recall import tfidf_file
 
-from scalemani.records.graph import StoredGraph
+from scalemani.io.sources import map_points, open_points
+from scalemani.io.sources.base import SparseSource
 from scalemani.runs.opened import open_run
-from scalemani.sources import map_points, open_points
-from scalemani.sources.base import SparseSource
+from scalemani.stages.arrays.graph import StoredGraph
 
 NEIGHBORS, RECALL = 15, 0.95
 COLUMNS, FILLED, TOPICS, TOPIC_WORDS = 30_000, 300, 1000, 600

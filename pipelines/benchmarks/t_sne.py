@@ -27,11 +27,11 @@ from layouts import graph_of, problem_of, threads
 from measuring import THREAD_VARIABLES, scalemani, settings, show
 
 import scalemani as sm
-from scalemani.embeddings.descent import State
-from scalemani.embeddings.phases import descend
-from scalemani.embeddings.recipes import phases_of
-from scalemani.embeddings.repulsion import make_repulsion
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.descents.descent import State
+from scalemani.descents.phases import descend
+from scalemani.descents.recipes import phases_of
+from scalemani.descents.repulsion import make_repulsion
 from scalemani.runs.opened import open_run
 
 JUDGED_EVERY = 25

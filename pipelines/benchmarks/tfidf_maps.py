@@ -19,7 +19,7 @@ from measuring import THREAD_VARIABLES, Measured, measured, scalemani, settings,
 from recall import data_file
 from sparse import filled_tfidf_file
 
-from scalemani.functions.measures import neighbor_preservation
+from scalemani.interfaces.functions.measures import neighbor_preservation
 from scalemani.kernels.measures import label_hits
 from scalemani.runs.opened import open_run
 

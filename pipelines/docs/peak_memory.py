@@ -4,7 +4,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-from scalemani.memory.peak import PeakMemory
+from scalemani.engine.memory.peak import PeakMemory
 
 BYTES_PER_MB = 2**20
 

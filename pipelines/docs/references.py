@@ -9,10 +9,10 @@ from sklearn.base import BaseEstimator
 
 import scalemani
 from scalemani import errors
-from scalemani.cli.commands import app
-from scalemani.cli.parameter_lists import parameter_tables
-from scalemani.report.certificates import MEANINGS
-from scalemani.routes import ROUTES
+from scalemani.config.routes import ROUTES
+from scalemani.interfaces.cli.commands import app
+from scalemani.interfaces.cli.parameter_lists import parameter_tables
+from scalemani.interfaces.report.certificates import MEANINGS
 
 
 def write(built: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from scalemani.figures import checked_look, drawn_embedding
+from scalemani.io.figures import checked_look, drawn_embedding
 
 SIDE, ACROSS, GAP = 720, 3, 24
 BLOCK = 1_000_000

@@ -27,7 +27,7 @@ from threadpoolctl import threadpool_limits
 
 import scalemani as sm
 from scalemani.errors import ConvergenceError
-from scalemani.figures import grid_figure, line_figure
+from scalemani.io.figures import grid_figure, line_figure
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 
 SIGMAS, NEIGHBORS = (2.0, 4.6, 10.0, 1000.0), (1, 3, 10, 50, 200)

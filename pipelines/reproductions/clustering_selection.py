@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.cluster import SpectralClustering
 
 import scalemani as sm
-from scalemani.figures import grid_figure
+from scalemani.io.figures import grid_figure
 
 CLUSTERS = 10
 SIGMAS, NEIGHBORS = (300.0, 1000.0, 3000.0), (1, 3, 10, 30, 100, 300)

@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 
 import scalemani as sm
 from scalemani.errors import DisconnectedGraphError
-from scalemani.figures import line_figure
+from scalemani.io.figures import line_figure
 
 COMPONENTS, NEIGHBORS, SIGMA, NEIGHBORHOOD = 100, 25, 5.0, 5000
 TRAINING = 60_000

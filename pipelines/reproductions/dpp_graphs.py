@@ -22,7 +22,7 @@ import numpy as np
 import scalemani as sm
 from scalemani.datasets import generator, write
 from scalemani.errors import DisconnectedGraphError
-from scalemani.figures import line_figure
+from scalemani.io.figures import line_figure
 
 KINDS = ("euclidean", "bhattacharyya")
 JUDGED_POINTS = 100_000  # by whose coordinates the correlation is measured

@@ -27,7 +27,7 @@ import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import scalemani as sm
-from scalemani.figures import line_figure
+from scalemani.io.figures import line_figure
 from scalemani.kernels.arrays.draws import generator, sample_rows
 
 COIL_SIDE, COIL_CUT = 64, 56  # pixels a side after averaging 2 x 2, and of what is cut out

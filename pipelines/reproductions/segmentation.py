@@ -29,7 +29,7 @@ from sklearn.cluster import KMeans
 import scalemani as sm
 from scalemani.datasets import generator
 from scalemani.datasets.video import COLUMNS, ROWS
-from scalemani.figures import label_picture, line_figure
+from scalemani.io.figures import label_picture, line_figure
 from scalemani.kernels.arrays.draws import sample_rows
 
 RESTARTS = 20

@@ -10,7 +10,7 @@ from scalemani.datasets.generator import Generator
 from scalemani.datasets.surfaces import Blobs, FishBowl, Spiral, SwissRoll
 from scalemani.datasets.video import WalkingFigure
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.export import Progress, beside, rows_per_block, write_rows
+from scalemani.io.export import Progress, beside, rows_per_block, write_rows
 
 __all__ = ["GENERATORS", "Generator", "generator", "labels_path", "write"]
 

@@ -10,8 +10,8 @@ from sklearn.datasets import load_digits
 from scalemani.datasets.deformation import Deformation, deform, field_modes
 from scalemani.datasets.generator import Generator
 from scalemani.errors import ConfigError
+from scalemani.io.sources import open_labels, open_points
 from scalemani.kernels.arrays.draws import row_words
-from scalemani.sources import open_labels, open_points
 
 TRAINING_DIGITS = 60_000
 LARGEST_GREY = 255

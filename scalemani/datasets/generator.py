@@ -6,8 +6,8 @@ from typing import ClassVar
 
 import numpy as np
 
+from scalemani.config.validation import LARGEST_SEED, check_count
 from scalemani.kernels.arrays.draws import row_words
-from scalemani.validation import LARGEST_SEED, check_count
 
 UNIFORM_STEP = 2.0**-52
 DISCARDED_BITS = np.uint64(12)  # of the 64 random bits; with 52, the middle of each step is a float64 below 1

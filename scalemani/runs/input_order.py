@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.export.sparse import row_parts
+from scalemani.io.export.sparse import row_parts
+from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
-from scalemani.records.affinities import StoredAffinityMatrix
-from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.result_rows import ResultRows
-from scalemani.sources.lazy import LazyRows, lazy_rows
+from scalemani.stages.arrays.affinities import StoredAffinityMatrix
+from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
+from scalemani.stages.arrays.points import StoredWorkPoints
 
 PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
 

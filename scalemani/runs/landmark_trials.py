@@ -8,21 +8,21 @@ from pathlib import Path
 
 import numpy as np
 
-from scalemani.params import Parameters
-from scalemani.progress import Silent
-from scalemani.records.embeddings import StoredEmbedding
-from scalemani.records.landmarks import StoredLandmarks
-from scalemani.records.points import StoredPoints
-from scalemani.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, REFINING_SOLVERS, Stage
-from scalemani.routing import route
+from scalemani.config.params import Parameters
+from scalemani.config.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, REFINING_SOLVERS, Stage
+from scalemani.config.routing import route
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
 from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline
 from scalemani.runs.plan import Plan, make_plan
+from scalemani.runs.survey import Survey
 from scalemani.runs.walk import run_stage
+from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.stages.arrays.points import StoredPoints
 from scalemani.store.run_store import RunStore
-from scalemani.survey import Survey
-from scalemani.workers.executor import Executor
 
 TRIAL = "trial"  # the key of what is computed: a trial has a folder of its own
 JUDGES = (*REFINING_SOLVERS, "exact")  # solvers whose embedding that of landmarks is compared with
@@ -58,9 +58,6 @@ def try_landmarks(run: Run, params: Parameters, folder: Path, executor: Executor
     ----------
     run : whose points, and with `embed` whose affinities, are complete
     params : of the run, with those of the landmarks; to embed, with `SOLVER`
-    folder : a new one
-    executor : of this process: started, on threads
-    embed : whether the run has affinities, by which to embed
 
     Raises
     ------
@@ -94,17 +91,7 @@ def stages_to_embedding(run: Run, params: Parameters) -> tuple[Stage, ...]:
 def trial_plan(
     run: Run, params: Parameters, stages: tuple[Stage, ...], own: set[str], folder: Path, executor: Executor
 ) -> Plan:
-    """Return a plan whose own stages write to a folder and whose others are those of the run.
-
-    Parameters
-    ----------
-    run : the run
-    params : of the trial
-    stages : of the trial, in order
-    own : names of those that the trial computes
-    folder : a new one
-    executor : where tasks run
-    """
+    """Return a plan whose own stages write to a folder and whose others are those of the run."""
     dimensions = run.dimensions
     keys = {stage.name: TRIAL if stage.name in own else run.keys[stage.name] for stage in stages}
     surveyed = Survey(dimensions, "", (), 0, float(dimensions.row_bytes), dimensions.n_points)

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.task import Dimensions
+from scalemani.engine.memory.sparse_rows import SparseRowsReader
+from scalemani.engine.task import Dimensions
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.memory.sparse_rows import SparseRowsReader
-from scalemani.records.affinities import StoredComponents
-from scalemani.records.points import StoredPoints
 from scalemani.runs.plan import Plan
+from scalemani.stages.arrays.affinities import StoredComponents
+from scalemani.stages.arrays.points import StoredPoints
 from scalemani.store.run_store import RunStore
 
 STAGE = StoredComponents.STAGE

@@ -7,13 +7,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import zarr
 
-from scalemani.chunked.task import Dimensions
+from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.params import Parameters, known_values
+from scalemani.config.routes import WEIGHTS, Stage
+from scalemani.engine.reading import ArrayReader
+from scalemani.engine.task import Dimensions
 from scalemani.errors import StoreError
+from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.objectives import OBJECTIVES
-from scalemani.params import Parameters, known_values
-from scalemani.records.affinities import StoredSymmetricAffinities, affinity_graph
-from scalemani.records.embeddings import (
+from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_in_input_order, stored_graph
+from scalemani.runs.largest_component import Origin, input_rows
+from scalemani.runs.result_rows import ResultRows
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities, affinity_graph
+from scalemani.stages.arrays.embeddings import (
     LANDMARK_SCORES,
     StoredClustering,
     StoredDiffusionCoordinates,
@@ -23,22 +30,9 @@ from scalemani.records.embeddings import (
     StoredKernelDiscriminants,
     StoredLayout,
 )
-from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.landmarks import StoredLandmarks
-from scalemani.records.points import StoredDuplicates, StoredWorkPoints
-from scalemani.records.reading import ArrayReader
-from scalemani.routes import WEIGHTS, Stage
-from scalemani.runs.input_order import (
-    AffinityMatrix,
-    Graph,
-    InputOrder,
-    graph_in_input_order,
-    stored_graph,
-)
-from scalemani.runs.largest_component import Origin, input_rows
-from scalemani.runs.result_rows import ResultRows
-from scalemani.sources.lazy import LazyRows
-from scalemani.sources.side_data import LEFT_OUT
+from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
+from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.stages.arrays.points import StoredDuplicates, StoredWorkPoints
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore

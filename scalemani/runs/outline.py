@@ -5,12 +5,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scalemani.config.params import Parameters
+from scalemani.config.routes import Stage, takes_labels
 from scalemani.errors import ConfigError
-from scalemani.params import Parameters
-from scalemani.routes import Stage, takes_labels
 from scalemani.runs.parameters import decide_parameters
+from scalemani.runs.survey import Survey
 from scalemani.store.objects import digest
-from scalemani.survey import Survey
 
 KEY_CHARACTERS = 16
 
@@ -64,11 +64,7 @@ def outline_run(
 
     Parameters
     ----------
-    method : a name of `scalemani.routes.ROUTES`.
-    asked : parameters as they were given.
-    survey : of the points.
-    origins : where the points come from, outermost first, where they are a component.
-    earlier : the run that points were appended to, if they were.
+    method : a name of `scalemani.config.routes.ROUTES`.
 
     Raises
     ------

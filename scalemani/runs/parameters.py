@@ -2,17 +2,24 @@
 
 from collections.abc import Collection, Sequence
 
-from scalemani.chunked.task import Dimensions
-from scalemani.embeddings.phases import OF_PAIRS
-from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.config.objectives import objective_of
+from scalemani.config.params import Parameters, Situation, acting
+from scalemani.config.routes import (
+    GIVEN_LANDMARKS,
+    GIVEN_START,
+    LANDMARK_GRAPH_SOLVERS,
+    PRECOMPUTED,
+    VARIATIONAL,
+    Stage,
+)
+from scalemani.descents.phases import OF_PAIRS
+from scalemani.descents.repulsion import chosen_method, make_repulsion
+from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.io.sources.side_data import Weights
 from scalemani.kernels.landmarks.determinantal import refuse_large
 from scalemani.kernels.landmarks.gaussian.batches import batch_size
-from scalemani.objectives import objective_of
-from scalemani.params import Parameters, Situation, acting
-from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, LANDMARK_GRAPH_SOLVERS, PRECOMPUTED, VARIATIONAL, Stage
-from scalemani.sources.side_data import Weights
-from scalemani.survey import Survey
+from scalemani.runs.survey import Survey
 
 SHOWN_COMPONENTS = 10
 

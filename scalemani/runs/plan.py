@@ -1,28 +1,47 @@
 """What a run would do: stages, keys, blocks that are missing, memory. Plain data, made before anything is computed."""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from scalemani.chunked.beside_points import held_of_merged
-from scalemani.chunked.needs import Held, Written, disk_need, memory_need
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.task import Dimensions
-from scalemani.chunked.work import DIMENSIONS
+from scalemani.config.params import Parameters
+from scalemani.config.routes import Stage
+from scalemani.engine.needs import Held, Written, disk_need, memory_need
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
+from scalemani.engine.work import DIMENSIONS
+from scalemani.engine.workers.budget import Batch, Budget
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
-from scalemani.params import Parameters
-from scalemani.routes import Stage
-from scalemani.runs.counts import counted
 from scalemani.runs.outline import Outline, stage_params
 from scalemani.runs.resources import DiskUse, Fit, check_disk, check_memory, disk_use, fit, mapped_bytes, total_bytes
+from scalemani.runs.survey import checked_block_rows
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.shared.beside_points import held_of_merged
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import RunStore
-from scalemani.survey import checked_block_rows
-from scalemani.workers.budget import Batch, Budget
-from scalemani.workers.executor import Executor
+
+
+def counted(groups: Mapping[str, StageGroup]) -> dict[str, Any]:
+    """Return fields of `Sizes`: the nonzeros of W once it is there, nodes and nonzeros of its coarse graphs.
+
+    Raises
+    ------
+    CorruptChunkError
+        Where a record does not say them as it should.
+    """
+    found: dict[str, Any] = {"counted_nonzeros": None, "counted_graphs": None}
+    matrix, coarse = groups.get(StoredSymmetricAffinities.STAGE), groups.get(StoredCoarseGraphs.STAGE)
+    if matrix is not None and matrix.complete:
+        found["counted_nonzeros"] = matrix.certificate("nonzeros", int)
+    if coarse is not None and coarse.complete:
+        found["counted_graphs"] = StoredCoarseGraphs(coarse).graph_sizes
+    return found
+
 
 APPENDED = "appended"  # in the plan that a store keeps: after how many points, and the digest of those that follow
 FEW_NEIGHBORS = 15  # do for most graphs; a disk that has no room for more is told so

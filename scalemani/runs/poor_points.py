@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from scalemani.config.params import Parameters
 from scalemani.errors import StoreError
-from scalemani.params import Parameters
-from scalemani.records.affinities import StoredAffinities
-from scalemani.records.points import StoredWorkPoints
 from scalemani.runs.input_order import InputOrder
 from scalemani.runs.opened import Run
+from scalemani.stages.arrays.affinities import StoredAffinities
+from scalemani.stages.arrays.points import StoredWorkPoints
 
 
 def entropy_limit(params: Parameters) -> float:

@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from dask.utils import format_bytes
 
-from scalemani.chunked.needs import DiskNeed
-from scalemani.chunked.task import Dimensions
+from scalemani.engine.needs import DiskNeed
+from scalemani.engine.task import Dimensions
+from scalemani.engine.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
 BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10

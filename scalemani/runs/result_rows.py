@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.records.reading import ArrayReader
-from scalemani.sources.lazy import LazyRows
+from scalemani.engine.reading import ArrayReader
+from scalemani.io.sources.lazy import LazyRows
 
 
 @dataclass(frozen=True)

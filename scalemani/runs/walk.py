@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.task import EarlierResults
-from scalemani.chunked.work import PointsInput, StageTask, StageWork
+from scalemani.config.params import Parameters
+from scalemani.config.routes import Stage
+from scalemani.engine.memory.peak import PeakMemory
+from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.task import EarlierResults
+from scalemani.engine.work import PointsInput, StageTask, StageWork
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
+from scalemani.io.sources import PointsSource, map_points
+from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust
 from scalemani.kernels.machine.compile_seconds import COMPILING
-from scalemani.memory.peak import PeakMemory
-from scalemani.memory.process import PROCESS
-from scalemani.params import Parameters
-from scalemani.routes import Stage
 from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.incoming.following import follow_source
 from scalemani.runs.incoming.merging import merge_duplicates
@@ -25,16 +28,13 @@ from scalemani.runs.largest_component import STAGE, Component, largest_component
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
-from scalemani.sources import PointsSource, map_points
-from scalemani.sources.side_data import AccompaniedPoints
+from scalemani.runs.survey import survey
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock
 from scalemani.store.objects import damaged_object
 from scalemani.store.places import remark_on
 from scalemani.store.run_store import RunStore
-from scalemani.survey import survey
-from scalemani.workers.executor import Executor
 
 INPUTS = "inputs.json"
 
@@ -56,9 +56,7 @@ def run(
     ----------
     source : (N, D), the points.
     root : a folder, or s3://bucket/name.
-    method : a name of `scalemani.routes.ROUTES`.
-    params : parameters as they were given.
-    executor : where tasks run, and in how much memory.
+    method : a name of `scalemani.config.routes.ROUTES`.
     block_rows : rows a block; None chooses them by the budget, or keeps those of the run that is there.
     only : the one stage to run, whose inputs must be complete: the unit that a scheduler such as Airflow runs.
 
@@ -132,7 +130,6 @@ def open_for_writing(root: str | Path, outline: Outline, executor: Executor, onl
     Parameters
     ----------
     root : a folder, or s3://bucket/name.
-    outline : what the run computes.
     executor : where tasks run, how long to wait for the lock, and who is told.
     only : the one stage that is asked for, None for all.
 
@@ -215,15 +212,7 @@ def with_side_data_of(source: PointsSource, component: Component) -> PointsSourc
 
 
 def plan_component(store: RunStore, plan: Plan, component: PointsSource, executor: Executor) -> Plan:
-    """Plan the run of a component; errors name the component that they are about.
-
-    Parameters
-    ----------
-    store : of the run.
-    plan : of all points, its components found.
-    component : the points that are kept.
-    executor : where tasks run, and in how much memory.
-    """
+    """Plan the run of a component; errors name the component that they are about."""
     surveyed = survey(component, executor)
     try:
         return make_plan(store, outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan)), executor)
@@ -259,9 +248,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
 
     Parameters
     ----------
-    plan : of the run.
     planned : the stage, one of the plan's.
-    executor : where tasks run, and who is told.
     source : (N, D), the points.
 
     Raises

@@ -5,24 +5,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.config.params import AffinitiesParams, Parameters
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
     LEAST_WEIGHT,
     SAMPLED_POINTS,
     gaussian_affinities,
+    row_entropies,
     rows_to_choose_by,
     self_tuning_affinities,
     typical_bandwidth,
 )
 from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
 from scalemani.kernels.affinities.multiplicities import Multiplicities, repeated_affinities, repeated_entropies
-from scalemani.kernels.affinities.shares import row_entropies
-from scalemani.params import AffinitiesParams, Parameters
-from scalemani.records.affinities import StoredAffinities
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import stored_weights
+from scalemani.stages.arrays.affinities import StoredAffinities
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import stored_weights
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.config.routes import VARIATIONAL
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ConfigError
 from scalemani.kernels.spectral.variational import completed_weights, direct_weights, landmark_numbers
-from scalemani.records.affinities import affinity_graph
-from scalemani.records.landmarks import StoredAffinityWeights, StoredLandmarks
-from scalemani.records.points import StoredWorkPoints
-from scalemani.routes import VARIATIONAL
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredLandmarks
+from scalemani.stages.arrays.points import StoredWorkPoints
 
 COPIES_OF_BLOCK = 2  # as read, and what of it leads to landmarks
 COPIES_OF_WEIGHTS = 3  # by block, put together, and with the rows of a further step

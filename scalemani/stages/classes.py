@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.beside_points import given_beside, held_beside, store_in_work_order
-from scalemani.chunked.needs import Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
-from scalemani.records.points import StoredClasses
-from scalemani.sources.side_data import NO_CLASS
+from scalemani.engine.needs import Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
+from scalemani.io.sources.side_data import NO_CLASS
+from scalemani.stages.arrays.points import StoredClasses
+from scalemani.stages.shared.beside_points import given_beside, held_beside, store_in_work_order
 
 
 def memory(sizes: Sizes) -> list[Held]:

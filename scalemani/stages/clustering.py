@@ -10,16 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.workers.folds import runs_of
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
 from scalemani.kernels.rows.unit_scale import at_unit_scale
-from scalemani.records.embeddings import StoredClustering, StoredEmbedding
-from scalemani.records.landmarks import StoredLandmarks
-from scalemani.workers.folds import runs_of
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
+from scalemani.stages.arrays.landmarks import StoredLandmarks
 
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits

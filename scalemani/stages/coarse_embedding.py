@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, GROWING, Held, Written
-from scalemani.chunked.sizes import Sizes, coarse_graphs_held, written
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.engine.needs import EACH_PROCESS, GROWING, Held, Written
+from scalemani.engine.sizes import Sizes, coarse_graphs_held, written
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
-from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
+from scalemani.stages.arrays.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
 COLUMNS_OF_TRANSFER = 6  # of 8 bytes, always in memory: scales, members, an order, and row numbers

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.appended import rows_of_appended
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written, entries_held
-from scalemani.chunked.sizes import Sizes, pixels_held, written
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.engine.memory.glibc import return_freed_memory
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written, entries_held
+from scalemani.engine.sizes import Sizes, pixels_held, written
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
@@ -29,10 +29,10 @@ from scalemani.kernels.spectral.coarsening import (
     no_aggregates,
 )
 from scalemani.kernels.spectral.grown_graphs import crowded_share, join_strongest, with_degrees
-from scalemani.memory.glibc import return_freed_memory
-from scalemani.records.affinities import affinity_graph
-from scalemani.records.coarse import StoredCoarseGraphs, level_folder
-from scalemani.records.points import StoredWorkPoints
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.coarse import StoredCoarseGraphs, level_folder
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.appended import rows_of_appended
 
 # Shares of W, as s, the share of edges that go one way, asks for. Of W of points with s = 0.12, 0.45, 0.68 and 0.74 are
 # left: in sums of the rows of a tile 0.30, 0.53, 0.88 and 0.93; in the first coarse graph 0.25, 0.48, 0.79 and 0.88; in
@@ -173,7 +173,6 @@ def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, blo
 
     Parameters
     ----------
-    workspace : where the part is computed
     labels : (N,) int, the aggregate of each point
     """
     rows = affinity_graph(task.inputs).read_rows(block)

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.config.routes import PRECOMPUTED
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -26,10 +27,9 @@ from scalemani.kernels.graph.bridges import (
     reach,
 )
 from scalemani.kernels.graph.components import LEAST_ENTRY, Components, add_degrees, components, join_neighbors
-from scalemani.records.affinities import StoredAffinities, StoredComponents
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints, stored_weights
-from scalemani.routes import PRECOMPUTED
+from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
 COPIES_OF_LABELS = 4  # parents and labels, and the latter in eight bytes as they are counted
@@ -239,7 +239,6 @@ def nearest_of_other_components(
     ----------
     labels : (N,) int, the component of each work row
     queries : (q,) int64, work rows
-    cells : of the partition, with their radii
 
     Returns
     -------

@@ -1,14 +1,27 @@
-"""Diffusion maps: each eigenvector times the power of its eigenvalue mu = 1 - lambda that the time asks for."""
+"""Diffusion maps: each eigenvector times the power of its eigenvalue mu = 1 - lambda that the time asks for.
+
+Diffusion maps from eigenvectors of L v = lambda D v.
+
+Source: Coifman and Lafon, Diffusion maps, Applied and Computational Harmonic Analysis 2006, section 2.3.
+"""
 
 from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_TASK, Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import Arrays, StageTask, StageWork
-from scalemani.kernels.spectral.diffusion import diffusion_scales
-from scalemani.records.embeddings import StoredDiffusionCoordinates, StoredEmbedding
+from scalemani.engine.needs import EACH_TASK, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredEmbedding
+
+
+def diffusion_scales(eigenvalues: np.ndarray, time: float) -> np.ndarray:
+    """Return |mu|^time (d,) of each column, mu = 1 - lambda; exactly one for time 0.
+
+    The sign of mu^time would only turn a column that has no sign of its own, and is none where `time` is no integer.
+    """
+    return np.abs(1.0 - eigenvalues) ** time
+
 
 COPIES_OF_BLOCK = 3  # as read, scaled, and encoded
 

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.moments import Moments, center_of, moments_held, summed_moments, tiles_of
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.workers.folds import runs_of
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import discriminants, row_space
-from scalemani.records.embeddings import StoredDiscriminants
-from scalemani.records.points import StoredPoints
-from scalemani.workers.folds import runs_of
+from scalemani.stages.arrays.embeddings import StoredDiscriminants
+from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
 
 TILES_TOGETHER = 64  # whose scatter is added where it is computed; another number would change the last bits
 MOST_CLASSES = 1000  # that the plan of memory has room for

@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.beside_points import given_beside
-from scalemani.chunked.needs import EACH_PROCESS, Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
-from scalemani.records.points import StoredDuplicates
-from scalemani.sources.side_data import LEFT_OUT
+from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
+from scalemani.io.sources.side_data import LEFT_OUT
+from scalemani.stages.arrays.points import StoredDuplicates
+from scalemani.stages.shared.beside_points import given_beside
 
 
 def memory(sizes: Sizes) -> list[Held]:

@@ -4,18 +4,18 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.graph.geodesics import UndirectedEdges, geodesic_distances, undirected_edges
-from scalemani.records.affinities import StoredComponents
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.landmarks import StoredGeodesics, StoredLandmarks
-from scalemani.records.points import StoredWorkPoints
-from scalemani.records.reading import RowsOfArray
+from scalemani.stages.arrays.affinities import StoredComponents
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.landmarks import StoredGeodesics, StoredLandmarks
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
 
 COPIES_OF_PART = 2  # as found, and encoded
 BRIDGES_TOGETHER = 1024  # whose ends are read at once

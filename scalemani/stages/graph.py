@@ -5,14 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, Held, Span
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.config.params import Parameters
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held, Span
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
-from scalemani.params import Parameters
-from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.points import StoredWorkPoints
+from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
+from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.schema import RowArray
 
 COPIES_OF_NUMBERS, COPIES_OF_DISTANCES = 2.5, 2  # of a source block, gathered, and translated

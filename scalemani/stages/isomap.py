@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, Held
-from scalemani.chunked.output import embedding_held, write_embedding, write_scores
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
+from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.spectral.scaling import Triangulation, classical_scaling, residual_variance, triangulation
-from scalemani.records.embeddings import StoredIsomap
-from scalemani.records.landmarks import StoredGeodesics
+from scalemani.stages.arrays.embeddings import StoredIsomap
+from scalemani.stages.arrays.landmarks import StoredGeodesics
+from scalemani.stages.shared.output import embedding_held, write_embedding, write_scores
 
 COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
 COPIES_OF_PART = 2  # as read, and decoded

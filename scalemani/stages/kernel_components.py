@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from scalemani.chunked.moments import gram_held, summed_gram
-from scalemani.chunked.needs import EACH_PROCESS, Held
-from scalemani.chunked.output import embedding_held, write_over_landmarks, write_scores
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
+from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
 from scalemani.kernels.spectral.kernel_components import centered_kernel, kernel_components
-from scalemani.records.embeddings import StoredKernelComponents
-from scalemani.records.landmarks import StoredReduced
+from scalemani.stages.arrays.embeddings import StoredKernelComponents
+from scalemani.stages.arrays.landmarks import StoredReduced
+from scalemani.stages.shared.moments import gram_held, summed_gram
+from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
 
 COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, and eigenvectors
 

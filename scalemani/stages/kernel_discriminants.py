@@ -11,17 +11,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
-from scalemani.chunked.output import write_embedding
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.spectral.kernel_components import centered_sums
 from scalemani.kernels.spectral.linear import discriminants
-from scalemani.records.affinities import affinity_graph
-from scalemani.records.embeddings import StoredKernelDiscriminants
-from scalemani.records.landmarks import StoredLandmarkWeights, sparse_weights
-from scalemani.records.points import StoredClasses
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.embeddings import StoredKernelDiscriminants
+from scalemani.stages.arrays.landmarks import StoredLandmarkWeights, sparse_weights
+from scalemani.stages.arrays.points import StoredClasses
+from scalemani.stages.shared.output import write_embedding
+from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
 
 PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
 COPIES_OF_SUMS = 6  # in sum, centred, with its eigenvectors and what LAPACK works in

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.landmarks.geometry import LANDMARKS_TOGETHER, local_geometry
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
-from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarks
-from scalemani.records.points import StoredPoints
-from scalemani.records.reading import RowsOfArray
+from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarks
+from scalemani.stages.arrays.points import StoredPoints
 
 COPIES_OF_COVARIANCES = 2  # and sums of products
 

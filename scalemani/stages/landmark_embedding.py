@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from scalemani.chunked.needs import EACH_PROCESS, Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
+from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
 from scalemani.kernels.spectral.eigenproblem import LARGEST_EIGENVALUE, solve_reduced, within_range
-from scalemani.records.landmarks import StoredLandmarkEmbedding, StoredReduced
+from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredReduced
 
 DENSE_COPIES = 4  # A~, B~, the factor and what LAPACK works in, where the problem is solved dense or fills in
 

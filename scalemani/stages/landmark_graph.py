@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.workspace import Workspace
@@ -17,7 +17,7 @@ from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.spectral.accuracy import count_near_zero
 from scalemani.kernels.spectral.landmark_graph import connected_eigenmaps, landmark_kernel, spacing
-from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph, StoredLandmarks
+from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph, StoredLandmarks
 
 COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
 COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled

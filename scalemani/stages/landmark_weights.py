@@ -4,9 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.config.params import Parameters
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import (
     SKETCH_DIMENSIONS,
@@ -18,9 +19,8 @@ from scalemani.kernels.landmarks.nearest import (
 from scalemani.kernels.landmarks.weights import local_weights, reconstruction_errors
 from scalemani.kernels.rows.compressed import dense_tiles
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
-from scalemani.params import Parameters
-from scalemani.records.landmarks import StoredLandmarks, StoredLandmarkWeights
-from scalemani.records.points import points_in_order
+from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights
+from scalemani.stages.arrays.points import points_in_order
 from scalemani.store.schema import RowArray
 
 COPIES_OF_LANDMARKS = 2  # as read, and those of them that fix the sketches

@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.appended import KnownPoints
-from scalemani.chunked.beside_points import given_beside
-from scalemani.chunked.needs import EACH_PROCESS, ENCODED, Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.config.params import Parameters
+from scalemani.config.routes import GIVEN_LANDMARKS
+from scalemani.engine.needs import EACH_PROCESS, ENCODED, Held, Written
+from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
 from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, Diversity
@@ -26,11 +27,10 @@ from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candida
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.points_by_row import PointsByRow
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
-from scalemani.params import Parameters
-from scalemani.records.landmarks import StoredLandmarks
-from scalemani.records.points import StoredPoints
-from scalemani.records.reading import RowsOfArray
-from scalemani.routes import GIVEN_LANDMARKS
+from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.shared.appended import KnownPoints
+from scalemani.stages.shared.beside_points import given_beside
 
 COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
 COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches

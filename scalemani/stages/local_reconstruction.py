@@ -7,22 +7,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.landmark_weights import weights_at
-from scalemani.chunked.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held
-from scalemani.chunked.output import embedding_held, write_over_landmarks, write_scores
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held
+from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.workers.folds import runs_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.spectral.locally_linear import left_by_neighbors, locally_linear_components, neighbor_weights
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
-from scalemani.records.affinities import StoredComponents
-from scalemani.records.embeddings import StoredLocalReconstruction
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredWorkPoints
-from scalemani.records.reading import RowsOfArray
-from scalemani.workers.folds import runs_of
+from scalemani.stages.arrays.affinities import StoredComponents
+from scalemani.stages.arrays.embeddings import StoredLocalReconstruction
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.landmark_maps import weights_at
+from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
+from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
+from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
 
 POINTS_TOGETHER = 256  # whose neighbours are read at once: a tile of wide points has too many of them
 COPIES_OF_REACHED = 3  # as decoded, as read, and as they are compared
@@ -119,7 +119,6 @@ def neighbors_with_bridges(
     ----------
     rows : (n,) int, work rows of the points
     indices : (n, k) int32, work rows of their neighbours
-    bridges : work rows across bridges, by work row
     """
     joined = np.array([row in bridges for row in rows.tolist()])
     alone = np.flatnonzero(~joined)

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.graph.density import density_normalized, density_scales
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
-from scalemani.records.points import stored_weights
+from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.stages.arrays.points import stored_weights
 
 COPIES_OF_SCALES = 2  # the degrees, and their powers
 COPIES_OF_BLOCK = 3  # as read, decoded, and encoded

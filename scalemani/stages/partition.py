@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held
-from scalemani.chunked.sizes import Sizes, sketched_tile
-from scalemani.chunked.task import Dimensions, EarlierResults
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.sizes import Sizes, sketched_tile
+from scalemani.engine.task import Dimensions, EarlierResults
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_rows, sketch_points
-from scalemani.records.points import StoredPartition, StoredPoints
+from scalemani.stages.arrays.points import StoredPartition, StoredPoints
 
 SKETCHED_BYTES = 2**26  # of sampled points, read together to be sketched: each time, all points are read for them
 COUNTED_ROWS = 2**22  # points at a time whose cells are counted: 48 MB

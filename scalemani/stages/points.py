@@ -4,25 +4,19 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.chunked.appended import take_earlier_blocks
-from scalemani.chunked.needs import EACH_TASK, Held, Written
-from scalemani.chunked.sizes import Sizes, points_written
-from scalemani.chunked.task import Dimensions
-from scalemani.chunked.work import DIMENSIONS, EXTREMES, Arrays, StageTask, StageWork
+from scalemani.engine.needs import EACH_TASK, Held, Written
+from scalemani.engine.sizes import Sizes, points_written
+from scalemani.engine.task import Dimensions
+from scalemani.engine.work import DIMENSIONS, EXTREMES, Arrays, StageTask, StageWork
 from scalemani.errors import StoreError
-from scalemani.kernels.rows.metrics import (
-    COPIES_OF_MAPPED,
-    COPIES_OF_NONZEROS,
-    EUCLIDEAN,
-    PRECOMPUTED,
-    rows_at_once,
-)
-from scalemani.records.points import FEATURES, StoredPoints
-from scalemani.sources import PointsSource
-from scalemani.sources.base import read_rows
+from scalemani.io.sources import PointsSource
+from scalemani.io.sources.base import read_rows
+from scalemani.kernels.rows.metrics import COPIES_OF_MAPPED, COPIES_OF_NONZEROS, EUCLIDEAN, PRECOMPUTED, rows_at_once
+from scalemani.stages.arrays.points import FEATURES, StoredPoints
+from scalemani.stages.shared.appended import take_earlier_blocks
+from scalemani.stages.shared.tile_digests import check_unchanged
 from scalemani.store.objects import RECORD_BYTES
 from scalemani.store.schema import RowArray
-from scalemani.survey import check_unchanged
 
 SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
 COPIES_AT_WORK = 2  # the block as read, and encoded where nothing compresses
@@ -101,7 +95,6 @@ def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTas
     Parameters
     ----------
     source : (N, D), the points
-    tile_digests : of all tiles, as the survey saw them
 
     Raises
     ------

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from scalemani.chunked.moments import moments_held, summed_moments
-from scalemani.chunked.needs import EACH_PROCESS, Held
-from scalemani.chunked.output import embedding_held, write_over_landmarks, write_scores
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
+from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
 from scalemani.kernels.spectral.linear import principal_components
-from scalemani.records.embeddings import StoredPrincipalComponents
+from scalemani.stages.arrays.embeddings import StoredPrincipalComponents
+from scalemani.stages.shared.moments import moments_held, summed_moments
+from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
 
 COPIES_OF_GRAM = 3  # Z' Z dense, its factor, and what the triangular solves return
 COPIES_OF_MOMENTS = 4  # centred, whitened, and the singular vectors

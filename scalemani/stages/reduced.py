@@ -7,11 +7,12 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from scalemani.chunked.landmark_weights import stored_landmark_weights, weights_at
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written, entries_held
-from scalemani.chunked.sizes import Sizes, pixels_held
-from scalemani.chunked.unseen_components import components_held, tell_of_unseen_components
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written, entries_held
+from scalemani.engine.reading import MatrixDescription
+from scalemani.engine.sizes import Sizes, pixels_held
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.workers.budget import MemoryNeed
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
     TreeSum,
@@ -20,11 +21,10 @@ from scalemani.kernels.spectral.reduced import (
     symmetric_part,
     weighted_product,
 )
-from scalemani.memory.process import PROCESS
-from scalemani.records.affinities import affinity_graph
-from scalemani.records.landmarks import StoredReduced
-from scalemani.records.reading import MatrixDescription
-from scalemani.workers.budget import MemoryNeed
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.landmarks import StoredReduced
+from scalemani.stages.shared.landmark_maps import stored_landmark_weights, weights_at
+from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
 
 # Of the products of a row of W with Z, so many fall on entries of their own: 0.04 on surfaces, 0.23 on digits and on
 # counts of words, 0.42 without any structure.

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from scalemani.chunked.needs import Held, Written
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import StageWork
-from scalemani.records.catalogue import stored_stage
-from scalemani.routes import ROUTES
+from scalemani.config.routes import ROUTES
+from scalemani.engine.needs import Held, Written
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import StageWork
+from scalemani.stages.arrays.catalogue import stored_stage
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from scalemani.chunked.beside_points import given_beside, held_beside, store_in_work_order
-from scalemani.chunked.needs import Held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import StageWork
-from scalemani.records.points import StoredWeights
+from scalemani.engine.needs import Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
+from scalemani.stages.arrays.points import StoredWeights
+from scalemani.stages.shared.beside_points import given_beside, held_beside, store_in_work_order
 
 
 def memory(sizes: Sizes) -> list[Held]:

@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.appended import take_earlier_blocks
-from scalemani.chunked.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
-from scalemani.chunked.sizes import Sizes, points_written, sketched_tile, written
-from scalemani.chunked.task import Dimensions, EarlierResults
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.config.routes import PRECOMPUTED
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.engine.sizes import Sizes, points_written, sketched_tile, written
+from scalemani.engine.task import Dimensions, EarlierResults
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.kernels.rows.sketches import sketch_points
-from scalemani.records.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
-from scalemani.routes import PRECOMPUTED
+from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
+from scalemani.stages.shared.appended import take_earlier_blocks
 from scalemani.store.schema import RowArray
 
 COPIES_OF_ORDER = 4  # the order, that of a run, sorted, and the blocks its rows are in
@@ -109,9 +109,7 @@ def kept_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tupl
 
     Parameters
     ----------
-    earlier : its points and their order
     cells : (N,) int, the cell of each point, in input order
-    n_cells : C
     """
     before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE])
     known = before.stretches

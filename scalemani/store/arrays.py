@@ -38,9 +38,6 @@ def create_array(
 
     Parameters
     ----------
-    store, path : where it is made.
-    shape, chunks : of the array, and of what is compressed at once.
-    dtype : of its values.
     attributes : stored with it; "dimensions" are the names of its dimensions.
     """
     array = opened(store, path, metadata_of(shape, np.dtype(dtype), chunks, dict(attributes)))
@@ -90,7 +87,6 @@ def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, 
     Parameters
     ----------
     store, path, array : those of `read_chunk`
-    start, stop : rows of the array
 
     Returns
     -------
@@ -127,7 +123,6 @@ def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) 
     Parameters
     ----------
     store, path, array : where the array lies, and what is known of it; it is cut along its rows alone
-    number : of the chunk
 
     Returns
     -------

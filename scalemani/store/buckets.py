@@ -210,7 +210,6 @@ class BucketObjects(Objects):
         Parameters
         ----------
         key : name below the prefix.
-        content : what is written.
         mode : "create" where there must be none, a version where it must be that one, or "overwrite".
         """
         path, bucket = self._at(key), open_bucket(self.bucket)

@@ -6,9 +6,10 @@ and `complete.json` says so. Below a group, `arrays/` is an ordinary zarr v3 hie
 which `complete.json` gathers with the stage's record. `FORMAT.md` specifies it all.
 """
 
+import math
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -16,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 import zarr
 
-from scalemani.errors import ScalemaniError, StoreError
+from scalemani.errors import ScalemaniError, StoreError, UnsafeStoreError
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.store.arrays import (
     chunk_key,
@@ -28,12 +29,111 @@ from scalemani.store.arrays import (
     read_chunks,
     write_chunk,
 )
-from scalemani.store.committed import check_size, marks_of, refuse_non_finite
-from scalemani.store.marks import Marks
-from scalemani.store.objects import RECORD_BYTES, damaged_object, digest
+from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, digest
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, whole_chunks
 from scalemani.store.verified import Digests, VerifiedStore
+
+
+class Marks:
+    """The marks of a group as last read, safe to share between threads.
+
+    `objects` are the digests of all committed objects by key. A `VerifiedStore` reads them; this class alone writes
+    them.
+    """
+
+    def __init__(self) -> None:
+        self._units: dict[str, Digests] = {}
+        self._lock = threading.Lock()
+        self.objects: Digests = {}
+
+    def __contains__(self, unit: str) -> bool:
+        return unit in self._units
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(sorted(self._units))
+
+    def __getitem__(self, unit: str) -> Digests:
+        return self._units[unit]
+
+    def items(self) -> list[tuple[str, Digests]]:
+        """Return units with the digests of what they wrote, sorted by unit."""
+        with self._lock:
+            return sorted(self._units.items())
+
+    def replace(self, units: Mapping[str, Digests]) -> None:
+        """Take these units in place of all that are known."""
+        with self._lock:
+            self._units = dict(units)
+            self.objects.clear()
+            for mark in self._units.values():
+                self.objects.update(mark)
+
+    def add(self, unit: str, mark: Digests) -> None:
+        """Take a unit that was committed, for the first time or again."""
+        with self._lock:
+            self._units[unit] = mark
+            self.objects.update(mark)
+
+    def remove(self, unit: str) -> Digests:
+        """Take a unit back; return what it had written, nothing where it is not known."""
+        with self._lock:
+            mark = self._units.pop(unit, {})
+            for key in mark:
+                self.objects.pop(key, None)
+            return mark
+
+    def disown(self, key: str) -> None:
+        """Expect nothing of an object any more that is about to be written again; its unit stays until then."""
+        with self._lock:
+            self.objects.pop(key, None)
+
+
+CODECS = {"bytes", "blosc"}
+MOST_EXPANSION = 300  # of a chunk when it is decoded: a byte of lz4 stands for at most 255
+
+
+def check_size(array: zarr.Array, lengths: Sequence[int], where: str) -> None:
+    """Refuse a finished array that says it is larger than its committed chunks, of so many bytes each, can be."""
+    codecs = {codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())}
+    if codecs != CODECS:
+        raise UnsafeStoreError(
+            f"{where} asks for codecs {sorted(codecs)}, arrays of a run have {sorted(CODECS)}: it is no run of this "
+            "library, or was changed; run the same command in another folder"
+        )
+    if math.prod(array.shape) == 0:
+        return
+    chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize
+    if math.prod(array.cdata_shape) > len(lengths) or chunk_bytes > MOST_EXPANSION * max(lengths, default=0):
+        raise damaged_object(where, f"shape {array.shape} in chunks {array.chunks} is more than was written")
+
+
+def marks_of(units: Any) -> dict[str, Digests] | None:
+    """Return the digests of marks read back from JSON by their units; None where that is not what they are."""
+    try:
+        return {
+            unit: {
+                checked_key(key): (int(length), str(content), str(tag)) for key, (length, content, tag) in mark.items()
+            }
+            for unit, mark in units.items()
+        }
+    except (AttributeError, TypeError, ValueError, OverflowError, UnsafeStoreError):
+        return None
+
+
+def refuse_non_finite(values: np.ndarray, where: str) -> None:
+    """Raise where a value to be stored is NaN or infinite: a sum is enough to tell, and reads at memory speed."""
+    if values.dtype.kind != "f" or values.size == 0:
+        return
+    with np.errstate(over="ignore", invalid="ignore"):  # finite values may have a sum that is not
+        total = values.sum(dtype=np.float64)
+    if not np.isfinite(total):
+        finite = np.isfinite(values)
+        if not finite.all():
+            raise StoreError(
+                f"{where}: {finite.size - np.count_nonzero(finite)} values are not finite; nothing was stored"
+            )
+
 
 SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
@@ -360,7 +460,5 @@ def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup
     Parameters
     ----------
     root, path : of the run, and of the group below it.
-    block_rows : rows a block.
-    revision : of the group when it was sent: another one is read anew.
     """
     return StageGroup(root, path, block_rows)

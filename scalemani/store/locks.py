@@ -89,8 +89,6 @@ def acquire(
 
     Parameters
     ----------
-    stack : releases the lock.
-    hold : takes the lock, or raises StoreLockedError at once.
     wait : seconds.
     told : called once with who holds the lock; None says nothing.
 

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from scalemani.config.limits import LIMITS
 from scalemani.errors import (
     FULL,
     CorruptChunkError,
@@ -29,7 +30,6 @@ from scalemani.errors import (
     is_lasting,
     remedy_of,
 )
-from scalemani.limits import LIMITS
 from scalemani.store.locks import AS_IT_IS, RunLock, lock_folder
 
 SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")

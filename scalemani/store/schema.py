@@ -9,8 +9,8 @@ import numpy as np
 from numcodecs import Blosc
 from numpy.typing import DTypeLike
 
+from scalemani.config.validation import KEPT_DTYPES
 from scalemani.errors import StoreError
-from scalemani.validation import KEPT_DTYPES
 
 FORMAT = "scalemani-run"
 FORMAT_VERSION = 2
@@ -101,11 +101,6 @@ class ArrayDescription:
     def check(self, stage: str, path: str, kind: Kind, dtype: str, ndim: int) -> None:
         """Refuse an array that is not what this describes, or that is to be stored elsewhere.
 
-        Parameters
-        ----------
-        stage, path, kind : of the array that is to be stored.
-        dtype, ndim : of its values.
-
         Raises
         ------
         StoreError
@@ -115,8 +110,8 @@ class ArrayDescription:
         alike = (stage, kind, ndim) == (self.stage, self.kind, len(self.dims))
         if not alike or numberless(path) not in paths or dtype not in self.dtypes:
             raise StoreError(
-                f"stage {stage} stores {path} as {kind} of {ndim} dimensions, {dtype}; scalemani.records describes "
-                f"{' or '.join(paths)} of stage {self.stage} as {self.kind} of {len(self.dims)} dimensions, "
+                f"stage {stage} stores {path} as {kind} of {ndim} dimensions, {dtype}; scalemani.stages.arrays "
+                f"describes {' or '.join(paths)} of stage {self.stage} as {self.kind} of {len(self.dims)} dimensions, "
                 f"{' or '.join(self.dtypes)}: store what is described, or describe what is stored"
             )
 
@@ -150,7 +145,6 @@ def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDe
     ----------
     stage, folder : whose arrays these are, and the folder below `arrays/`.
     kind : "rows", "whole" or "part".
-    arrays : what is to be stored, by description.
 
     Raises
     ------
@@ -161,7 +155,7 @@ def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDe
     lengths: dict[str, int] = {}
     for description, values in arrays.items():
         if not isinstance(description, ArrayDescription):
-            raise StoreError(f"stage {stage} stores {description!r}: scalemani.records does not describe it")
+            raise StoreError(f"stage {stage} stores {description!r}: scalemani.stages.arrays does not describe it")
         path = f"{folder}/{description.name}" if folder else description.name
         description.check(stage, path, kind, values.dtype.name, values.ndim)
         for dim, length in zip(description.dims, values.shape, strict=True):

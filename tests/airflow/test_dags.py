@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.chunked.work import LEDGER_VARIABLE
-from scalemani.routes import ROUTES
+from scalemani.config.routes import ROUTES
+from scalemani.engine.work import LEDGER_VARIABLE
 from scalemani.runs.opened import open_run
 from scalemani.store.run_store import RunStore
 
@@ -141,9 +141,10 @@ def test_the_dags_are_the_routes_and_load_nothing_heavy(airflow, tmp_path):
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["seconds"] < IMPORT_SECONDS
     assert [name for name in found["loaded"] if name.startswith("scalemani.")] == [
+        "scalemani.config",
+        "scalemani.config.objectives",
+        "scalemani.config.routes",
         "scalemani.errors",
-        "scalemani.objectives",
-        "scalemani.routes",
     ]
     assert not {"numpy", "dask", "zarr", "pydantic"} & set(found["loaded"])
     assert found["edges"] == {

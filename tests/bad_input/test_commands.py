@@ -61,7 +61,7 @@ def test_new_points_far_away_none_and_of_other_types(scalemani, finished, tmp_pa
         (["generate", "swiss-roll", "out.npy", f"--seed={2**70}"], ["seed", "63 bits"]),
         (["embed", "POINTS", "x" * 300], ["File name too long"]),
         (["embed", "POINTS", ""], ["a run is a folder or at s3://bucket/name"]),
-        (["embed", "gs://bucket/points.zarr", "RUN"], ["gs://bucket/points.zarr needs another package", "gcsfs"]),
+        (["embed", "gs://bucket/points.zarr", "RUN"], ["no credentials for gs://bucket/points.zarr", "environment"]),
         (["generate", "infinite-digits", "out.npy"], ["source"]),
         (["generate", "swiss-roll", "no/where/out.npy"], ["no/where/out.npy"]),
         (["embd", "POINTS", "RUN"], ["No such command 'embd'", "embed"]),

@@ -11,7 +11,7 @@ import pytest
 import zarr
 
 from scalemani.errors import ScalemaniError, StoreError, UnsafeStoreError
-from scalemani.sources import open_points
+from scalemani.io.sources import open_points
 from scalemani.store.locks import lock_folder
 from scalemani.store.objects import LocalObjects
 

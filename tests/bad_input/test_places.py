@@ -15,8 +15,8 @@ SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--s
 AS_NOBODY = """
 import contextlib, io, json, os, sys
 import numba
-import scalemani.cli.summaries, scalemani.export, scalemani.figures, scalemani.progress
-from scalemani.cli.process import run_command
+import scalemani.interfaces.cli.summaries, scalemani.io.export, scalemani.io.figures, scalemani.engine.progress
+from scalemani.interfaces.cli.process import run_command
 
 numba.njit(lambda: 0)()  # loads what it needs while it may be read
 if os.geteuid() == 0:

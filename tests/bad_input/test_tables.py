@@ -9,7 +9,7 @@ pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 from scalemani.errors import DataError  # noqa: E402
-from scalemani.sources import open_points  # noqa: E402
+from scalemani.io.sources import open_points  # noqa: E402
 
 ROWS = [[float(row), 1.0] for row in range(20)]
 

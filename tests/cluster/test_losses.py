@@ -17,14 +17,14 @@ import psutil
 import pytest
 from distributed import KilledWorker
 
-from scalemani.chunked.work import LEDGER_VARIABLE
+from scalemani.config.params import Parameters
+from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.workers import cluster as tasks
+from scalemani.engine.workers.budget import Batch, Budget, MemoryNeed
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, WorkersLostError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers import cluster as tasks
-from scalemani.workers.budget import Batch, Budget, MemoryNeed
-from scalemani.workers.executor import Executor
 from tests.cluster.tasks_of_losses import (
     crash,
     end_at_zero,

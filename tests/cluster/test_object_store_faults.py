@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.export import export
+from scalemani.io.export import export
 from scalemani.runs.opened import open_run
 from scalemani.store import buckets
 

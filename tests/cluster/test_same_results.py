@@ -7,11 +7,12 @@ import cloudpickle
 import numpy as np
 import pytest
 
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import ANY_BATCH, Executor
+from scalemani.io.sources import open_points
+from scalemani.io.sources.stores import UrlStore
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import ANY_BATCH, Executor
 
 MOST_TASK_BYTES = 10_000  # most of it the parameters of all stages; arrays travel through the store
 BIT_EQUAL = {
@@ -77,7 +78,8 @@ def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
 ):
     import zarr
 
-    points = zarr.create_array(f"{bucket}/points.zarr", shape=roll.shape, chunks=(1000, 3), dtype=roll.dtype)
+    stored = UrlStore(f"{bucket}/points.zarr", read_only=False)
+    points = zarr.create_array(stored, shape=roll.shape, chunks=(1000, 3), dtype=roll.dtype)
     points[...] = roll
     source = open_points(f"{bucket}/points.zarr")
     assert os.environ["AWS_SECRET_ACCESS_KEY"].encode() not in cloudpickle.dumps(source)

@@ -18,9 +18,9 @@ import pytest
 from distributed import LocalCluster
 from distributed.security import Security
 
+from scalemani.engine.workers import connections as clients
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, SchedulerLostError
-from scalemani.workers import connections as clients
-from scalemani.workers.executor import Executor
 
 MADE_BY = Path(__file__).parents[2] / "deploy" / "dask.sh"
 PAGES = (

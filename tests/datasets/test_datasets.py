@@ -15,7 +15,7 @@ from scalemani.datasets.deformation import PADDING, deform, field_modes, fill_fi
 from scalemani.datasets.digits import InfiniteDigits
 from scalemani.datasets.surfaces import BLOB_FEATURES
 from scalemani.errors import ConfigError, StoreError
-from scalemani.sources import PointsSource, open_labels, open_points
+from scalemani.io.sources import PointsSource, open_labels, open_points
 
 SURFACES = ("swiss-roll", "fish-bowl", "spiral", "blobs")
 

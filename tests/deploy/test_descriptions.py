@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from scalemani.cli.commands import app
+from scalemani.interfaces.cli.commands import app
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
 OPERATOR = "dask-kubernetes==2026.3.0"

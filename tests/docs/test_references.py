@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import scalemani as sm
-from scalemani.cli.commands import app
-from scalemani.params import Parameters, names_of_parameters
+from scalemani.config.params import Parameters, names_of_parameters
+from scalemani.interfaces.cli.commands import app
 
 DOCS = Path(__file__).parents[2] / "pipelines" / "docs"
 LINK = re.compile(r"\]\(([^)#\s]+\.(?:md|rst|png))\)")

@@ -16,13 +16,13 @@ from numcodecs import LZ4
 from scipy import sparse
 from zarr.codecs import GzipCodec, ZstdCodec
 
-from scalemani.new_points import NewPoints, read_placement
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_labels, open_points
+from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import INPUTS, plan_run, run
-from scalemani.sources import open_labels, open_points
 from scalemani.store.objects import digest, sealed, unsealed
-from scalemani.workers.executor import Executor
 from tests.fuzz.damage import damaged, damaged_json
 
 ROWS = np.random.default_rng(0).random((400, 3))

@@ -3,12 +3,12 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scalemani.config.params import Parameters, parse_assignments
+from scalemani.config.params.configuration import read_configuration
+from scalemani.config.routes import ROUTES
+from scalemani.config.routing import route
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniError
-from scalemani.params import Parameters, parse_assignments
-from scalemani.params.configuration import read_configuration
-from scalemani.routes import ROUTES
-from scalemani.routing import route
-from scalemani.workers.executor import Executor
 
 EXAMPLES = settings(max_examples=500, deadline=None, derandomize=True)
 KNOWN = Parameters().as_dict()

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scalemani.chunked.work import DIMENSIONS
+from scalemani.config.params import Parameters
+from scalemani.engine.work import DIMENSIONS
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
-from scalemani.new_points import NewPoints, read_placement
-from scalemani.params import Parameters
-from scalemani.report.certificates import VERDICTS, judged_certificates
+from scalemani.interfaces.report.certificates import VERDICTS, judged_certificates
+from scalemani.io.sources import open_points
+from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import INPUTS, plan_run, run
-from scalemani.sources import open_points
 from scalemani.store.objects import digest, sealed, unsealed
-from scalemani.workers.executor import Executor
 from tests.fuzz.damage import changed, places
 
 VALUES = {"neighbors": {"n_neighbors": 6}, "affinities": {"perplexity": 2}, "landmarks": {"n_landmarks": 20}}

@@ -9,15 +9,14 @@ import pytest
 import scipy.sparse as sp
 import zarr
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
-from scalemani.export import anndata_elements as writing
-from scalemani.export.anndata import write_anndata
-from scalemani.params import Parameters
-from scalemani.runs.annotating import annotations_of
-from scalemani.runs.exporting import export_map, export_result
+from scalemani.io.export import anndata_elements as writing
+from scalemani.io.export.anndata import write_anndata
+from scalemani.io.sources import open_points
+from scalemani.runs.exporting import annotations_of, export_map, export_result
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 N, K = 600, 8
 VALUES = {

@@ -6,11 +6,11 @@ import json
 import numpy as np
 import pytest
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import NumericalError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import check_certificates, run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 FEW = {"neighbors": {"n_neighbors": 8}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 50}}
 

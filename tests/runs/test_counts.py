@@ -2,15 +2,15 @@
 
 import pytest
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import CorruptChunkError
-from scalemani.params import Parameters
-from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.coarse import StoredCoarseGraphs
-from scalemani.runs.counts import counted
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
+from scalemani.runs.plan import counted
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.coarse import StoredCoarseGraphs
 
 METHOD = "laplacian-eigenmaps"
 PARAMS = Parameters().with_values({"neighbors": {"n_neighbors": 12}, "affinities": {"perplexity": 4}})

@@ -5,13 +5,13 @@ import pytest
 from scipy.spatial.distance import cdist
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
-from scalemani.export import export
+from scalemani.io.export import export
+from scalemani.io.sources import open_points
 from scalemani.kernels.measures import procrustes_error, subspace_angle
-from scalemani.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 SIGMA = 2.0
 SOLVERS = ["refine", "lll", "lll+refine", "exact"]

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.chunked.needs import disk_need
-from scalemani.chunked.sizes import Sizes
+from scalemani.config.params import Parameters
+from scalemani.engine.needs import disk_need
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.workers.budget import MemoryNeed
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DiskSpaceError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.resources import DiskUse, Fit, check_disk, disk_use, mapped_bytes
+from scalemani.runs.survey import survey
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
 from scalemani.stages.table import STAGES
 from scalemani.store.objects import LocalObjects
-from scalemani.survey import survey
-from scalemani.workers.budget import MemoryNeed
-from scalemani.workers.executor import Executor
 
 SMALL = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},

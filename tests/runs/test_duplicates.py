@@ -8,20 +8,20 @@ import scipy.sparse as sp
 import zarr
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
-from scalemani.functions.run_measures import measure_run
+from scalemani.interfaces.functions.run_measures import measure_run
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_weights
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES
-from scalemani.params import Parameters
-from scalemani.progress import Silent
-from scalemani.runs.annotating import annotations_of
+from scalemani.runs.exporting import annotations_of
 from scalemani.runs.opened import open_run
 from scalemani.runs.results import remove_unused
 from scalemani.runs.several.aligning import align
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.sources.side_data import with_weights
-from scalemani.workers.executor import Executor
 
 RANDOM = np.random.default_rng(0)
 N_POINTS, N_ROWS = 400, 1500

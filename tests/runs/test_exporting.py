@@ -7,14 +7,14 @@ import scipy.sparse as sp
 import zarr
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, StoreError
-from scalemani.export import sparse
-from scalemani.params import Parameters
+from scalemani.io.export import sparse
+from scalemani.io.sources import open_points
 from scalemani.runs import input_order
 from scalemani.runs.exporting import FORMATS, export_result
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 K, PERPLEXITY = 12, 4.0
 VALUES = {

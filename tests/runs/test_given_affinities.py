@@ -15,7 +15,7 @@ from sklearn.neighbors import kneighbors_graph
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning
-from scalemani.sources import open_affinities
+from scalemani.io.sources import open_affinities
 
 N, K = 1200, 30
 GIVEN = {"affinity": "precomputed"}

@@ -7,12 +7,12 @@ import pytest
 from PIL import Image
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_pixels, open_points
+from scalemani.io.sources.side_data import with_weights
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_pixels, open_points
-from scalemani.sources.side_data import with_weights
-from scalemani.workers.executor import Executor
 
 SIGMA, WINDOW = 40.0, 7
 WINDOW_SETTINGS = {"neighbors.method": "window", "neighbors.window": WINDOW, "affinities.sigma": SIGMA}

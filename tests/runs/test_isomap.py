@@ -9,11 +9,11 @@ from sklearn.datasets import load_digits, make_swiss_roll
 from sklearn.manifold import Isomap
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DisconnectedGraphError, MemoryBudgetError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import scipy.linalg
 from sklearn.datasets import load_digits, make_circles
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_labels
 from scalemani.kernels.measures import subspace_angle
-from scalemani.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.sources.side_data import with_labels
-from scalemani.workers.executor import Executor
 
 RIDGE = 1e-2
 

@@ -6,12 +6,12 @@ from sklearn.datasets import load_digits, make_circles
 from sklearn.decomposition import KernelPCA
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
+from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
-from scalemani.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 SIGMA = 0.5
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from scalemani import LaplacianEigenmaps, SpectralClustering
-from scalemani.chunked.work import LEDGER_VARIABLE
+from scalemani.config.params import Parameters
+from scalemani.config.routing import route
+from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
-from scalemani.params import Parameters
-from scalemani.routing import route
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_labels
 from scalemani.runs.largest_component import input_rows
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.sources.side_data import with_labels
-from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"n_neighbors": 12},

@@ -12,10 +12,10 @@ import psutil
 import pytest
 
 from scalemani import LaplacianEigenmaps
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 VALUES = {"neighbors": {"n_neighbors": 8}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 60}}
 MORE_DESCRIPTORS, MORE_THREADS = 3, 2  # what may be about to end
@@ -75,10 +75,10 @@ REPEATED = """
 import os, sys, tempfile
 import numpy as np
 import psutil
-from scalemani.workers.executor import Executor
-from scalemani.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.config.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
+from scalemani.io.sources import open_points
 values = {"neighbors": {"n_neighbors": 8}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 60}}
 points, params = np.load(sys.argv[1]), Parameters().with_values(values)
 for number in range(int(sys.argv[2])):

@@ -9,13 +9,13 @@ from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_labels
 from scalemani.kernels.measures import subspace_angle
-from scalemani.params import Parameters
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.sources.side_data import with_labels
-from scalemani.workers.executor import Executor
 
 ANGLE = 1e-6
 DIGITS, NAMES = load_digits(return_X_y=True)

@@ -9,12 +9,12 @@ from sklearn.manifold import LocallyLinearEmbedding
 from sklearn.manifold._locally_linear import barycenter_weights
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DisconnectedGraphError
+from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
-from scalemani.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 
 @pytest.fixture(scope="module")

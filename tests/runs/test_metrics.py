@@ -8,12 +8,12 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.exporting import export_result
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 N, K = 2000, 10
 MAPPED = ("cosine", "correlation", "hellinger")

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import StoreError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.store import groups
-from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"n_neighbors": 8},

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.outline import outline_run
-from scalemani.sources import open_points
-from scalemani.survey import survey
-from scalemani.workers.executor import Executor
+from scalemani.runs.survey import survey
 
 VALUES = {"neighbors": {"n_neighbors": 9}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 50}}
 POINTS = np.random.default_rng(0).normal(size=(2100, 4)).astype(np.float32)

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import zarr
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.kernels.machine.plain import PLAIN
-from scalemani.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 VALUES = {
     "partition": {"cell_points": 100},

@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
-from scalemani.sources import DistanceMatrix, distance_matrix, open_lists
+from scalemani.io.sources import DistanceMatrix, distance_matrix, open_lists
 
 K = 30
 GIVEN = {"metric": "precomputed", "perplexity": 10}

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.budget import PROCESS_BYTES
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.resources import overhead_bytes
 from scalemani.runs.walk import plan_run
-from scalemani.sources import open_points
-from scalemani.workers.budget import PROCESS_BYTES
-from scalemani.workers.executor import Executor
 
 # Stages also load kernels and libraries that those before did not need; the bytes of a process are planned for them.
 LOADED = 150 * 10**6

@@ -4,13 +4,13 @@ import re
 
 import pytest
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.budget import Budget, MemoryNeed
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.resources import check_memory, fit
 from scalemani.runs.walk import plan_run
-from scalemani.sources import open_points
-from scalemani.workers.budget import Budget, MemoryNeed
-from scalemani.workers.executor import Executor
 
 
 def plan(points, folder, memory=None, values=None, **resources):

@@ -6,12 +6,12 @@ from scipy import sparse
 from sklearn.metrics import pairwise_distances
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, ScalemaniWarning
-from scalemani.functions.run_measures import measure_run
-from scalemani.params import Parameters
+from scalemani.interfaces.functions.run_measures import measure_run
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 N, D, K = 1500, 3000, 10
 

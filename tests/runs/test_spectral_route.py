@@ -5,12 +5,12 @@ import pytest
 import scipy.linalg
 import scipy.sparse as sp
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
-from scalemani.params import Parameters
-from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 
 N_POINTS = 2000
 

@@ -8,16 +8,16 @@ from sklearn.datasets import load_digits
 from sklearn.metrics import silhouette_score
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
-from scalemani.params import Parameters
-from scalemani.records.points import StoredClasses, StoredWorkPoints
-from scalemani.report.page import commands
+from scalemani.interfaces.report.page import commands
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_labels, with_weights
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.sources.side_data import with_labels, with_weights
-from scalemani.workers.executor import Executor
+from scalemani.stages.arrays.points import StoredClasses, StoredWorkPoints
 
 DIGITS, NAMES = load_digits(return_X_y=True)
 CHOSEN = np.flatnonzero(np.isin(NAMES, [3, 5, 8, 9]))[:500]

@@ -11,14 +11,14 @@ import time
 import numpy as np
 import pytest
 
-from scalemani.chunked.work import LEDGER_VARIABLE
+from scalemani.config.params import Parameters
+from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.workers.budget import PROCESS_BYTES
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, MemoryBudgetError, StoreError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.workers.budget import PROCESS_BYTES
-from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},

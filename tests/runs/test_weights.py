@@ -5,16 +5,16 @@ import pytest
 from typer.testing import CliRunner
 
 import scalemani as sm
-from scalemani.cli.commands import app
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
-from scalemani.new_points import read_placement
-from scalemani.params import Parameters
-from scalemani.progress import Silent
+from scalemani.interfaces.cli.commands import app
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_weights
+from scalemani.runs.new_points import read_placement
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.sources.side_data import with_weights
-from scalemani.workers.executor import Executor
 
 N_POINTS = 150
 RANDOM = np.random.default_rng(0)

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
-from scalemani.new_points.by_descent import read_descent_placement
-from scalemani.params import Parameters
-from scalemani.progress import Silent
+from scalemani.io.sources import open_points
+from scalemani.runs.new_points.by_descent import read_descent_placement
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 K = 12
 FLOOR = np.finfo(np.float32).tiny

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 NARROW, WIDE = 12, 30
 SETTINGS = {"landmarks": {"n_landmarks": 60}, "embedding": {"solver": "lll"}}
@@ -38,7 +38,7 @@ def test_new_points_have_affinities_to_as_many(points, tmp_path):
     for name, settings in (("cut", asked(WIDE, NARROW)), ("own", asked(NARROW))):
         few = settings.with_values({"layout": {"max_iterations": 5}})
         finished = run(points, tmp_path / name, "elastic-embedding", few, Executor())
-        from scalemani.new_points import read_placement
+        from scalemani.runs.new_points import read_placement
 
         placed.append(read_placement(finished, in_memory=True).place(new).coordinates)
     np.testing.assert_array_equal(*placed)

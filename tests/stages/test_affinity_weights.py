@@ -5,7 +5,7 @@ import pytest
 
 import scalemani as sm
 from scalemani.errors import ConfigError
-from scalemani.records.landmarks import StoredAffinityWeights
+from scalemani.stages.arrays.landmarks import StoredAffinityWeights
 
 
 def points_of(n_points=2600):

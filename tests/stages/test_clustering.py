@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.kernels.landmarks.kmeans import kmeans
-from scalemani.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.stages.clustering import unit_rows
-from scalemani.workers.executor import Executor
 
 
 @pytest.mark.parametrize("unit", [1e-200, 1e-12, 1.0, 1e12, 1e200])

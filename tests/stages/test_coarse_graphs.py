@@ -8,15 +8,15 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
-from scalemani.params import Parameters
-from scalemani.progress import Silent
-from scalemani.records.coarse import StoredCoarseGraphs
-from scalemani.records.points import StoredWorkPoints
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
+from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.arrays.points import StoredWorkPoints
 
 BOUNDS = (4000, 4060, 4150)
 

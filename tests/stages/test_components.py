@@ -6,12 +6,12 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DisconnectedGraphError
-from scalemani.params import Parameters
-from scalemani.records.graph import StoredNeighbors
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
+from scalemani.stages.arrays.graph import StoredNeighbors
 
 K = 6
 SIZES = [1500, 60, 50, 40, 30]

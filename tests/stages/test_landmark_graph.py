@@ -9,10 +9,10 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
 import scalemani as sm
+from scalemani.config.routes import ROUTES, Stage
 from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
-from scalemani.records.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph
-from scalemani.routes import ROUTES, Stage
+from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph
 
 PIXELS = load_digits().data[:1500]
 DIGITS = PIXELS + 0.01 * np.random.default_rng(0).normal(size=PIXELS.shape)  # no ties

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.params import Parameters
-from scalemani.progress import Silent
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 METHODS = ["random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax"]
 N_LANDMARKS = 80

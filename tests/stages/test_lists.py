@@ -5,14 +5,14 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from scalemani.chunked.needs import disk_need
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.task import Dimensions
-from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
+from scalemani.config.params import Parameters
+from scalemani.engine.needs import disk_need
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
 from scalemani.kernels.graph.bridges import CELLS_AT_ONCE, PAIRS_AT_ONCE
 from scalemani.kernels.rows.sketches import gram_rows
-from scalemani.params import Parameters
 from scalemani.stages.reduced import REPEATED, WITH_SUMS
+from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 from scalemani.stages.table import STAGES
 
 DIMENSIONS = Dimensions(n_points=5000, n_features=7, dtype="int16", block_rows=1024)

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.params import Parameters
-from scalemani.records.points import StoredPartition
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.stages import partition
+from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.partition import points_of_cells
 from scalemani.store.groups import StageGroup
-from scalemani.workers.executor import Executor
 
 
 def test_points_of_each_cell_are_counted_a_part_at_a_time(tmp_path, monkeypatch):

@@ -6,15 +6,15 @@ import shutil
 import numpy as np
 import pytest
 
-from scalemani.chunked.task import EarlierResults
-from scalemani.params import Parameters
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.config.params import Parameters
+from scalemani.engine.task import EarlierResults
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.stages import work_points
-from scalemani.workers.executor import Executor
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 
 BOUNDS = (2100, 2200, 2300, 2900)
 ASKED = {"n_neighbors": 10, "method": "partition", "n_probes": 4, "recall": 0.5}

@@ -6,15 +6,15 @@ import shutil
 import numpy as np
 import pytest
 
-from scalemani.chunked.work import DIMENSIONS
+from scalemani.config.params import Parameters
+from scalemani.engine.work import DIMENSIONS
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import INPUTS, run
-from scalemani.sources import open_points
 from scalemani.store.locks import LOCK
 from scalemani.store.objects import unsealed
-from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"n_neighbors": 10},

@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.chunked.work import LEDGER_VARIABLE
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 VALUES = {"neighbors": {"n_neighbors": 8}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 60}}
 OPTIONS = [f"--set={stage}.{name}={value}" for stage, group in VALUES.items() for name, value in group.items()]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from scalemani.errors import CorruptChunkError, StoreError
-from scalemani.records.points import StoredPoints
+from scalemani.stages.arrays.points import StoredPoints
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.run_store import RunStore
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.store.marks import Marks
+from scalemani.store.groups import Marks
 
 UNITS = st.sampled_from(["schema", "whole", "block-000000", "block-000001"])
 CHANGES = st.one_of(

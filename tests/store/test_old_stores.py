@@ -7,18 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.new_points import NewPoints, read_placement
-from scalemani.params import Parameters
-from scalemani.records.catalogue import description_of
-from scalemani.records.coarse import StoredCoarseGraphs
-from scalemani.records.graph import StoredGraph, StoredNeighbors
-from scalemani.records.points import StoredPoints, StoredWorkPoints
-from scalemani.routes import ROUTES
+from scalemani.config.params import Parameters
+from scalemani.config.routes import ROUTES
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
+from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
+from scalemani.stages.arrays.catalogue import description_of
+from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
+from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
 from scalemani.store.run_store import RunStore
-from scalemani.workers.executor import Executor
 
 GOLDEN = Path(__file__).parent / "golden"
 BLOCK_ROWS = 1024

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 import zarr
 
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
+from scalemani.io.sources import open_points
+from scalemani.io.sources.stores import UrlStore
 from scalemani.runs.walk import locked_run
-from scalemani.sources import open_points
-from scalemani.sources.stores import UrlStore
 from scalemani.store import places
 from scalemani.store.places import is_loopback, open_objects, remark_on
-from scalemani.workers.executor import Executor
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])

@@ -9,15 +9,15 @@ import sys
 import numpy as np
 import pytest
 
-from scalemani.chunked.work import LEDGER_VARIABLE
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.outline import outline_run
 from scalemani.runs.plan import make_plan
-from scalemani.sources import open_points
+from scalemani.runs.survey import survey
 from scalemani.store.buckets import BucketObjects
 from scalemani.store.run_store import RunStore
-from scalemani.survey import survey
-from scalemani.workers.executor import Executor
 
 SMALL = ("--set=neighbors.n_neighbors=8", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=60")
 PLANTED = {

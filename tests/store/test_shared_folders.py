@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from scalemani import LaplacianEigenmaps
+from scalemani.config.params import Parameters
+from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import StoreError, UnsafeStoreError
-from scalemani.export import write_rows
-from scalemani.memory.mapped import MappedArrays
-from scalemani.params import Parameters
+from scalemani.io.export import write_rows
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.store.objects import LocalObjects
 from scalemani.store.run_store import RunStore
-from scalemani.workers.executor import Executor
 
 VALUES = {"neighbors": {"n_neighbors": 8}, "affinities": {"perplexity": 3}, "landmarks": {"n_landmarks": 60}}
 OTHERS = 0o077
@@ -109,7 +109,7 @@ def test_links_beside_an_output_are_not_followed(tmp_path, treasure, suffix):
 
 def test_links_beside_a_picture_are_not_followed(roll, tmp_path, treasure):
     pytest.importorskip("matplotlib")
-    from scalemani.figures import embedding_picture
+    from scalemani.io.figures import embedding_picture
 
     (tmp_path / "out.png.partial").symlink_to(treasure / "file")
     embedding_picture(roll[:, :2], tmp_path / "out.png")

@@ -1,10 +1,22 @@
 """Gaussian affinities with one bandwidth for all points, or each point's own from the distance to a neighbour."""
 
 import numpy as np
+import scipy.special
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
+
+
+def row_entropies(weights: np.ndarray) -> np.ndarray:
+    """Return the entropy (n,) float64, in nats, of rows of weights (n, k), none negative, each divided by its sum.
+
+    Its exponential is the effective number of neighbours: k where all weights are equal, 1 where one holds them all.
+    """
+    shares = weights.astype(np.float64)
+    shares /= shares.sum(axis=1, keepdims=True)
+    return scipy.special.entr(shares).sum(axis=1)
+
 
 # Every edge keeps a weight: an isolated vertex would have no degree. The least normal float32 survives storage as
 # float32 and is nothing beside any weight that is not itself underflown.

@@ -102,8 +102,6 @@ def solve_tile(
     masses : (n, k) float64, how many neighbours each stands for, none negative; None: one
     sequence : (n,) int64, the rows in the order in which they are solved
     parents : (n,) int64, the row that each starts from, solved before it; -1: the middle of its own bracket
-    problem, search : what is the same for all rows
-    rows : filled
     """
     n_rows, n_neighbors = squared_distances.shape
     differences = np.empty(padded_length(n_neighbors))
@@ -168,7 +166,6 @@ def entropic_affinities(
     order : what each row starts from, within aligned tiles of 1,024 rows: "density" (the row next in distance to the
         K-th neighbour), "bounds" (its own bracket), "mst", "path" (both need `indices`), "raster" (the row before),
         "random", "oracle" (the row next in beta, found by solving twice: for comparisons)
-    tol : bound on |H - log K|, in nats
     rows : which rows of the data these are, for orders that ask; blocks then give the bits of one call on all rows
     masses : (n, k) float64, how many neighbours each stands for; the sum of a row is above K, and that of its nearest
         ones above zero. The values are then those of one of these, and masses times values sum to one. None: one

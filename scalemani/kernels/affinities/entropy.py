@@ -112,9 +112,7 @@ def entropy_problem(n_neighbors: int, perplexity: float, tolerance: float) -> Pr
 
     Parameters
     ----------
-    n_neighbors : k
     perplexity : K, 1 < K < k; larger ones with masses alone, whose brackets follow the row
-    tolerance : on |H - log K|, in nats
     """
     log_ratio = math.log(max(n_neighbors / perplexity, 1.0))
     rest = rest_mass(n_neighbors, perplexity)
@@ -180,7 +178,6 @@ def bracket_of_masses(
     ----------
     differences : (>= k,) float64, from `differences_from_nearest`
     masses : (k,) float64, not negative; that of the ties is above zero and below K, that of all above K
-    n_ties : how many differences are zero
     problem : from `entropy_problem`
     """
     ties, total = masses[:n_ties].sum(), masses.sum()

@@ -35,7 +35,6 @@ def density_sequence(squared_distances: np.ndarray, perplexity: float) -> np.nda
     Parameters
     ----------
     squared_distances : (n, k) real, ascending in each row, n <= 1,024
-    perplexity : K
 
     Returns
     -------
@@ -77,7 +76,6 @@ def tile_order(
     Parameters
     ----------
     squared_distances : (n, k) real, ascending in each row, n <= 1,024
-    perplexity : K
     order : one of ORDERS; "oracle" is no order of the data, and its rows start as those of "bounds" do
     local_indices : (n, k) int, neighbours counted from the tile's first row; rows outside of the tile are passed over.
         Needed by "mst" and "path"
@@ -174,7 +172,6 @@ def kruskal_edges(heads: np.ndarray, tails: np.ndarray, n_rows: int) -> np.ndarr
     Parameters
     ----------
     heads, tails : (E,) int64, the ends of the edges, in ascending length
-    n_rows : vertices
 
     References
     ----------
@@ -198,7 +195,6 @@ def breadth_first(tree: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray
     Parameters
     ----------
     tree : (m, 2) int64, edges of the forest
-    n_rows : vertices
 
     Returns
     -------

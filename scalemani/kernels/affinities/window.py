@@ -55,7 +55,6 @@ def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) 
     Parameters
     ----------
     image, reach : those of `window_affinities`
-    pixel : its number
     columns : (k,) int, filled; k is what `window_bounds` says
     """
     n_frames, n_rows, n_columns = image

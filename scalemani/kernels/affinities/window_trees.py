@@ -74,7 +74,6 @@ def minimum_spanning_tree(points: np.ndarray, image: Image, reach: Reach) -> np.
     Parameters
     ----------
     points : (N, D), the features of all pixels, finite
-    image : frames, rows and columns
     reach : pixels to each side, at least 1, and frames before and after, at least 1 in a video: all are connected then
     """
     n_pixels = points.shape[0]
@@ -102,7 +101,6 @@ def jittered(points: np.ndarray, deviations: np.ndarray, seed: int, copy: int) -
     ----------
     points : (N, D) real
     deviations : (N,), the standard deviation of the noise of each point
-    seed, copy : key of the draws
     """
     words = row_words(seed, f"affinities/ensemble-{copy}", 0, points.size).reshape(points.shape)
     half_widths = np.sqrt(3.0) * deviations  # a uniform draw in [-h, h] has the deviation h / sqrt(3)

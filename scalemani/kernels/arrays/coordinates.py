@@ -75,7 +75,6 @@ def moved(
     ----------
     positions, direction : (N, d) float64
     length : of the step, a factor on `direction`
-    workspace : what runs the panels of rows, and where the positions returned lie
 
     Returns
     -------

@@ -50,11 +50,8 @@ def continue_sample(
 
     Parameters
     ----------
-    seed, stage : of the stream.
     n_known : rows in the sample so far: `n_sampled` of them, or all rows where there were no more.
-    n_before : rows that it was drawn from.
     n_rows : rows there are, the first `n_before` of them those before.
-    n_sampled : rows that are wanted.
 
     Returns
     -------

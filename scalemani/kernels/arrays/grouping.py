@@ -12,7 +12,6 @@ def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndar
     Parameters
     ----------
     labels : (n,) int, from `first` to `first` + `n_groups` - 1; an item with a smaller label belongs to no group
-    n_groups : G
     first : label of the first group, default 0
 
     Returns

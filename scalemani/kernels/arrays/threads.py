@@ -11,11 +11,6 @@ class Threads:
 
     A call hands one job to every other thread, however many panels there are. To hand over each panel by itself takes
     20 to 40 us, as long as many a panel does: a quarter of an iteration of a descent of 70,000 points.
-
-    Parameters
-    ----------
-    count : how many threads there are, the calling one among them.
-    others : starts the other threads as they are needed.
     """
 
     def __init__(self, count: int, others: ThreadPoolExecutor) -> None:

@@ -63,10 +63,7 @@ def momentum_step(
     ----------
     gradient : (N, d) float64.
     before : velocities and gains (N, d), left as they are.
-    rate : learning rate.
     momentum : share of the velocity that is kept, in [0, 1).
-    longest : of a step, in units of the coordinates.
-    workspace : what runs panels side by side, and where the arrays returned lie.
 
     References
     ----------

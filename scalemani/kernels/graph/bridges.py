@@ -112,7 +112,6 @@ def nearest_outside(
     query_labels : (Q,) int, their components
     points : (n, D) real, finite, rows [start, start + n)
     point_labels : (n,) int, their components
-    start : number of the first of these rows
 
     Returns
     -------
@@ -145,7 +144,6 @@ def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers:
     Parameters
     ----------
     points : (n, s) real, rows [start, start + n)
-    start : number of the first of these rows
     offsets : (C + 1,) int64
     centers : (C, s) real
 
@@ -175,7 +173,6 @@ def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cel
     queries : (Q, s) real
     query_labels : (Q,) int, their components
     labels : (N,) int, the components of all rows
-    cells : of all rows
 
     Returns
     -------
@@ -221,7 +218,6 @@ def nearest_in_cells(
     ----------
     queries, query_labels, points, point_labels, start : those of `nearest_outside`
     within : (Q,) float64, the `reach` of the queries
-    cells : of all rows
     """
     rows, distances = np.full(len(queries), -1, np.int64), np.full(len(queries), np.inf)
     stop = start + len(points)

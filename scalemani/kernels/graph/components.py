@@ -65,7 +65,6 @@ def join_neighbors(
     parents : (N,) int32 or int64, the state so far, from `separate_items`
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float; entries that are not positive are no edges
-    start : number of the first row
     roots : (N,) float64, the square roots of the degrees of `add_degrees`: edges below `LEAST_ENTRY` times those of
         both ends join nothing. None: every edge joins
     """

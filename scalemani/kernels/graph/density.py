@@ -22,7 +22,6 @@ def density_normalized(
     Parameters
     ----------
     indptr, indices, values : CSR arrays of rows of W, in any precision
-    first_row : the number of their first row
     scales : (N,) float64, s
 
     Returns

@@ -69,9 +69,7 @@ def incoming_edges(
     ----------
     indices : (n, k) int, the neighbours of rows [source_start, source_start + n)
     values : (n, k) float, their affinities; entries that are not positive are no edges
-    source_start : global number of the first of these rows
     block_rows : rows of a block: block b holds the global rows [b * block_rows, (b + 1) * block_rows)
-    blocks : the m blocks in which edges are to end
 
     Returns
     -------

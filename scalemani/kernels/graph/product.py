@@ -104,7 +104,6 @@ def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vector
     ----------
     rows : (indptr, indices, values) of these rows of W in CSR form; indptr and indices int, values float
     inverse_roots : (N,) float64, degrees to the power -1/2
-    start : number of the first row
     vectors : X, (N, m) float32 or float64, C-contiguous
     out : (n, m) in the dtype of `vectors`
     """

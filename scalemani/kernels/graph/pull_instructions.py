@@ -153,7 +153,6 @@ def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, place
 
     Parameters
     ----------
-    typing_context : of numba
     columns, weights, count, places, own, square : the types of those of `plain_sum_pulls`
     """
 

@@ -42,7 +42,6 @@ def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
 
     Parameters
     ----------
-    rows : symmetric affinities
     kappa : edges of a point that are sure to stay; edges as strong as the weakest of them stay too
 
     Returns

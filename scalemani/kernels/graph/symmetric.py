@@ -96,7 +96,6 @@ def symmetric_rows(
     ----------
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float, their affinities, these rows of P; entries that are not positive are no edges
-    start : global number of the first row
     incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of all sources, joined
     extra : E, edges added at full weight, such as bridges between components; each must be given in both directions,
         one to itself once, and those that end in these rows are used. Default none

@@ -52,11 +52,8 @@ def nearer_rows(
 
     Parameters
     ----------
-    found : before the block
     landmarks : (L, D) real
     block : (n, D) real, points [first_row, first_row + n)
-    first_row : row of the first of them
-    basis : of the sketches that prune distances
     """
     n_nearest = found.rows.shape[1]
     indices, squares = nearest_landmarks(landmarks, prepare_landmarks(block, basis), min(n_nearest, len(block)))

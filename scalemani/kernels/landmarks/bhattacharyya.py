@@ -50,7 +50,6 @@ def bhattacharyya_neighbors(
     ----------
     landmarks, covariances : as of `bhattacharyya_distances`
     n_neighbors : below L
-    workspace : where rows of landmarks are compared side by side
 
     Returns
     -------

@@ -16,7 +16,6 @@ class Combining(NamedTuple):
 
     Parameters
     ----------
-    n_neighbors : landmarks a point
     regularization : of the weights of Z, as in `local_weights`
     sigma : bandwidth of the Gaussian kernel whose shares are the weights, in the unit of the points; None: those of Z
     """

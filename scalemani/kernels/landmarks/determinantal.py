@@ -101,9 +101,7 @@ def draw_k_dpp(spectrum: Spectrum, n_drawn: int, random: np.random.Generator) ->
 
     Parameters
     ----------
-    spectrum : of the kernel
     n_drawn : k, at most the rank of the kernel
-    random : where the draws come from
 
     Raises
     ------

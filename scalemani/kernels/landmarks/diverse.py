@@ -62,8 +62,6 @@ def repulsive_rows(
     ----------
     points : N points
     n_landmarks : L, N at most
-    seed : of the draws
-    diversity : sigma, update and neighborhood
     sample_points : as of `Repulsion`
 
     Raises
@@ -105,8 +103,6 @@ def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversi
     ----------
     points : N points, few enough for a kernel (N, N) float64
     n_landmarks : L, N at most
-    seed : of the draws
-    diversity : sigma, and whether the kernel is of geodesic lengths
 
     Raises
     ------
@@ -157,7 +153,6 @@ def spacing_sigma(points: PointsByRow, n_landmarks: int, seed: int) -> float:
     ----------
     points : N points, of which L with distinct coordinates are read
     n_landmarks : L
-    seed : of the random points
 
     Raises
     ------
@@ -189,7 +184,6 @@ def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, floa
     ----------
     points : N points, of which 10,000 are looked at, or all
     rows : (L,) int64, of the landmarks
-    seed : of the points looked at
     """
     prepared = prepare_landmarks(read_rows(points, np.sort(rows)))
     looked = sample_rows(seed, "landmarks/coverage", len(points), COVERAGE_POINTS)

@@ -50,9 +50,6 @@ def local_geometry(
     ----------
     points : N points, read tile by tile, twice
     landmarks : (L, D) real, distinct
-    neighborhood : m; all points where there are fewer
-    diagonal : whether variances alone are computed, for many dimensions
-    workspace : what runs groups of landmarks side by side
 
     Returns
     -------

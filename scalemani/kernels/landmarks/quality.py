@@ -110,7 +110,6 @@ def nystrom_residuals(points: np.ndarray, kernel: NystromKernel) -> np.ndarray:
     Parameters
     ----------
     points : (n, D) real
-    kernel : of the landmarks
 
     References
     ----------

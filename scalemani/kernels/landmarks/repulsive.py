@@ -86,8 +86,6 @@ def draw_repulsive(points: PointsByRow, n_landmarks: int, repulsion: Repulsion, 
     ----------
     points : N points, of which at most `PROPOSED` are read at a time, and the sample where m is given
     n_landmarks : L, at most the number of distinct points
-    repulsion : of landmarks
-    seed : of the draws, which are by the number of the proposal
 
     Returns
     -------

@@ -27,8 +27,6 @@ def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
     Parameters
     ----------
     n_rows : N
-    n_drawn : how many
-    seed, stage : key of the draws
 
     Returns
     -------
@@ -58,7 +56,6 @@ def random_landmarks(
     ----------
     n_rows : N
     n_landmarks : L, at most N
-    seed, stage : key of the draws, which are by global row and know no blocks
     gather : reads points (m, D) at ascending rows (m,) int64, so that repeated coordinates are passed over; without it
         they are not noticed
 
@@ -107,7 +104,6 @@ def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.
     ----------
     candidates : (L + M, D) real, distinct random points; M decides how evenly the landmarks spread
     n_landmarks : L
-    seed : of the draws
 
     Returns
     -------

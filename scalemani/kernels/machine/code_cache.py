@@ -227,7 +227,6 @@ def _opened(folder: Path, make: bool = False) -> Iterator[int]:
     Parameters
     ----------
     folder : links above it are resolved
-    make : makes what is missing, for this user alone
     """
     place = Path(os.path.realpath(folder.parent), folder.name)
     descriptor = os.open(place.anchor, ON_THE_WAY)

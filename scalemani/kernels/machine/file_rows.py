@@ -45,8 +45,6 @@ def move_runs(
 
     Parameters
     ----------
-    writes : whether they are written
-    descriptor : of a file that is open for that
     row_bytes : bytes of a row
     starts, lengths : (n,) int64, the first row of each run, and how many it has
     values : (bytes of all of them,) uint8, one run behind the other

@@ -42,8 +42,6 @@ def numbers_at(
         Of the first number, in bytes. All numbers must lie within an array that somebody keeps alive.
     shape : tuple of int
         Of the result.
-    dtype : dtype-like
-        Of the numbers.
     strides : tuple of int, optional
         Bytes, not negative, from a number to the next along each axis; as of a C-contiguous array by default.
 

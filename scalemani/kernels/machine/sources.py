@@ -31,11 +31,6 @@ def source_digest(file: str) -> bytes:
     the process runs, also where files are edited under it. A module that is imported anew after an edit has no digest,
     since other modules of the process may hold its former functions.
 
-    Parameters
-    ----------
-    file : str
-        The absolute path of a Python file, of the package or not.
-
     Returns
     -------
     bytes

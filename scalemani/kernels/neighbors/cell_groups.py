@@ -68,7 +68,6 @@ def nearest_cells_in_groups(
     Parameters
     ----------
     sketches : (n, s) float32
-    groups : of all cells
     n_probes : cells for each sketch, at most C
     per_probe : cells that the groups visited hold for each of these, at least
 

@@ -33,7 +33,6 @@ def nearest_indexed_cells(
     Parameters
     ----------
     sketches : (n, s) float32
-    index : of all cells
     n_probes : cells for each sketch, at most C
     per_probe : cells that are looked at for each of these where they are in groups, at least
 

@@ -75,7 +75,6 @@ def search_cells(
     cell_offsets : (C + 1,) int64, cell c is rows [offsets[c], offsets[c + 1])
     probes : (n, m) int32, distinct cells that each of n queries visits, nearest first, -1 for none
     start : the queries are the work rows from `start` on
-    n_candidates : most candidates of a query
     queries : (n, s) float32, the queries where they are no work rows; `start` is then behind the last of these
     limits : (n,) float32, the squared sketch distance beyond which no row is a candidate; None: there is no limit
 

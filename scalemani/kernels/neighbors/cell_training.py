@@ -22,8 +22,6 @@ def train_cells(
     Parameters
     ----------
     sample : (n, s) float32
-    n_cells : C, cut to n
-    generator : of the first centroids
     n_iterations : default 10
     over : runs panels of the sample, as the builtin `map` does; changes no bit
 

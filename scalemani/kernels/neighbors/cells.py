@@ -36,7 +36,6 @@ def nearest_cells(sketches: np.ndarray, centroids: np.ndarray, n_probes: int) ->
     ----------
     sketches : (n, s) float32
     centroids : (C, s) float32
-    n_probes : cells for each sketch
 
     Returns
     -------
@@ -64,7 +63,6 @@ def nearest_nearby_cells(
     Parameters
     ----------
     sketches : (N, s) float32, of all work rows
-    start, stop : the rows that are asked about
     cell_offsets : (C + 1,) int64, cell c is rows [offsets[c], offsets[c + 1])
     centroids : (C, s) float32
     nearby : (C, m) int32, cells near each cell
@@ -94,7 +92,6 @@ def cells_that_hold(n_rows: int, sketches: np.ndarray, centroids: np.ndarray, si
 
     Parameters
     ----------
-    n_rows : that the cells of a sketch are to hold
     sketches : (n, s) float32
     centroids : (C, s) float32, of the cells
     sizes : (C,) int64, rows in each cell
@@ -137,7 +134,6 @@ def offer_cells(
     queries : (q,) int64, rows of `sketches`
     start : the row of `sketches` that the first row of `nearest` stands for
     centroids : (u, s) float32, of the cells that are offered
-    first_number : the number of the first of these cells; the others follow
     nearest : cells found so far, changed in place
     """
     cells, squares = nearest.cells, nearest.squares  # fields taken in a loop would be counted as references

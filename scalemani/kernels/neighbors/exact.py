@@ -49,10 +49,7 @@ def exact_neighbors(
 
     Parameters
     ----------
-    queries : n points with their sketches
     query_labels : (n,) int, the index of each query, which is never its own neighbour; -1 for a query that is no row
-    rows : u points with their sketches, of the same dtype and basis
-    start : index of the first of the rows
     known : (n, k) neighbours, none of them among the rows
     limits : (n,) distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them
 

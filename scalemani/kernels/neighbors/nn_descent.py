@@ -47,7 +47,6 @@ def propose_neighbors(
     sources : (n, w) int, w <= k, the row of `lists` that is the list of each of the first w neighbours, -1 for none
     lists : (u, any width) lists of neighbours
     limits : (n,) float32, squared sketch distance from which on a row cannot become a neighbour
-    n_candidates : most candidates of a query
 
     Returns
     -------

@@ -36,7 +36,6 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
     rows : (m,) int64, their rows among all points
     lists : (m, k) integer rows, the neighbours that are listed for them
     points : (n, D) real, the points of the part, likewise
-    first_row : row of the first of these among all points
 
     Returns
     -------
@@ -83,7 +82,6 @@ def recall_of(whole: Comparison, lists: np.ndarray, dtype: DTypeLike = np.float6
 
     Parameters
     ----------
-    whole : what all points say
     lists : (m, k) integer rows; a row that a list repeats, the query's own and -1 count as not found
     dtype : of the distances by which the search has ordered them; what is equal in it ties
     """

@@ -169,7 +169,6 @@ def merge_neighbors(a: Neighbors, b: Neighbors, n_neighbors: int) -> Neighbors:
     Parameters
     ----------
     a, b : neighbours (n, any width); an index that is in both lists of a query is taken once
-    n_neighbors : k
 
     Returns
     -------

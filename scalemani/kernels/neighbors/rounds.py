@@ -42,10 +42,7 @@ def next_round(
 
     Parameters
     ----------
-    rounds : the rounds so far, the first of them over cells
     recalls : the share of true neighbours after each, in [0, 1]
-    asked : the share at which the search ends
-    n_cells : cells there are
     most_candidates : `Round.candidates` at which every point is a candidate
     """
     if recalls[-1] >= asked:

@@ -34,7 +34,6 @@ def wide_neighbors(
     queries : (n, D) points
     query_labels : (n,) int, the index of each query, which is never its own neighbour; -1 for a query that is no row
     rows : (u, D) points of the same dtype
-    start : index of the first of the rows
     known : (n, k) neighbours, none of them among the rows
     limits : (n,) distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them
 

@@ -60,7 +60,6 @@ class ExactSums(PairSums):
 
         Parameters
         ----------
-        sources, targets, charges : as there
         rows : (M,) rows of the sources that are the targets, in place of `targets`; each is left out of its own sum
 
         Raises
@@ -177,7 +176,6 @@ def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarra
 
     Parameters
     ----------
-    kind : GAUSSIAN, STUDENT or EPANECHNIKOV
     squared : s, (n or more,) float64 squared distances
     charges : q, (n,) float64
     slopes : (n or more,) float64; q_j K'(s_j) is written there

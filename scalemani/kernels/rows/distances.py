@@ -53,7 +53,6 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
     Parameters
     ----------
     queries, rows : (n, D) and (u, D) of one real dtype, both dense or both sparse
-    query, row : numbers of the two rows
     limit : float64; a result above it only says that the distance is above it too
 
     Returns

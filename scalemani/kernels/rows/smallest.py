@@ -19,7 +19,6 @@ def insert_neighbor(indices: np.ndarray, distances: np.ndarray, query: int, inde
     Parameters
     ----------
     indices, distances : (n, k) int and float, the lists; changed in place
-    query : whose list
     index, distance : what is inserted if it belongs to the k least, rounded to the dtypes of the lists
     """
     i, column = np.uint64(query), np.uint64(distances.shape[1] - 1)
@@ -49,10 +48,8 @@ def keep_smallest(
     ----------
     values : (n, capacity) float32, C-contiguous, not negative; changed in place
     labels : (n, capacity) int32, C-contiguous, which move with the values
-    query : whose pool
     n_values : in the pool, from `most` to capacity - POOL_MARGIN
     highest : no value is above it; it may be infinite
-    most : to keep
 
     Returns
     -------
@@ -89,10 +86,7 @@ def bound_within(
     Parameters
     ----------
     values : (n, capacity) float32, C-contiguous
-    query : whose values
-    n_values : how many of them
     low, high : float32; fewer than `least` are within `low`, at least so many within `high`
-    least, most : how many are wanted
     """
     for _ in range(MOST_HALVINGS):
         middle = np.float32(0.5) * (low + high)

@@ -21,12 +21,7 @@ def scale_exponent(parts: Iterable[np.ndarray]) -> int:
 
 
 def at_unit_scale(array: Points) -> tuple[Points, int]:
-    """Return an array over 2^e, and e; the array itself where its largest entry is of ordinary size.
-
-    Parameters
-    ----------
-    array : real and finite, dense or sparse, integers too
-    """
+    """Return an array over 2^e, and e; the array itself where its largest entry is of ordinary size."""
     entries = array.data if sp.issparse(array) else array
     exponent = scale_exponent([entries])
     if exponent == 0:

@@ -89,7 +89,6 @@ def subspace_accuracy(
     ----------
     values : (d,) Ritz values theta of S, descending
     residuals : (d,) lengths |S x - theta x| for the unit Ritz vectors x
-    following : what comes after them
     rounding : what x^T S y of two different Ritz vectors may be for rounding
 
     Notes

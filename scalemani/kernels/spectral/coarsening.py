@@ -106,7 +106,6 @@ def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, sta
     state : after all rows before `start`; its arrays are given away, those of its successor are the same ones.
     rows : (indptr, indices, values) of W, rows [start, start + n).
     inverse_roots : (N,) float64, degrees to the power -1/2.
-    start : number of the first row.
     """
     return state._replace(count=_aggregate(rows, inverse_roots, start, state.labels, state.sizes, state.count))
 
@@ -189,8 +188,6 @@ def coarse_part(rows: Rows, labels: np.ndarray, start: int, workspace: Workspace
     ----------
     rows : (indptr, indices, values) of W from row `start` on.
     labels : (N,) int32, the aggregate of every point.
-    start : number of the first row.
-    workspace : makes large arrays.
     """
     parts = []
     n_rows = len(rows[0]) - 1
@@ -230,8 +227,6 @@ def rows_by_panel(nodes: np.ndarray, n_nodes: int, workspace: Workspace) -> tupl
     Parameters
     ----------
     nodes : (R,) int32, the node of each row.
-    n_nodes : how many there are; panels have NODES_AT_ONCE.
-    workspace : makes the numbers.
     """
     bounds = np.zeros(-(-n_nodes // NODES_AT_ONCE) + 1, np.int64)
     for part in panels(len(nodes)):

@@ -49,7 +49,6 @@ def exact_eigenmaps(
     Parameters
     ----------
     affinities : (N, N) symmetric.
-    n_components : dimensions d of the embedding.
     tolerance : of eigenvalues, relative; 0: machine precision.
     most_restarts : after which ARPACK gives up: graphs that nearly fall into pieces have eigenvalues so close to each
         other that it would never end.
@@ -104,7 +103,6 @@ def landmark_eigenmaps(landmark_affinities: sp.csr_matrix, weights: sp.csr_matri
     ----------
     landmark_affinities : (L, L) symmetric, from the landmarks alone.
     weights : Z (N, L), rows sum to one.
-    n_components : dimensions d of the embedding.
     """
     landmarks = exact_eigenmaps(landmark_affinities, n_components)
     return Eigenmaps(landmarks.eigenvalues, weights @ landmarks.embedding)
@@ -123,7 +121,6 @@ def nystrom_eigenmaps(
     ----------
     landmark_affinities : (L, L) symmetric.
     cross_affinities : (N, L), those of each point to the landmarks.
-    n_components : dimensions d of the embedding.
     """
     landmarks = exact_eigenmaps(landmark_affinities, n_components)
     sums = np.asarray(cross_affinities.sum(axis=1, dtype=np.float64)).ravel()

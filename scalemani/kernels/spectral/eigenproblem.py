@@ -67,11 +67,9 @@ def solve_reduced(
     ----------
     a : (L, L) sparse or dense, symmetric, float64.
     b : (L, L) sparse or dense, symmetric positive semidefinite, float64.
-    n_components : number of eigenpairs d.
     constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
     following : whether the next eigenvalue is wanted too; it changes no bit of the others.
     tolerance : largest residual relative to |A| + lambda |B|.
-    seed : of the start vectors.
 
     Returns
     -------

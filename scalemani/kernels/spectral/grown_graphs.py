@@ -104,9 +104,7 @@ def with_degrees(levels: Sequence[Level], degrees: np.ndarray, workspace: Worksp
 
     Parameters
     ----------
-    levels : of the hierarchy.
     degrees : (n,) float64, of the nodes of the first.
-    workspace : makes large arrays.
     """
     grown, added = [], degrees - levels[0].degrees
     for level in levels:

@@ -38,7 +38,6 @@ def kernel_components(kernel: np.ndarray, gram: sp.csr_matrix, n_components: int
     ----------
     kernel : (L, L) float64, A, the reduced centred kernel
     gram : (L, L), Z^T Z
-    n_components : d
 
     Raises
     ------

@@ -48,8 +48,6 @@ def connected_eigenmaps(kernel: sp.csr_matrix, n_components: int, remedy: str) -
 
     Parameters
     ----------
-    kernel : of the landmarks
-    n_components : d
     remedy : what joins a graph that is in pieces, in the words of the caller's parameters
 
     Raises
@@ -90,7 +88,6 @@ def extend_by_nystrom(points: np.ndarray, landmarks: np.ndarray, maps: LandmarkM
     ----------
     points : (n, D) real
     landmarks : (L, D) real
-    maps : of the landmarks
     sigma : of the kernel, in the unit of the points
 
     Returns

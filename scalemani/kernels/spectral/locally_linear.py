@@ -59,7 +59,6 @@ def locally_linear_components(errors: sp.csr_matrix, gram: sp.csr_matrix, n_comp
     ----------
     errors : (L, L) Z^T M Z
     gram : (L, L) Z^T Z
-    n_components : d
 
     Returns
     -------

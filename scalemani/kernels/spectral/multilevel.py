@@ -39,7 +39,6 @@ def restrict_rows(
 
     Parameters
     ----------
-    indptr, members : where the members of each node begin, and their rows.
     scale : (N,) float64, by row.
     vectors : (N, m).
     first : node whose sum is the first row of `out`.
@@ -110,7 +109,6 @@ class Transfer:
     labels : (N,) int32, the coarse node of each node.
     degrees : (N,) float64, of the finer graph.
     coarse_degrees : (C,) float64, of the coarser one.
-    workspace : makes large arrays.
     """
 
     def __init__(
@@ -222,13 +220,7 @@ def jacobi_shares(loops: np.ndarray) -> np.ndarray:
 
 
 class Multilevel:
-    """A hierarchy of graphs at work: V-cycles, and leading eigenvectors of the finest.
-
-    Parameters
-    ----------
-    levels : graphs, finest first.
-    workspace : where these are worked on.
-    """
+    """A hierarchy of graphs at work: V-cycles, and leading eigenvectors of the finest."""
 
     def __init__(self, levels: Sequence[Level], workspace: Workspace = IN_MEMORY) -> None:
         self._graphs = [LevelGraph(level, workspace) for level in levels]
@@ -263,7 +255,6 @@ class Multilevel:
         Parameters
         ----------
         transfer : from the finer graph to `level`.
-        level : number of the coarser graph.
         smoothing : (N,), of the Jacobi step of the finer graph.
         right : (N, m), the right side, given away: in memory the solution is in its place.
         """

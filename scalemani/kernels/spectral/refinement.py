@@ -115,7 +115,6 @@ def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.f
     Parameters
     ----------
     n_points, count : rows N and columns.
-    seed : of the draws.
     dtype : float32 by default, or float64.
     """
     out: np.ndarray = np.empty((n_points, count), dtype)
@@ -134,8 +133,6 @@ def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -
     ----------
     vectors : (N, n) float32 or float64, approximate eigenvectors u of S, columns of any scale, not orthogonal, given
         away; their dtype is that of the iteration (float32 reaches residuals of 4e-6).
-    problem : the graph, its preconditioner and the workspace.
-    width : how many vectors are kept.
 
     Raises
     ------
@@ -288,10 +285,6 @@ def refinement(
 
     Parameters
     ----------
-    state : the first state; its arrays are given away.
-    problem : the graph, its preconditioner and the workspace.
-    n_wanted : how many vectors, the first of the state, have to converge.
-    target : largest residual of these.
     max_passes : most products with the graph, those of `state` included.
     """
     while state.passes < max_passes:
@@ -325,10 +318,7 @@ def refined_embedding(
 
     Parameters
     ----------
-    state : of the refinement.
     degrees : (N,) of W.
-    n_components : d, columns that are wanted.
-    workspace : makes the embedding.
     """
     wanted = state.basis[:, :n_components]
     embedding = workspace.empty(wanted.shape, wanted.dtype)

@@ -77,7 +77,6 @@ class Triangulation(NamedTuple):
         Parameters
         ----------
         distances : of all n points to one landmark after the other, (n,) real each
-        first : number of the first of these landmarks
         out : (n, d) float64, written in place
         """
         for landmark, lengths in enumerate(distances, first):

@@ -60,7 +60,6 @@ def direct_weights(affinities: sp.csr_matrix, numbers: np.ndarray, start: int, n
     ----------
     affinities : (n, N) rows of W.
     numbers : (N,) those of the landmarks that points are, -1 for none.
-    start : the first of the rows.
     n_landmarks : L.
     """
     own = numbers[start : start + affinities.shape[0]]
@@ -87,7 +86,6 @@ def completed_weights(direct: sp.csr_matrix, rows_of: RowsOfW) -> AffinityWeight
     Parameters
     ----------
     direct : (N, L) what `direct_weights` returns for all points.
-    rows_of : W, by rows.
 
     Raises
     ------

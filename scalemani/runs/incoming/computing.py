@@ -9,15 +9,15 @@ from pathlib import Path
 
 import dask
 
+from scalemani.config.limits import check_limit
+from scalemani.engine.workers.budget import MemoryNeed
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, PoisonTaskError, ScalemaniError, StoreLockedError
-from scalemani.limits import check_limit
+from scalemani.io.sources import DaskPoints, PointsSource
+from scalemani.io.sources.computed import ComputedPoints, KeptRows, innermost, on_rows_of
 from scalemani.runs.resources import DiskUse, check_disk
-from scalemani.sources import DaskPoints, PointsSource
-from scalemani.sources.computed import ComputedPoints, KeptRows, innermost, on_rows_of
+from scalemani.runs.survey import COPIES_AT_WORK, check_reading, dimensions_of
 from scalemani.store.run_store import RunStore
-from scalemani.survey import COPIES_AT_WORK, check_reading, dimensions_of
-from scalemani.workers.budget import MemoryNeed
-from scalemani.workers.executor import Executor
 
 COPY = "computed-"  # begins the name of the folder of a copy, in that of the run
 STAGE = "computing"
@@ -36,8 +36,6 @@ def computed_once(
     Parameters
     ----------
     source : (N, D), the points
-    root : of the run
-    executor : where chunks are computed, and in how much memory
     block_rows : rows a block, as in `run`
 
     Raises

@@ -1,11 +1,11 @@
 """What a source decides of the parameters: what was given in the place of points, and of which image pixels are."""
 
+from scalemani.config.params import Parameters
+from scalemani.config.routes import PRECOMPUTED
 from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources import DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
+from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.rows.metrics import EUCLIDEAN
-from scalemani.params import Parameters
-from scalemani.routes import PRECOMPUTED
-from scalemani.sources import DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
-from scalemani.sources.side_data import AccompaniedPoints
 
 OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
 

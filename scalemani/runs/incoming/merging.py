@@ -7,17 +7,17 @@ import numpy as np
 import scipy.sparse as sp
 from dask.utils import format_bytes
 
-from scalemani.chunked.task import Dimensions
+from scalemani.config.params import Parameters
+from scalemani.config.validation import check_finite_block
+from scalemani.engine.task import Dimensions
+from scalemani.engine.workers.budget import Batch, MemoryNeed
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError
+from scalemani.io.sources import PointsSource
+from scalemani.io.sources.base import nonzeros_of, read_rows
+from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, Weights, points_of, side_data_of
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
-from scalemani.params import Parameters
-from scalemani.sources import PointsSource
-from scalemani.sources.base import nonzeros_of, read_rows
-from scalemani.sources.side_data import AccompaniedPoints, Duplicates, Weights, points_of, side_data_of
-from scalemani.survey import COPIES_AT_WORK, check_reading, check_source, dimensions_of
-from scalemani.validation import check_finite_block
-from scalemani.workers.budget import Batch, MemoryNeed
-from scalemani.workers.executor import Executor
+from scalemani.runs.survey import COPIES_AT_WORK, check_reading, check_source, dimensions_of
 
 
 class SelectedRows:
@@ -76,8 +76,6 @@ def merge_duplicates(
     Parameters
     ----------
     source : (n, D), rows as the metric maps them
-    params : parameters as they were given
-    executor : where tasks run, and in how much memory
     block_rows : rows a block, as in `run`
 
     Raises
@@ -144,15 +142,7 @@ def check_grouping(n_rows: int, executor: Executor, description: str) -> None:
 
 
 def digests_of_block(source: PointsSource, dimensions: Dimensions, tolerance: float, block: int) -> list[np.ndarray]:
-    """Return the digests (n, 2) of the rows of a block, or of their cells where the tolerance is above zero.
-
-    Parameters
-    ----------
-    source : of the rows
-    dimensions : their number and that of the rows a block
-    tolerance : within which rows of one cell are
-    block : number of the block
-    """
+    """Return the digests (n, 2) of the rows of a block, or of their cells where the tolerance is above zero."""
     start, stop = dimensions.rows(block)
     rows = read_rows(source, start, stop, dimensions.sparse)
     check_finite_block(rows, start)

@@ -9,24 +9,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.work import EXTREMES
+from scalemani.config.params import Parameters
+from scalemani.config.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
+from scalemani.engine.reading import ArrayReader
+from scalemani.engine.work import EXTREMES
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.params import Parameters
-from scalemani.records.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights
-from scalemani.records.reading import ArrayReader
-from scalemani.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
+from scalemani.io.sources import PointsSource, map_points, open_points
+from scalemani.io.sources.side_data import AccompaniedPoints, with_init
 from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
 from scalemani.runs.several.aligning import align
 from scalemani.runs.several.starts import run_coordinates
+from scalemani.runs.survey import Extremes, survey
 from scalemani.runs.walk import open_for_writing, run_plans
-from scalemani.sources import PointsSource, map_points, open_points
-from scalemani.sources.side_data import AccompaniedPoints, with_init
+from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights
+from scalemani.stages.shared.tile_digests import tile_digests
 from scalemani.store.objects import RECORD_BYTES, digest
-from scalemani.survey import Extremes, survey, tile_digests
-from scalemani.workers.executor import Executor
 
 
 class Grown(NamedTuple):

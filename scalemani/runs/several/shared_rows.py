@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.errors import DataError
-from scalemani.sources import open_labels
+from scalemani.io.sources import open_labels
 
 SHOWN_IDS = 5
 

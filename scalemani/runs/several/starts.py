@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.routes import COMPUTED_STARTS
 from scalemani.errors import ConfigError
-from scalemani.routes import COMPUTED_STARTS
+from scalemani.io.sources import PointsSource, open_points
+from scalemani.io.sources.side_data import AccompaniedPoints, with_init
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.shared_rows import shared_rows
-from scalemani.sources import PointsSource, open_points
-from scalemani.sources.side_data import AccompaniedPoints, with_init
 from scalemani.store.run_store import MARKER, RunStore
 
 

@@ -12,14 +12,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.appended import rows_of_appended
-from scalemani.chunked.checkpoints import Checkpoints
-from scalemani.chunked.landmark_maps import embed_by_landmark_graph, landmark_map_held
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
-from scalemani.chunked.output import over_landmarks, write_embedding
-from scalemani.chunked.sizes import Sizes, coarse_graphs_held, pixels_held, written
-from scalemani.chunked.task import EarlierResults
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.config.params import Parameters
+from scalemani.config.routes import VARIATIONAL
+from scalemani.engine.checkpoints import Checkpoints
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
+from scalemani.engine.sizes import Sizes, coarse_graphs_held, pixels_held, written
+from scalemani.engine.task import EarlierResults
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Empty, Workspace
@@ -39,14 +38,15 @@ from scalemani.kernels.spectral.refinement import (
     refined_embedding,
     refinement,
 )
-from scalemani.params import Parameters
-from scalemani.records.affinities import affinity_graph
-from scalemani.records.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
-from scalemani.records.embeddings import StoredEmbedding
-from scalemani.records.landmarks import StoredLandmarkEmbedding
-from scalemani.records.points import StoredWeights, StoredWorkPoints
-from scalemani.routes import VARIATIONAL
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
+from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.embedding.telling import tell_of_angle, tell_of_parts
+from scalemani.stages.shared.appended import rows_of_appended
+from scalemani.stages.shared.landmark_maps import embed_by_landmark_graph, landmark_map_held
+from scalemani.stages.shared.output import over_landmarks, write_embedding
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
@@ -163,7 +163,6 @@ def with_small_eigenvalues(work: StageWork, workspace: Workspace, solved: "Solve
 
     Parameters
     ----------
-    solved : by whatever solver
     rounding : of 1 - theta
     """
     if solved.eigenvalues.min() >= SMALL_EIGENVALUE * rounding:
@@ -315,10 +314,8 @@ def solved_by(state: RefinementState, degrees: np.ndarray, task: StageTask, work
 
     Parameters
     ----------
-    state : the last of the refinement.
     degrees : (N,) of W.
     task : the stage's.
-    workspace : makes the embedding.
     """
     wanted = task.params.n_components
     values, vectors = refined_embedding(state, degrees, wanted, workspace)

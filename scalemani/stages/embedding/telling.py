@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from scalemani.chunked.work import StageWork
+from scalemani.config.routes import VARIATIONAL
+from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.spectral.accuracy import SubspaceAccuracy
-from scalemani.routes import VARIATIONAL
 
 LEAST_RESIDUAL = 1e-13  # that passes in float64 reach
 MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, StageTask
+from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_groups import CELLS_PER_NEARBY_CELL
 from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
@@ -11,8 +11,8 @@ from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
 from scalemani.stages.neighbors.tables import sketch_tables
@@ -48,7 +48,6 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
     Parameters
     ----------
     start, stop : the rows are work rows [start, stop)
-    asked : the round, which says how many cells and candidates
 
     Returns
     -------
@@ -69,7 +68,6 @@ def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, co
     ----------
     rows : (n,) int64, work rows
     probes : (n, m) int32, the cells that each visits
-    count : candidates of a row
 
     Returns
     -------

@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.work import Arrays, StageTask
+from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.arrays.grouping import group_by, inverse_order
 from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.records.graph import TRUTH, StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.arrays.graph import TRUTH, StoredNeighbors
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, stretches_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
@@ -104,7 +104,6 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
 
     Parameters
     ----------
-    start : the first row of the block
     places : (p,), which of its rows are points of the earlier run
     known : (n, k), the lists of these; others are empty
     """

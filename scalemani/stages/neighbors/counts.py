@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.task import Dimensions, StageTask
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions, StageTask
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
@@ -16,8 +16,8 @@ from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES, wide_neighbors
 from scalemani.kernels.rows.compressed import Points
-from scalemani.records.graph import StoredNeighbors, round_step
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.arrays.graph import StoredNeighbors, round_step
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared
 from scalemani.stages.neighbors.lists import no_known, round_arrays
 from scalemani.stages.neighbors.tables import sketch_tables
@@ -68,10 +68,7 @@ def nearest_of_rows(
 
     Parameters
     ----------
-    queries : n points with their sketches
     labels : (n,) int64, the numbers of the queries among the points; -1 for one that is none of them
-    others : the points, with consecutive numbers
-    start : the first of these
     known : (n, k) neighbours, none of them among the points
     limits : (n,) distances beyond which no neighbour is wanted, inf for none
     """

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from scalemani.chunked.tiled_search import refine_by_tiles
-from scalemani.chunked.work import Arrays, StageTask
+from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
-from scalemani.records.graph import StoredNeighbors, round_step
-from scalemani.records.points import StoredPoints, StoredWorkPoints
+from scalemani.stages.arrays.graph import StoredNeighbors, round_step
+from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
+from scalemani.stages.shared.tiled_search import refine_by_tiles
 from scalemani.store.schema import RowArray
 
 
@@ -62,7 +62,6 @@ def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, k
 
     Parameters
     ----------
-    start : the first of the work rows
     candidates : (n, c) int32, work rows, -1 for none
     known : (n, k) neighbours, none of them a candidate
     """

@@ -1,6 +1,8 @@
 """What the search holds in memory and writes, by method."""
 
-from scalemani.chunked.needs import (
+from scalemani.config.params import Parameters
+from scalemani.config.routes import PRECOMPUTED
+from scalemani.engine.needs import (
     CACHE,
     EACH_PROCESS,
     EACH_TASK,
@@ -12,16 +14,14 @@ from scalemani.chunked.needs import (
     Stay,
     Written,
 )
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
+from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.sparse_scan import LANES
 from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
 from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
-from scalemani.params import Parameters
-from scalemani.records.graph import StoredNeighbors
-from scalemani.routes import PRECOMPUTED
+from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
+from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
 BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32

@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.chunked.work import StageTask, StageWork
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.draws import continue_sample, sample_rows
 from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
-from scalemani.records.graph import QUERIES, TRUTH, StoredNeighbors, round_step
-from scalemani.records.points import StoredPartition
+from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, round_step
+from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.neighbors.cells import candidates_of_rows
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
 from scalemani.stages.neighbors.counts import cells_to_visit, n_candidates

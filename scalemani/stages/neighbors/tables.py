@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.chunked.work import StageTask
+from scalemani.engine.memory.arrays import copy_to_file, read_only
+from scalemani.engine.memory.rows_in_file import Table
+from scalemani.engine.work import StageTask
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
-from scalemani.memory.arrays import copy_to_file, read_only
-from scalemani.memory.rows_in_file import Table
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_listed
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
 
@@ -84,10 +84,7 @@ def listed_by_cell(
 
     Parameters
     ----------
-    stored : the work points
     sketches : (N, s) float32, theirs in work order
-    n_cells : C
-    empty : makes a table of a shape and a dtype
     """
     stretches = stored.stretches
     if stored.sorted_by_cell:
@@ -160,7 +157,6 @@ def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: D
     Parameters
     ----------
     together : bytes of the table and of those that are looked up beside it
-    shape, dtype : of the table
     """
     return np.empty(shape, dtype) if task.has_room(together) else task.table(shape, dtype)
 

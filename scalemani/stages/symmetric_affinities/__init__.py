@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
-from scalemani.chunked.sizes import Sizes, written
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.classes import lowered_between_classes
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.graph.directed_edges import (
@@ -28,9 +28,9 @@ from scalemani.kernels.graph.directed_edges import (
     loop_edges,
 )
 from scalemani.kernels.graph.symmetric import SymmetricRows, row_sums, symmetric_rows
-from scalemani.records.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredClasses, StoredPoints, stored_weights
+from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights
 from scalemani.stages.symmetric_affinities import ensemble, window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.chunked.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.work import Arrays, StageWork
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageWork
 from scalemani.kernels.affinities.window import Image, Reach
 from scalemani.kernels.affinities.window_trees import (
     ensemble_affinities,
@@ -17,8 +17,8 @@ from scalemani.kernels.affinities.window_trees import (
     minimum_spanning_tree,
 )
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinities import StoredSymmetricAffinities
-from scalemani.records.points import StoredWorkPoints
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import block_unit
 
 COPIES_OF_POINTS = 3  # noise, its words, and the sum
@@ -62,7 +62,6 @@ def tree_of(points: np.ndarray, deviations: np.ndarray, image: Image, reach: Rea
     points : (N, D) float64, the pixels
     deviations : (N,) float64, of the noise that a copy is given
     image, reach : the shape of the image, and how far apart pixels may be that share an edge
-    seed, copy : what the noise is drawn by
     """
     return minimum_spanning_tree(jittered(points, deviations, seed, copy), image, reach)
 

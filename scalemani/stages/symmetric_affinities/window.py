@@ -4,15 +4,15 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.chunked.needs import EACH_TASK, Held
-from scalemani.chunked.sizes import Sizes, pixels_held
-from scalemani.chunked.work import Arrays, StageTask, StageWork
+from scalemani.engine.needs import EACH_TASK, Held
+from scalemani.engine.sizes import Sizes, pixels_held
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose_by
 from scalemani.kernels.affinities.window import window_bandwidths
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.records.affinities import StoredSymmetricAffinities, WindowAffinities
-from scalemani.records.points import StoredWorkPoints
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities, WindowAffinities
+from scalemani.stages.arrays.points import StoredWorkPoints
 
 ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are used once
 CERTIFIED_PIXELS = 1000

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from scalemani.kernels.affinities.shares import row_entropies
+from scalemani.kernels.affinities.bandwidths import row_entropies
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

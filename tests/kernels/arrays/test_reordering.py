@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays import reordering
-from scalemani.kernels.arrays.reordering import reordered
-from scalemani.memory.mapped import MappedArrays
+from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.stages.shared import output
+from scalemani.stages.shared.output import reordered
 
 
 def zeros(shape, dtype):
@@ -22,8 +22,8 @@ def test_every_row_comes_to_its_place_whatever_makes_the_array(seed, n_rows, n_c
     expected = np.empty((n_rows, n_columns))
     expected[places] = values
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reordering, "LEAST_PART", 64)
-        patch.setattr(reordering, "PART_BYTES", 1)
+        patch.setattr(output, "LEAST_PART", 64)
+        patch.setattr(output, "PART_BYTES", 1)
         found = reordered(values, places, np.float64, zeros)
     np.testing.assert_array_equal(found, expected)
     np.testing.assert_array_equal(reordered(values, places, np.float64), expected)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from scalemani.engine.memory.mapped import MappedArrays
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.spectral.coarsening import coarser
 from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
@@ -16,7 +17,6 @@ from scalemani.kernels.spectral.refinement import (
     n_start_columns,
     refine_vectors,
 )
-from scalemani.memory.mapped import MappedArrays
 
 N_POINTS = 12_000
 

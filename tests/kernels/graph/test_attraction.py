@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.embeddings.laplacian import conjugate_gradients, shifted_laplacian, spectral_operator
+from scalemani.descents.laplacian import conjugate_gradients, shifted_laplacian, spectral_operator
 from scalemani.kernels.arrays.coordinates import dot
 from scalemani.kernels.descent.curvature import PairCurvature
 from scalemani.kernels.descent.momentum import Motion, momentum_step

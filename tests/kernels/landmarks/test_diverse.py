@@ -12,13 +12,7 @@ from scalemani.kernels.landmarks.determinantal import (
     geodesic_kernel,
     kernel_spectrum,
 )
-from scalemani.kernels.landmarks.diverse import (
-    Diversity,
-    coverage,
-    determinantal_rows,
-    repulsive_rows,
-    spacing_sigma,
-)
+from scalemani.kernels.landmarks.diverse import Diversity, coverage, determinantal_rows, repulsive_rows, spacing_sigma
 from scalemani.kernels.landmarks.repulsive import Repulsion, draw_repulsive
 
 CHOSEN = Diversity()

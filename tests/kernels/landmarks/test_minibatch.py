@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.landmarks.minibatch import (
+from scalemani.kernels.landmarks.kmeans import (
     SNAP_CANDIDATES,
     minibatch_start,
     minibatch_step,

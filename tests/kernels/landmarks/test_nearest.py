@@ -3,10 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.landmarks.nearest import (
-    nearest_landmarks,
-    prepare_landmarks,
-)
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.rows.sketches import pruning_basis
 
 

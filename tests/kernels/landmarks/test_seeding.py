@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.seeding import kmeans_plus_plus, minmax_landmarks
+from scalemani.kernels.landmarks.selection import kmeans_plus_plus, minmax_landmarks
 
 
 def squared_distances(points, others):

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 import scalemani
-from scalemani.cli.doctor import slow_here
+from scalemani.engine.workers.executor import Executor
+from scalemani.interfaces.cli.doctor import slow_here
 from scalemani.kernels.machine.code_cache import UNUSED_SECONDS, cache_home, distrust
 from scalemani.kernels.machine.plain import PLAIN
 from scalemani.runs.walk import locked_run
-from scalemani.workers.executor import Executor
 
 pytestmark = pytest.mark.skipif(PLAIN, reason="plain kernels are not compiled")
 
@@ -32,7 +32,7 @@ result = kernel(2.0)
 """
 ENTROPIC = """
 import numpy as np
-from scalemani.kernels.affinities.entropic import entropic_affinities, solve_tile as kernel
+from scalemani.kernels.affinities.entropic import (entropic_affinities, solve_tile as kernel)
 distances = np.sort(np.random.default_rng(0).random((200, 40)), axis=1)
 result = entropic_affinities(distances, 10.0, solver="halley").iterations.mean()
 """
@@ -150,7 +150,7 @@ def test_named_tuples_with_other_fields_are_other_arguments(tmp_path, cache):
 
 
 TWICE = """
-from scalemani.kernels.machine.compile import compiled, compiled_fused
+from scalemani.kernels.machine.compile import (compiled, compiled_fused)
 def fuse(x, y, z):
     return x * y + z
 rounded, kernel = compiled(fuse), compiled_fused(fuse)

@@ -7,12 +7,7 @@ from hypothesis.extra.numpy import arrays
 
 from scalemani.kernels.machine import lane_instructions
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.lane_instructions import (
-    ITEM_BYTES,
-    LANES_AT_ONCE,
-    compress_lanes,
-    plain_compress_lanes,
-)
+from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, compress_lanes, plain_compress_lanes
 from scalemani.kernels.machine.plain import PLAIN
 
 ROOM = 40

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.machine import lane_products
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE
-from scalemani.kernels.machine.lane_products import PANEL_ROWS, multiply_strip, plain_multiply_strip
 from scalemani.kernels.machine.plain import PLAIN
+from scalemani.kernels.rows import products
+from scalemani.kernels.rows.products import PANEL_ROWS, multiply_strip, plain_multiply_strip
 
 
 def multiply(rows, bases, strip, norms, sums, first):
@@ -30,7 +30,7 @@ def multiply_plainly(rows, bases, strip, norms, sums, first):
 def multiply_as_compiled_for(n_rows):
     """Return the function as it is compiled for processors that keep the sums of so many rows in registers."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lane_products, "ROWS_AT_ONCE", n_rows)
+        patch.setattr(products, "ROWS_AT_ONCE", n_rows)
         found = numba.njit(multiply)
         found(*filled(0, n_rows, 1), 0)
     return found
@@ -48,7 +48,7 @@ def begun_and_added(rows, bases, strip, norms):
     return bases[:, np.newaxis].astype(float) + norms + rows.astype(float) @ strip
 
 
-WAYS = [(compiled(multiply), lane_products.ROWS_AT_ONCE), (multiply_plainly, lane_products.ROWS_AT_ONCE)]
+WAYS = [(compiled(multiply), products.ROWS_AT_ONCE), (multiply_plainly, products.ROWS_AT_ONCE)]
 WAYS += [] if PLAIN else [(multiply_as_compiled_for(n_rows), n_rows) for n_rows in (6, 12)]
 
 

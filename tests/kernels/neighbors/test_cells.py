@@ -3,12 +3,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.grouping import group_by
-from scalemani.kernels.neighbors.cells import (
-    cells_that_hold,
-    locality_order,
-    nearest_cells,
-    nearest_nearby_cells,
-)
+from scalemani.kernels.neighbors.cells import cells_that_hold, locality_order, nearest_cells, nearest_nearby_cells
 
 
 @pytest.mark.parametrize(("n_cells", "n_dims"), [(1, 3), (5, 1), (128, 7), (300, 64)])

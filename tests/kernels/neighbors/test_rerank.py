@@ -4,13 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors.rerank import (
-    Neighbors,
-    found_shares,
-    merge_neighbors,
-    no_neighbors,
-    refine_neighbors,
-)
+from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors, refine_neighbors
 
 
 def brute_force(points, k):

@@ -5,12 +5,12 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from scalemani.embeddings.repulsion import chosen_method, make_repulsion
+from scalemani.config.objectives import OBJECTIVES, Kernel
+from scalemani.config.params import LayoutParams
+from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import KERNELS, kernel_number, pair_arguments
-from scalemani.objectives import OBJECTIVES, Kernel
-from scalemani.params import LayoutParams
 
 WAYS = [
     ("exact", "epanechnikov"),

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.rows.ascending import sort_ascending
+from scalemani.kernels.landmarks.nearest import sort_ascending
 
 
 @given(

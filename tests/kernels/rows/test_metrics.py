@@ -12,8 +12,8 @@ from scipy import sparse
 from scipy.spatial import distance
 from scipy.stats import ortho_group
 
+from scalemani.config.params.fields import METRIC_NAMES
 from scalemani.kernels.rows.metrics import METRICS, convert_distances, keeps_zeros, map_rows, mapped_dtype
-from scalemani.params.fields import METRIC_NAMES
 
 ORACLES = {
     "cosine": distance.cosine,

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.rows.morton import LEVELS, morton_order
+from scalemani.kernels.repulsion.tree.cell_tree import LEVELS, morton_order
 
 
 def slow_key(point, low, side, levels):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.rows.outlying import outlying_row
+from scalemani.runs.survey import outlying_row
 
 
 def outlier_of(rows):

@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.machine.lane_products import ROWS_AT_ONCE
 from scalemani.kernels.rows.products import (
     PANEL_ROWS,
     QUERY_GROUP,
+    ROWS_AT_ONCE,
     build_panels,
     center_queries,
     middle_row,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.spectral.diffusion import diffusion_scales
+from scalemani.stages.diffusion_coordinates import diffusion_scales
 
 
 @pytest.mark.parametrize("time", [0, 1, 2, 7])

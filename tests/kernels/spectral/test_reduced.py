@@ -2,13 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from scalemani.kernels.spectral.reduced import (
-    TreeSum,
-    diagonal_product,
-    reduced_laplacian,
-    tree_sum,
-    weighted_product,
-)
+from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, reduced_laplacian, tree_sum, weighted_product
 
 
 def problem(n_points=400, n_landmarks=30, seed=0):

@@ -11,15 +11,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, DiskSpaceError
-from scalemani.params import Parameters
+from scalemani.interfaces.tuning.scores import make_judge
+from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, search
+from scalemani.io.sources import map_points, open_points
+from scalemani.io.sources.side_data import with_weights
 from scalemani.runs.incoming.computing import COPY, computed_once
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import map_points, open_points
-from scalemani.sources.side_data import with_weights
-from scalemani.tuning.scores import make_judge
-from scalemani.tuning.search import Candidate, SurveyedPoints, search
-from scalemani.workers.executor import Executor
 
 LOADED: collections.Counter = collections.Counter()
 WORKERS: set[str] = set()

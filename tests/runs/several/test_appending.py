@@ -12,20 +12,20 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
 import scalemani as sm
-from scalemani.chunked.appended import KnownPoints
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.io.sources import open_points
 from scalemani.kernels.landmarks.selection import selected_landmarks
 from scalemani.kernels.measures import subspace_angle
-from scalemani.params import Parameters
-from scalemani.progress import Silent
-from scalemani.records.points import StoredPartition
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import AppendedPoints, append_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
+from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.landmarks import choice_of
 from scalemani.stages.neighbors import cells, continued
-from scalemani.workers.executor import Executor
+from scalemani.stages.shared.appended import KnownPoints
 
 BEFORE, N_POINTS, K = 2000, 2300, 10
 VALUES = {

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
-from scalemani.params import Parameters
-from scalemani.progress import Silent
-from scalemani.records.affinities import StoredSymmetricAffinities
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.stages import embedding
-from scalemani.workers.executor import Executor
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 
 
 def embedded(points, folder, solver, n_components=2, progress=None, **values):

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
-from scalemani.params import Parameters
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 TINY = {"direction": "gradient-descent", "learning_rate": 1e-12, "max_iterations": 1, "converged": 0.0}
 N_POINTS = 600

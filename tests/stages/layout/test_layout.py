@@ -10,23 +10,23 @@ from sklearn.exceptions import NotFittedError
 from sklearn.neighbors import KNeighborsClassifier
 
 import scalemani as sm
-from scalemani.chunked import checkpoints
-from scalemani.chunked.checkpoints import Checkpoints
-from scalemani.embeddings import force_errors
-from scalemani.embeddings.descent import State
-from scalemani.embeddings.repulsion import make_repulsion
+from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.params import Parameters
+from scalemani.descents import force_errors
+from scalemani.descents.descent import State
+from scalemani.descents.repulsion import make_repulsion
+from scalemani.engine import checkpoints
+from scalemani.engine.checkpoints import Checkpoints
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
+from scalemani.io.sources import open_points
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.objectives import OBJECTIVES
-from scalemani.params import Parameters
-from scalemani.progress import Silent
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.stages import layout
 from scalemani.store.objects import digest
 from scalemani.store.run_store import RunStore
-from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"n_neighbors": 12},

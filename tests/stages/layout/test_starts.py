@@ -5,12 +5,12 @@ import pytest
 from scipy.stats import kstest
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.config.routes import EIGENVECTOR_STAGES
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, StoreError
-from scalemani.params import Parameters
-from scalemani.routes import EIGENVECTOR_STAGES
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run, run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 DEVIATION = 0.5
 JITTER = 1e-6

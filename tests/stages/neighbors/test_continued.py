@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.params import Parameters
-from scalemani.progress import Silent
-from scalemani.records.graph import StoredNeighbors
-from scalemani.records.points import StoredWorkPoints
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Silent
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.stages.neighbors import nn_descent, recall
-from scalemani.workers.executor import Executor
+from scalemani.stages import neighbors
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.neighbors import recall
 
 BOUNDS, K, SAMPLED = (1500, 1560, 1650), 8, 400
 
@@ -42,14 +43,14 @@ def goes(points, tmp_path_factory):
         pairs[-1].append(len(labels) * len(others.sketches))
         return compare(queries, labels, others, *rest)
 
-    propose, looking = nn_descent.propose_by_tiles, []
+    propose, looking = neighbors.propose_by_tiles, []
 
     def proposing(sketches, start, own, visited, *rest):
         looking[-1].append(np.count_nonzero((visited >= 0).any(axis=1)))
         return propose(sketches, start, own, visited, *rest)
 
     patch.setattr(recall, "nearest_of_rows", comparing)
-    patch.setattr(nn_descent, "propose_by_tiles", proposing)
+    patch.setattr(neighbors, "propose_by_tiles", proposing)
     found = []
     for start, stop in itertools.pairwise(BOUNDS):
         pairs.append([])

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.chunked.sizes import Sizes
-from scalemani.chunked.task import Dimensions
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
 from scalemani.stages.neighbors.counts import cells_to_visit, n_candidates, n_listed
 
 

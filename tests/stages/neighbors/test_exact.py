@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.params import Parameters
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.stages.neighbors import exact
-from scalemani.workers.executor import Executor
 
 K = 6
 

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.chunked.task import Dimensions
-from scalemani.chunked.work import LEDGER_VARIABLE, StageTask
+from scalemani.config.params import Parameters
+from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.task import Dimensions
+from scalemani.engine.work import LEDGER_VARIABLE, StageTask
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.kernels.neighbors.rerank import found_shares
 from scalemani.kernels.neighbors.rounds import Round
-from scalemani.memory.process import PROCESS
-from scalemani.params import Parameters
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
 from scalemani.stages import neighbors
+from scalemani.stages.neighbors import near_neighbors_block
 from scalemani.stages.neighbors.cells import near_cells_block
 from scalemani.stages.neighbors.counts import n_listed
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
-from scalemani.stages.neighbors.nn_descent import near_neighbors_block
 from scalemani.stages.neighbors.tables import list_tables, short_sketches, sketch_tables
-from scalemani.workers.executor import Executor
 
 K = 35  # more than `few_neighbors`, and more than a neighbour's list is visited for
 PARAMS = Parameters().with_values(

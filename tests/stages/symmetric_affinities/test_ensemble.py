@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.sources import open_points
-from scalemani.workers.executor import Executor
 
 VALUES = {
     "neighbors": {"method": "window", "window": 3, "image_rows": 9, "image_columns": 11},

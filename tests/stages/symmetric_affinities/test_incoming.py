@@ -4,7 +4,7 @@ import tracemalloc
 
 import numpy as np
 
-from scalemani.chunked.needs import CACHE
+from scalemani.engine.needs import CACHE
 from scalemani.kernels.graph.directed_edges import GatheredEdges, incoming_edges
 from scalemani.stages.symmetric_affinities import incoming, sets_of_incoming
 

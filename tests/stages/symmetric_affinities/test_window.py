@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from scalemani.params import Parameters
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_pixels
 from scalemani.runs.walk import run
-from scalemani.sources import open_pixels
-from scalemani.workers.executor import Executor
 
 
 def test_rows_a_block_leave_no_trace(tmp_path):

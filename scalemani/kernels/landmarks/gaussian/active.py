@@ -35,7 +35,6 @@ def active_landmarks(
     points : (S, D) real, finite
     n_landmarks : L, at most S
     bandwidth : eta, in squared units of the points; None: the sum of the variances of the columns
-    first : the row of the first landmark
 
     Returns
     -------
@@ -83,8 +82,6 @@ def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: flo
     Parameters
     ----------
     points : (S, D) real
-    n_landmarks : as many as were asked for
-    n_found : as many as were found
     bandwidth : eta, in squared units of the points
     does : tells of points, a number of landmarks and a bandwidth whether there are so many
     """
@@ -107,7 +104,6 @@ def bandwidth_that_does(points: np.ndarray, n_landmarks: int, bandwidth: float, 
     Parameters
     ----------
     points : (S, D) real; of many, rows at equal steps are tried
-    n_landmarks : as many as were asked for
     bandwidth : at which there are fewer, in squared units of the points
     does : as of `exhausted`
     """
@@ -134,7 +130,6 @@ def pivots(rows: np.ndarray, n_landmarks: int, bandwidth: float, first: int = 0)
     rows : (S, D) real
     n_landmarks : at most so many rows
     bandwidth : eta, in squared units of the points
-    first : the row that is chosen first
     """
     factor, variances = np.empty((n_landmarks, len(rows))), np.ones(len(rows))
     chosen = np.empty(n_landmarks, dtype=np.int64)

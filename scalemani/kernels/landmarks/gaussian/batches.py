@@ -32,7 +32,6 @@ def drawn_batches(
     ----------
     points : N points
     n_landmarks : L, below the points of a batch
-    seed : of the draws
     sample_points : points of all batches, N at most
     batch_points : B; None: 1,000, or twice the landmarks if more; N at most
 

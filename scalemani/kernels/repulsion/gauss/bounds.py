@@ -56,8 +56,6 @@ def hermite_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0
     Parameters
     ----------
     total_charge : sum of |q|
-    order : p, the terms kept along each axis
-    n_dims : d
     ratio : r, with boxes of side sqrt(2) r
     """
     return _tail_form(total_charge, ratio, ratio**order / math.sqrt(math.factorial(order)), order, n_dims)
@@ -107,9 +105,6 @@ def axis_errors(order: int, furthest: int, side: float, offset: float) -> AxisEr
 
     Parameters
     ----------
-    order : of the expansions.
-    furthest : the largest number of boxes.
-    side : of a box.
     offset : the largest distance of a point to the centre of its box along an axis, at most side / 2.
     """
     steps, rho = np.arange(furthest + 1), max(offset, LEAST_OFFSET * side)
@@ -142,10 +137,7 @@ def pair_errors(axis: AxisErrors, steps: np.ndarray, reach: int, summed: bool) -
 
     Parameters
     ----------
-    axis : the largest values and errors along an axis
     steps : (d,) int, how many boxes apart the two are
-    reach : the number of boxes beyond which nothing is summed
-    summed : whether the pairs of points are summed within reach, without any error
     """
     beyond = steps.max() > reach
     if summed and not beyond:
@@ -177,7 +169,6 @@ def worst_errors(
     Parameters
     ----------
     axis : of at least max(grid.reaches) + 1 steps.
-    reach : how many boxes away sources count.
     keys : (n,) int64, of the boxes of targets, ascending.
     summed : (n,) bool, where pairs are summed.
     others : (m,) int64, keys of the boxes of sources, ascending.

@@ -53,7 +53,6 @@ def box_moments(boxed: Boxed, charges: np.ndarray, boxes: np.ndarray, moments: n
 
     Parameters
     ----------
-    boxed : the points by box
     charges : (N,) float64, in that order
     boxes : (n,) int64, numbers of boxes
     moments : (n, m0, m1, m2) float64, written

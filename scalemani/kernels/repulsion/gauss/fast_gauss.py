@@ -11,17 +11,36 @@ meets fewer than 5 pairs per box in reach, and expanded otherwise.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.repulsion.exact import SLOPE, moment, square_distances, weigh
 from scalemani.kernels.repulsion.gauss.bounds import axis_errors, worst_errors
-from scalemani.kernels.repulsion.gauss.boxes import Boxed, Grid, grid_over, largest_offset, sort_into_boxes
-from scalemani.kernels.repulsion.gauss.expansions import box_moments, translate, translations
-from scalemani.kernels.repulsion.gauss.near_boxes import near_ranges, neighbors_along, spread
-from scalemani.kernels.repulsion.gauss.targets import evaluate_boxes, sum_boxes
+from scalemani.kernels.repulsion.gauss.boxes import (
+    AXES,
+    Boxed,
+    Grid,
+    grid_over,
+    largest_offset,
+    near_ranges,
+    neighbors_along,
+    sort_into_boxes,
+    spread,
+)
+from scalemani.kernels.repulsion.gauss.expansions import (
+    CHUNK,
+    WORK_ROWS,
+    box_moments,
+    evaluate,
+    translate,
+    translations,
+)
 from scalemani.kernels.repulsion.pair_sums import (
+    GAUSSIAN,
     Field,
     PairSums,
     checked_tolerance,
@@ -29,6 +48,152 @@ from scalemani.kernels.repulsion.pair_sums import (
     kernel_number,
     pair_arguments,
 )
+
+HELD = 256  # points held before they are summed: with their distances they stay in the first-level cache
+
+
+class Held(NamedTuple):
+    """Up to HELD points: `columns` (d, HELD) and `charges` (HELD,)."""
+
+    columns: np.ndarray
+    charges: np.ndarray
+
+
+@compiled
+def empty_held(n_dims: int) -> Held:
+    """Return room for HELD points in d dimensions."""
+    return Held(np.zeros((n_dims, HELD)), np.zeros(HELD))
+
+
+@compiled
+def add_points(kind: int, held: Held, n_held: int, targets: np.ndarray, found: np.ndarray) -> int:
+    """Add the field of the points that are held at some targets, and hold none.
+
+    Parameters
+    ----------
+    held, n_held : the points, of which the first `n_held` count
+    targets : (g, d) float64
+    found : (g, d + 1) float64; gradient and S are added to it
+
+    Returns
+    -------
+    0, how many points are held afterwards
+    """
+    n_dims = len(held.columns)
+    squared, slopes = np.empty(HELD), np.empty(HELD)
+    for i in range(len(targets)):
+        square_distances(held.columns, targets[i], 0, n_held, squared)
+        found[i, n_dims] += weigh(kind, squared, held.charges[:n_held], slopes)
+        for k in range(n_dims):
+            found[i, k] += SLOPE * moment(held.columns[k, :n_held], targets[i, k], slopes)
+    return 0
+
+
+@compiled
+def add_own(kind: int, held: Held, targets: np.ndarray, charges: np.ndarray, found: np.ndarray) -> None:
+    """Add the field of targets at each other: to itself, a point has no charge.
+
+    Parameters
+    ----------
+    targets : (g, d) float64
+    charges : (g,) float64
+    found : (g, d + 1) float64; gradient and S are added to it
+    """
+    for first in range(0, len(targets), HELD):
+        n_held = min(HELD, len(targets) - first)
+        for j in range(n_held):
+            for k in range(targets.shape[1]):
+                held.columns[k, j] = targets[first + j, k]
+            held.charges[j] = charges[first + j]
+        for i in range(len(targets)):
+            own = i - first if first <= i < first + n_held else n_held
+            if own < n_held:
+                held.charges[own] = 0.0
+            add_points(kind, held, n_held, targets[i : i + 1], found[i : i + 1])
+            if own < n_held:
+                held.charges[own] = charges[i]
+
+
+@compiled
+def sum_boxes(  # noqa: PLR0913 - how LLVM associates sums depends on the functions that call them
+    boxed: Boxed,
+    charges: np.ndarray,
+    target_boxed: Boxed,
+    boxes: np.ndarray,
+    ranges: np.ndarray,
+    own: bool,
+    sums: np.ndarray,
+    gradients: np.ndarray,
+) -> None:
+    """Write the field at the targets in some boxes as sums over pairs.
+
+    Parameters
+    ----------
+    charges : (N,) float64, in that order
+    boxes : (n,) int64, numbers of boxes of targets
+    ranges : (n, rows, 2) int64, the points that are summed for each box: first, and the one behind the last
+    sums : (M,) float64, S, of which the rows of these targets are written
+    gradients : (M, d) float64, likewise
+    """
+    n_dims = gradients.shape[1]
+    held, n_held = empty_held(n_dims), 0
+    for b in range(len(boxes)):
+        begin, end = target_boxed.starts[boxes[b]], target_boxed.starts[boxes[b] + 1]
+        targets = target_boxed.points[begin:end]
+        found = np.zeros((end - begin, n_dims + 1))
+        for row in range(ranges.shape[1]):
+            for j in range(ranges[b, row, 0], ranges[b, row, 1]):
+                if own and begin <= j < end:
+                    continue
+                for k in range(n_dims):
+                    held.columns[k, n_held] = boxed.points[j, k]
+                held.charges[n_held] = charges[j]
+                n_held += 1
+                if n_held == HELD:
+                    n_held = add_points(GAUSSIAN, held, n_held, targets, found)
+        n_held = add_points(GAUSSIAN, held, n_held, targets, found)
+        if own:
+            add_own(GAUSSIAN, held, targets, charges[begin:end], found)
+        for i in range(begin, end):
+            row_of = target_boxed.order[i]
+            sums[row_of] = found[i - begin, n_dims]
+            for k in range(n_dims):
+                gradients[row_of, k] = found[i - begin, k]
+
+
+@compiled
+def evaluate_boxes(
+    target_boxed: Boxed,
+    boxes: np.ndarray,
+    coefficients: np.ndarray,
+    charges: np.ndarray,
+    own: bool,
+    sums: np.ndarray,
+    gradients: np.ndarray,
+) -> None:
+    """Write the field at the targets in some boxes from Taylor coefficients.
+
+    Parameters
+    ----------
+    boxes : (n,) int64, numbers of boxes of targets
+    coefficients : (n, n0, n1, n2) float64, of each of these
+    charges : (M,) float64, in the order of the boxes
+    own : whether the targets are the points: what a point is to itself, its charge, is taken away
+    sums, gradients : those of `sum_boxes`
+    """
+    n_dims = gradients.shape[1]
+    found = np.empty((WORK_ROWS, CHUNK))
+    for b in range(len(boxes)):
+        end, center = target_boxed.starts[boxes[b] + 1], target_boxed.centers[boxes[b]]
+        for begin in range(target_boxed.starts[boxes[b]], end, CHUNK):
+            stop = min(begin + CHUNK, end)
+            evaluate(coefficients[b], target_boxed.points, np.uint64(begin), np.uint64(stop - begin), center, found)
+            for i in range(begin, stop):
+                row = target_boxed.order[i]
+                sums[row] = found[AXES, i - begin] - (charges[i] if own else 0.0)
+                for k in range(n_dims):
+                    gradients[row, k] = found[AXES - n_dims + k, i - begin]
+
 
 BOX_RATIO = 0.5  # r
 FEW_PAIRS = 5

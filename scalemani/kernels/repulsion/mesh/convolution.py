@@ -3,18 +3,227 @@
 The first axis is transformed down columns, two sets of real columns at a time as real and imaginary parts. Its wave
 numbers then lie side by side in vectors, and for each batch of them all other axes are padded, transformed, multiplied
 and transformed back in one go. An inverse transform is a forward one with real and imaginary parts exchanged.
+
+Fourier transforms of many short sequences side by side, one to a lane of a vector.
+
+A batch is (m, 2, lanes): the real parts of element j of all sequences, then the imaginary parts, 128 bytes together.
+Passes of radix 2 to 5 write in order as they go (Stockham), so no pass permutes. Source: Van Loan, Computational
+Frameworks for the Fast Fourier Transform (1992), 1.7; butterflies of odd length by symmetric and antisymmetric pairs.
 """
 
 import math
 from collections.abc import Callable, Iterable
+from math import cos, pi, sin
 from typing import Any
 
 import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+from numba.core import types as numba_types
+from numba.extending import intrinsic
 
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.repulsion.mesh.fourier import batch_lanes, radices_of, transformed, twiddle_factors
+from scalemani.kernels.machine.plain import in_plain_mode
 from scalemani.kernels.repulsion.mesh.transforms import KernelTransform
+
+ROW_BYTES = 128  # real and imaginary parts of one element
+RADICES = (4, 5, 3, 2)
+
+
+def batch_lanes(dtype: np.dtype) -> int:
+    """Return how many sequences a batch holds."""
+    return ROW_BYTES // (2 * dtype.itemsize)
+
+
+def radices_of(length: int) -> np.ndarray:
+    """Return the radices of the passes for a length of the form 2^a 3^b 5^c, (p,) int64."""
+    found = []
+    for radix in RADICES:
+        while length % radix == 0:
+            found.append(radix)
+            length //= radix
+    return np.array(found, dtype=np.int64)
+
+
+def twiddle_factors(length: int, dtype: np.dtype) -> np.ndarray:
+    """Return exp(-2 pi i p k / n), k = 1 .. radix - 1, for every pass and p, as cosines and sines one after another."""
+    parts, remaining = [], length
+    for radix in radices_of(length):
+        numbers = np.outer(np.arange(remaining // radix), np.arange(1, radix)) % remaining
+        angles = -2.0 * np.pi * numbers / remaining
+        parts.append(np.stack([np.cos(angles), np.sin(angles)], axis=-1).ravel())
+        remaining //= radix
+    return np.concatenate(parts).astype(dtype)
+
+
+class _Lanes:
+    """Complex arithmetic on pairs of vectors."""
+
+    def __init__(self, builder: Any, element: Any):
+        self.builder, single = builder, element == numba_types.float32
+        self.item_bytes = 4 if single else 8
+        self.type = ir.VectorType(ir.FloatType() if single else ir.DoubleType(), ROW_BYTES // (2 * self.item_bytes))
+
+    def splat(self, scalar: Any) -> Any:
+        lane = ir.IntType(32)
+        first = self.builder.insert_element(ir.Constant(self.type, ir.Undefined), scalar, ir.Constant(lane, 0))
+        return self.builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, self.type.count), None))
+
+    def constant(self, value: float) -> Any:
+        return ir.Constant(self.type, [ir.Constant(self.type.element, value)] * self.type.count)
+
+    def plus(self, a: Any, b: Any) -> Any:
+        return self.builder.fadd(a, b, flags=("contract",))
+
+    def minus(self, a: Any, b: Any) -> Any:
+        return self.builder.fsub(a, b, flags=("contract",))
+
+    def times(self, a: Any, b: Any) -> Any:
+        return self.builder.fmul(a, b, flags=("contract",))
+
+    def added(self, a: Any, b: Any) -> Any:
+        return [self.plus(x, y) for x, y in zip(a, b, strict=True)]
+
+    def subtracted(self, a: Any, b: Any) -> Any:
+        return [self.minus(x, y) for x, y in zip(a, b, strict=True)]
+
+    def turned(self, a: Any, factor: Any) -> Any:
+        cosine, sine = factor
+        real = self.minus(self.times(a[0], cosine), self.times(a[1], sine))
+        return [real, self.plus(self.times(a[0], sine), self.times(a[1], cosine))]
+
+    def row(self, address: Any, stride: Any, number: int) -> list[Any]:
+        """Return the places of the real and imaginary parts of a row."""
+        address = self.builder.add(address, self.builder.mul(stride, ir.Constant(stride.type, number)))
+        half = self.builder.add(address, ir.Constant(stride.type, ROW_BYTES // 2))
+        return [self.builder.inttoptr(at, self.type.as_pointer()) for at in (address, half)]
+
+    def butterfly(self, rows: list[Any]) -> list[Any]:
+        """Return the transform of a few rows."""
+        radix = len(rows)
+        if radix == 2:
+            return [self.added(*rows), self.subtracted(*rows)]
+        if radix == 4:
+            (a, b), (c, d) = self.butterfly(rows[::2]), self.butterfly(rows[1::2])
+            over, under = (
+                [self.plus(b[0], d[1]), self.minus(b[1], d[0])],
+                [self.minus(b[0], d[1]), self.plus(b[1], d[0])],
+            )
+            return [self.added(a, c), over, self.subtracted(a, c), under]
+        pairs = range(1, radix // 2 + 1)
+        sums = [self.added(rows[j], rows[-j]) for j in pairs]
+        differences = [self.subtracted(rows[j], rows[-j]) for j in pairs]
+        results: list[Any] = [rows[0]] + [None] * (radix - 1)
+        for total in sums:
+            results[0] = self.added(results[0], total)
+        for k in pairs:
+            even, odd = rows[0], [self.constant(0.0)] * 2
+            for j in pairs:
+                angle = 2.0 * pi * j * k / radix
+                cosine, sine = self.constant(cos(angle)), self.constant(sin(angle))
+                even = [self.plus(e, self.times(s, cosine)) for e, s in zip(even, sums[j - 1], strict=True)]
+                odd = [self.plus(o, self.times(s, sine)) for o, s in zip(odd, differences[j - 1], strict=True)]
+            results[k] = [self.plus(even[0], odd[1]), self.minus(even[1], odd[0])]
+            results[-k] = [self.minus(even[0], odd[1]), self.plus(even[1], odd[0])]
+        return results
+
+
+def _pass_rows(typing_context: Any, source: Any, source_step: Any, target: Any, target_step: Any, factors: Any) -> Any:
+    """Emit the transform of a few rows `source_step` bytes apart, turned, and written `target_step` bytes apart.
+
+    `source` and `target` are the addresses of the first rows; `factors` is a tuple of 2 (radix - 1) numbers, in the
+    dtype of the batch: the cosine and sine that each row of the result but the first is multiplied by.
+    """
+    signature = numba_types.void(source, source_step, target, target_step, factors)
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes, radix = _Lanes(builder, factors.dtype), factors.count // 2 + 1
+        places = [lanes.row(arguments[0], arguments[1], j) for j in range(radix)]
+        results = lanes.butterfly([[builder.load(at, align=lanes.item_bytes) for at in place] for place in places])
+        splats = [lanes.splat(value) for value in cgutils.unpack_tuple(builder, arguments[4])]
+        for j, result in enumerate(results):
+            turned = lanes.turned(result, splats[2 * j - 2 : 2 * j]) if j else result
+            for value, at in zip(turned, lanes.row(arguments[2], arguments[3], j), strict=True):
+                builder.store(value, at, align=lanes.item_bytes)
+        return context.get_dummy_value()
+
+    return signature, emit
+
+
+pass_rows: Any = intrinsic(_pass_rows)
+
+
+def plain_transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Transform many sequences side by side.
+
+    Parameters
+    ----------
+    batch, spare : ndarray of shape (m, 2, lanes) and dtype float32 or float64
+        The sequences x, one to a lane, real and imaginary parts; room for as many. Both are overwritten.
+    radices : ndarray of shape (p,) and dtype int64
+        `radices_of(m)`.
+    factors : ndarray of the dtype of `batch`
+        `twiddle_factors(m, dtype)`.
+
+    Returns
+    -------
+    ndarray of shape (m, 2, lanes)
+        sum_j x_j exp(-2 pi i j k / m) for k = 0 .. m - 1, in `batch` or in `spare`; what the other one holds means
+        nothing.
+    """
+    transforms = np.fft.fft(batch[:, 0].astype(np.float64) + 1j * batch[:, 1], axis=0)
+    spare[:, 0], spare[:, 1], batch[...] = transforms.real, transforms.imag, np.nan
+    return spare
+
+
+@in_plain_mode(plain_transformed)
+@compiled
+def transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Do what `plain_transformed` does, in passes over rows of all sequences.
+
+    Parameters
+    ----------
+    batch, spare, radices, factors : those of `plain_transformed`
+    """
+    source, target = batch, spare
+    remaining, done, w = batch.shape[0], 1, 0
+    for radix in radices:
+        part = remaining // radix
+        x, y = source.ctypes.data, target.ctypes.data
+        far, near = ROW_BYTES * done * part, ROW_BYTES * done
+        for p in range(part):
+            _turn((x + near * p, far), (y + near * radix * p, near), done, factors, w, radix)
+            w += 2 * (radix - 1)
+        source, target = target, source
+        remaining, done = part, done * radix
+    return source
+
+
+@compiled
+def _turn(source: tuple[int, int], target: tuple[int, int], done: int, f: np.ndarray, w: int, radix: int) -> None:
+    """Transform `done` groups of rows that share their factors f[w : w + 2 (radix - 1)].
+
+    `source` and `target` are addresses of the first row of a group, and the bytes from each to the next.
+    """
+    (x, far), (y, near) = source, target
+    if radix == 4:
+        four = (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5])
+        for q in range(done):
+            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, four)
+    elif radix == 5:
+        five = (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5], f[w + 6], f[w + 7])
+        for q in range(done):
+            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, five)
+    elif radix == 3:
+        three = (f[w], f[w + 1], f[w + 2], f[w + 3])
+        for q in range(done):
+            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, three)
+    else:
+        two = (f[w], f[w + 1])
+        for q in range(done):
+            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, two)
+
 
 Over = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
 

@@ -53,9 +53,6 @@ def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree:
     Parameters
     ----------
     kernel : "student" or "gaussian"
-    lengths : d even numbers, of the padded axes
-    step : between nodes
-    degree : of the splines on charges and on potential
     """
     squares = [(step * _bent_offsets(length)) ** 2 for length in lengths]
     corner = float(sum(part[-1] for part in squares))

@@ -4,9 +4,8 @@ import scipy.optimize
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.landmarks.gaussian.active import total_variance
-from scalemani.kernels.landmarks.gaussian.ascent import Process, learned_landmarks
+from scalemani.kernels.landmarks.gaussian.ascent import Process, grow, learned_landmarks, objective
 from scalemani.kernels.landmarks.gaussian.batches import drawn_batches, projected
-from scalemani.kernels.landmarks.gaussian.residuals import grow, objective
 
 
 def feature(batch, landmark, eta):

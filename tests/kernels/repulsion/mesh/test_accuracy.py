@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 
 from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.mesh.accuracy import ERRORS, LEAST_CELLS, LEAST_TOLERANCE, MOST_TOLERANCE, mesh_rule
+from scalemani.kernels.repulsion.mesh.particle_mesh import (
+    ERRORS,
+    LEAST_CELLS,
+    LEAST_TOLERANCE,
+    MOST_TOLERANCE,
+    mesh_rule,
+)
 
 KERNELS = ("student", "gaussian")
 

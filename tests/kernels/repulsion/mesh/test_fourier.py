@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.repulsion.mesh.fourier import (
+from scalemani.kernels.repulsion.mesh.convolution import (
     ROW_BYTES,
     batch_lanes,
     plain_transformed,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError, DataError, NumericalError
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.repulsion.mesh.accuracy import mesh_rule
-from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh, fitted_mesh
+from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh, fitted_mesh, mesh_rule
 
 KERNELS = ("student", "gaussian")
 LARGE = pytest.mark.large

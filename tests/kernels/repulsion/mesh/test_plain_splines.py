@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from scalemani.kernels.repulsion.mesh.plain_splines import spline_weights
+from scalemani.kernels.repulsion.mesh.spline_instructions import spline_weights
 
 
 @pytest.mark.parametrize("degree", [1, 2, 3, 5])

@@ -5,9 +5,15 @@ import pytest
 from scipy.interpolate import BSpline
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.repulsion.mesh.plain_splines import plain_gather_group, plain_spread_group
-from scalemani.kernels.repulsion.mesh.spline_instructions import gather_group, row_lanes, spline_pieces, spread_group
-from scalemani.kernels.repulsion.mesh.splines import taps_of
+from scalemani.kernels.repulsion.mesh.particle_mesh import taps_of
+from scalemani.kernels.repulsion.mesh.spline_instructions import (
+    gather_group,
+    plain_gather_group,
+    plain_spread_group,
+    row_lanes,
+    spline_pieces,
+    spread_group,
+)
 
 DEGREES = (2, 3, 5)
 NODES = 12

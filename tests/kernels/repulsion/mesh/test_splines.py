@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from scalemani.kernels.repulsion.mesh.splines import bounds, gather, gather_points, row_slack, spread, taps_of
+from scalemani.kernels.repulsion.mesh.particle_mesh import bounds, gather, gather_points, row_slack, spread, taps_of
 
 DEGREES = (2, 3, 5)
 

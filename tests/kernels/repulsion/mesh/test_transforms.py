@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.repulsion.mesh.fourier import radices_of
+from scalemani.kernels.repulsion.mesh.convolution import radices_of
 from scalemani.kernels.repulsion.mesh.transforms import MESH_KERNELS, kernel_transform, padded_lengths
 
 

@@ -1,0 +1,1 @@
+"""Parameters, routes, objectives, limits and checks: plain data."""

@@ -1,0 +1,27 @@
+"""Every number that changes an answer: one frozen table a stage, checked when it is made, and what follows from it.
+
+`by_stage` and `of_methods` hold the fields with their defaults, `defaults` decides what they leave open,
+`effects` knows which of them act. The command line, the estimators and the functions in memory read all of it here.
+"""
+
+from scalemani.config.params.by_stage import AffinitiesParams, LayoutParams
+from scalemani.config.params.defaults import LANDMARKS
+from scalemani.config.params.effects import Situation, acting
+from scalemani.config.params.parameters import TUNED, Parameters, known_values, names_of_parameters
+from scalemani.config.params.parsing import checked_settings, parse_assignments, parse_value, set_value
+
+__all__ = [
+    "LANDMARKS",
+    "TUNED",
+    "AffinitiesParams",
+    "LayoutParams",
+    "Parameters",
+    "Situation",
+    "acting",
+    "checked_settings",
+    "known_values",
+    "names_of_parameters",
+    "parse_assignments",
+    "parse_value",
+    "set_value",
+]

@@ -1,0 +1,498 @@
+"""The parameters of each stage: one frozen table a stage, whose values are checked when it is made.
+
+None stands for what follows the method and the data: `Parameters.resolved` decides it.
+
+`Tuned` numbers were tuned once, and few have a reason to change them. A stage's key holds one only where it differs
+from the default here, so that a number can be added without taking what is stored from anybody. Whoever changes a
+default raises the version of the stage in `scalemani.config.routes`: `tests/config/params/test_tuned.py` holds the two
+together.
+
+Numbers that only follow from the arithmetic of a kernel (where a step stops being halved, when a sum counts as zero)
+stay constants beside it. Who changes one changes code, which the version of the stage tells as well:
+`tests/config/params/test_constants.py` holds these to it. New points are never stored, so no key needs theirs.
+"""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
+
+from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.params.fields import (
+    Count,
+    CountOrZero,
+    Metric,
+    Part,
+    PartOrZero,
+    Positive,
+    Share,
+    Tolerance,
+    Tuned,
+    Weight,
+    WindowWidth,
+    parameters,
+)
+from scalemani.config.routes import (
+    GIVEN_LANDMARKS,
+    LANDMARK_GRAPH_SOLVERS,
+    LANDMARK_SOLVERS,
+    PRECOMPUTED,
+    REDUCING_SOLVERS,
+    REFINING_SOLVERS,
+    VARIATIONAL,
+    WINDOW,
+)
+
+JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
+
+if TYPE_CHECKING:
+    NonlinearMethod = str
+else:
+    NonlinearMethod = Literal[tuple(OBJECTIVES)]  # checkers take names that stand in the text; the table holds them
+
+
+@parameters()
+class PointsParams:
+    """The points: the `metric` in which they are compared.
+
+    It is euclidean, cosine, correlation, hellinger, hamming (of bits) or precomputed.
+    Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
+    `landmarks` are in that geometry; distances that users are given are those of the metric.
+    Where it is precomputed, the neighbours that were given, with their distances, stand in the place of points.
+    """
+
+    metric: Metric = "euclidean"
+
+
+@parameters()
+class DuplicatesParams:
+    """Which rows are one point, whose weight is their number, or the sum of the weights that are given.
+
+    `tolerance` None: each row is a point. 0 (or true): rows that are equal as the metric maps them. Above 0: rows in
+    one cell of a grid of cubes, whose side is the tolerance over the square root of the number of features: they lie
+    within the tolerance, and the point is the first of them. Rows as near to both sides of a border stay two points.
+    Copies are as far from each other as points are: results have all rows, those of one point the same.
+    """
+
+    tolerance: Tolerance = None
+
+
+@parameters()
+class PartitionParams:
+    """Cells of nearby points: the locality order in which points are stored, and where neighbours are looked for.
+
+    `sketch_dimensions` leading principal components stand in for the points while candidates are chosen;
+    `cell_points` is the mean number of points a cell; both models are trained on `sample_points` points.
+
+    Principal axes are computed of `most_basis_rows` points at most: more would not move them by anything that matters
+    for choosing candidates.
+    """
+
+    sketch_dimensions: Annotated[int, Field(ge=1, le=256)] = 64
+    cell_points: Annotated[int, Field(ge=16)] = 600
+    sample_points: Annotated[int, Field(ge=1000)] = 50_000
+    most_basis_rows: Tuned[Count] = 10_000
+
+
+@parameters()
+class NeighborsParams:
+    """The k-nearest-neighbour graph.
+
+    `n_neighbors` None means three times the perplexity, or all other points where these are fewer. `method` auto
+    chooses exact search for small data and the partition beyond. The partition visits `n_probes` cells a point (None:
+    chosen by the cells in which the true neighbours of the sampled queries lie) and is refined until `recall` is
+    reached, or `max_rounds` rounds are spent. It is measured on `sampled_queries` exact queries, and reached two
+    standard errors above what is asked.
+
+    `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
+    `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
+    are set by the image; give them for a table of pixels, row by row, with features of its own.
+
+    The tuned numbers of the search were chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95. `method`
+    auto looks at every pair up to `exact_below` points, where that is quicker than anything that has to be
+    trained. Where it is left open how many cells a point visits, it is found out by the points whose true neighbours
+    the recall is measured by: cells are visited, from `least_probes` to `most_probes`, until of these neighbours no
+    more than `missed` times the share lie elsewhere that the recall asked for leaves out. A round over neighbours of
+    neighbours, which costs less than as many cells, finds half to two thirds of those, but it leads into no cell that
+    none of the lists leads into: so the least is more than one. These points themselves, and new ones, look through
+    `first_probes` cells. The cells nearest to a point are looked for among the `nearby_cells` nearest to its own: 0.992
+    of the 10 nearest of 1,700 are among 256. Where many cells are visited, they are looked for among `nearby_per_probe`
+    times as many.
+
+    Exact distances are computed of k times `few_candidates` points where lists are no longer than `few_neighbors`;
+    beyond of k times `first_candidates` in the first round and `later_candidates` in the others. Rounds over cells take
+    half more than k of points with no more features than a sketch has, which sketches rank. A later round looks at the
+    first `most_listed` neighbours of each of the `most_visited` nearest neighbours. Sketches are rounded to bytes
+    where that moves a distance by at most the share `rounding_share` of what the closest `close_share` of points have
+    to their last neighbour.
+    """
+
+    n_neighbors: Count | None = None
+    method: Literal["auto", "exact", "pynndescent", "partition", "window"] = "auto"
+    recall: Share = 0.95
+    n_probes: Count | None = None
+    max_rounds: CountOrZero = 6
+    sampled_queries: Annotated[int, Field(ge=10)] = 1000
+    window: WindowWidth = 11
+    frames: CountOrZero = 1
+    image_rows: Count | None = None
+    image_columns: Count | None = None
+    exact_below: Tuned[CountOrZero] = 20_000
+    first_probes: Tuned[Count] = 8
+    missed: Tuned[Positive] = 1.6
+    least_probes: Tuned[Count] = 4
+    most_probes: Tuned[Count] = 32
+    nearby_cells: Tuned[Count] = 256
+    nearby_per_probe: Tuned[Count] = 16
+    few_neighbors: Tuned[CountOrZero] = 30
+    few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
+    first_candidates: Tuned[Annotated[float, Field(ge=1)]] = 1.7
+    later_candidates: Tuned[Annotated[float, Field(ge=1)]] = 1.0
+    most_visited: Tuned[Count] = 30
+    most_listed: Tuned[Count] = 45
+    rounding_share: Tuned[PartOrZero] = 0.08
+    close_share: Tuned[Share] = 0.1
+
+    @property
+    def by_window(self) -> bool:
+        """Whether neighbours are the pixels of a window."""
+        return self.method == WINDOW
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """How far a window goes: pixels to each side, and frames before and after."""
+        return self.window // 2, self.frames
+
+    @property
+    def takes_image(self) -> bool:
+        """Whether points are an image or a video, and no table of its pixels."""
+        return self.by_window and self.image_rows is None
+
+    def image(self, n_pixels: int) -> tuple[int, int, int]:
+        """Return frames, rows and columns of so many pixels."""
+        rows, columns = self.image_rows or 1, self.image_columns or n_pixels
+        return n_pixels // (rows * columns), rows, columns
+
+    def neighbors_in_window(self, n_pixels: int) -> int:
+        """Return the most neighbours that a pixel has within its window."""
+        return self.window**2 - 1 + 2 * self.frames * (self.image(n_pixels)[0] > 1)
+
+    def method_for(self, n_points: int) -> str:
+        """Return the method that builds the graph of so many points: exact, pynndescent, partition or window."""
+        if self.method != "auto":
+            return self.method
+        return "exact" if n_points <= self.exact_below else "partition"
+
+
+@parameters()
+class AffinitiesParams:
+    """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, self-tuning, or an ensemble.
+
+    The nearest `n_neighbors` of a point's neighbours have one (None: all), so that one graph serves several numbers of
+    them. `kind` None is entropic, and Gaussian where affinities are a kernel. `perplexity` None means 30, or a third of
+    the neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those
+    of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
+    `sigma` None is the median of these over a sample of the points. An `ensemble` of minimum spanning trees is for
+    images: an edge weighs the share of the trees that it is in. `precomputed` ones were given in the place of points.
+
+    An ensemble has `trees` minimum spanning trees, each of pixels that are jittered. The standard deviation of the
+    jitter is the share `jitter` of the mean distance of a pixel to those of its window. Both are those of [LLL] 4.8.4.
+    """
+
+    kind: Literal["entropic", "gaussian", "self-tuning", "ensemble", "precomputed"] | None = None
+    perplexity: Annotated[float, Field(gt=1)] | None = None
+    solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
+    order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"
+    tolerance: Positive = 1e-10
+    sigma: Positive | None = None
+    bandwidth_neighbor: Count = 7
+    n_neighbors: Count | None = None
+    trees: Tuned[Count] = 10
+    jitter: Tuned[Positive] = 0.4
+
+    @property
+    def by_trees(self) -> bool:
+        """Whether weights are those of an ensemble of trees."""
+        return self.kind == "ensemble"
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether affinities are given in the place of points."""
+        return self.kind == PRECOMPUTED
+
+    @property
+    def chooses_sigma(self) -> bool:
+        """Whether sigma is chosen from the points."""
+        return self.kind == "gaussian" and self.sigma is None
+
+    @property
+    def takes_bandwidth_neighbor(self) -> bool:
+        """Whether the distance to a neighbour sets a bandwidth."""
+        return self.kind == "self-tuning" or self.chooses_sigma
+
+
+@parameters()
+class ComponentsParams:
+    """What to do where the neighbour graph falls into pieces.
+
+    `connect` them through closest pairs, embed the `largest` alone, or `error`.
+
+    Bridges between components are looked for from `queries_per_component` points of each, or fewer where these would be
+    more than `most_queries` in all. A bridge weighs at least `least_bridge_weight` of the mean affinity of its ends: it
+    must hold in float32.
+    """
+
+    disconnected: Literal["connect", "error", "largest"] = "connect"
+    queries_per_component: Tuned[Count] = 64
+    most_queries: Tuned[Count] = 8192
+    least_bridge_weight: Tuned[Part] = 1e-3
+
+
+@parameters()
+class SymmetricAffinitiesParams:
+    """W = (P + P^T) / 2, times 1 - `target_weight` between points of different classes, by the labels of the points.
+
+    Points without a label (-1, NaN, empty) keep their affinities. 0 reads no labels; below 1 no edge is lost.
+    """
+
+    target_weight: PartOrZero = 0.0
+
+
+@parameters()
+class NormalizedAffinitiesParams:
+    """W over (q_n q_m)^`alpha`, q the degrees of W, for diffusion maps.
+
+    0 leaves W as it is; at 1 the density of the points leaves no trace in the limit of many points.
+    """
+
+    alpha: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
+@parameters()
+class LandmarksParams:
+    """The landmarks: how many, and how they are chosen.
+
+    `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
+    `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
+    compare so many with every landmark; `dpp` gives up where more have to be read, and 64 a landmark. `given` are those
+    that come with the points, on the data or off it.
+
+    `snap` puts each centroid of k-means at the data point nearest to it. Without, landmarks are the centroids
+    themselves, which lie off the data.
+
+    Determinantal landmarks repel each other at the bandwidth `sigma`, in the unit of the points. None chooses it: the
+    kernels of as many random points add up to two at one of them. `dpp` lowers the probability of points near a
+    landmark by the `update` 1 - exp(-x^2 / 2 sigma^2), or by sin^2(x / tau), tau = sqrt(2) sigma, and that of the
+    `neighborhood` nearest points alone (None: all). `dpp-exact` takes the kernel of Euclidean distances, or of
+    `geodesic` ones: shortest paths over the graph of 10 neighbours.
+
+    Landmarks of Gaussian processes have kernels exp(-x^2 / eta); `eta` None is the sum of the variances of the columns.
+    `gp` finds each by `steps` steps over batches of `batch_points` points (None: 1,000, or twice the landmarks if more)
+    and keeps them by `projection` in the positive orthant, or in the part of the unit sphere in it.
+    """
+
+    n_landmarks: Annotated[int, Field(ge=2)] | None = None
+    method: Literal[
+        "random",
+        "spread",
+        "kmeans",
+        "kmeans++",
+        "kmeans++ seeding",
+        "minmax",
+        "dpp",
+        "dpp-exact",
+        "gp-active",
+        "gp",
+        "given",
+    ] = "random"
+    sample_points: Annotated[int, Field(ge=1000)] = 100_000
+    snap: Tuned[bool] = True
+    sigma: Tuned[Positive | None] = None
+    update: Tuned[Literal["gaussian", "sine"]] = "gaussian"
+    neighborhood: Tuned[Count | None] = None
+    geodesic: Tuned[bool] = False
+    eta: Tuned[Positive | None] = None
+    projection: Tuned[Literal["none", "orthant", "sphere"]] = "none"
+    batch_points: Tuned[Count | None] = None
+    steps: Tuned[Count] = 1000
+
+    @property
+    def off_data(self) -> bool:
+        """Whether landmarks are no data points."""
+        return self.method in ("gp", GIVEN_LANDMARKS) or (self.method in ("kmeans", "kmeans++") and not self.snap)
+
+
+@parameters()
+class LandmarkWeightsParams:
+    """Z: each point as an affine combination of its `n_neighbors` nearest landmarks (K_Z; None: 5, or all of fewer).
+
+    `regularization` is the share of the mean diagonal that is added to the diagonal of a point's Gram matrix (None:
+    1e-3 where K_Z is above the number of features, else 1e-10).
+    """
+
+    n_neighbors: Count | None = None
+    regularization: Positive | None = None
+
+
+@parameters()
+class LandmarkGraphParams:
+    """The landmarks' own neighbour graph, for the solvers nystrom and le-z.
+
+    Neighbours by `kind`: their Euclidean distance, or the Bhattacharyya distance of the Gaussians around them, which
+    tells neighbouring sheets apart.
+
+    Each landmark is joined to `n_neighbors` others (None: 10, or all of fewer). Edges weigh exp(-x^2 / 2 sigma^2) by
+    their Euclidean length, in the unit of the points (`sigma` None: the median distance to the seventh nearest
+    landmark). The Gaussian around a landmark is that of its `neighborhood` nearest points, with `covariances` in full
+    or diagonal ones for many features.
+    """
+
+    kind: Literal["euclidean", "bhattacharyya"] = "euclidean"
+    n_neighbors: Tuned[Count | None] = None
+    sigma: Tuned[Positive | None] = None
+    neighborhood: Tuned[Count] = 100
+    covariances: Tuned[Literal["full", "diagonal"]] = "full"
+
+    def joined(self, n_landmarks: int) -> int:
+        """Return how many others each of so many landmarks is joined to."""
+        return self.n_neighbors or min(JOINED_LANDMARKS, n_landmarks - 1)
+
+
+@parameters()
+class ReducedParams:
+    """Z^T L Z and Z^T D Z: nothing to choose."""
+
+
+@parameters()
+class LandmarkEmbeddingParams:
+    """The reduced eigenproblem.
+
+    `n_components` None means two, or where points are clustered as many as clusters, below the number of landmarks.
+    """
+
+    n_components: Count | None = None
+
+
+@parameters()
+class EmbeddingParams:
+    """The embedding: solver, and the residual |S u - theta u| to which it is refined.
+
+    `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
+    passes; `lll` is Z times the landmark eigenvectors, without a pass; `variational-nystrom` the same with another Z,
+    the affinities of points to the landmarks among their neighbours; `lll+refine` starts from both; `exact` runs an
+    in-memory sparse eigensolver to machine precision. `nystrom` and `le-z` need no graph of the points: they are the
+    eigenmaps of `landmark_graph`, carried to all points by its kernel or by Z. `residual` None means 1e-4, and 1e-2
+    where the embedding is the start of a descent, which goes no further from a better one.
+
+    Vectors are refined in float32 where `residual` is at least `float32_reaches`, else in float64.
+    """
+
+    solver: Literal["refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "refine"
+    residual: Part | None = None
+    max_passes: CountOrZero = 200
+    float32_reaches: Tuned[Part] = 4e-6
+
+    @property
+    def by_landmarks(self) -> bool:
+        """Whether points are made of their nearest landmarks."""
+        return self.solver in LANDMARK_SOLVERS
+
+    @property
+    def by_affinities(self) -> bool:
+        """Whether points are made of the landmarks among their neighbours."""
+        return self.solver == VARIATIONAL
+
+    @property
+    def reduces(self) -> bool:
+        """Whether the landmarks' own eigenproblem is solved."""
+        return self.solver in REDUCING_SOLVERS
+
+    @property
+    def by_landmark_graph(self) -> bool:
+        """Whether the eigenproblem is that of a graph of the landmarks alone."""
+        return self.solver in LANDMARK_GRAPH_SOLVERS
+
+    @property
+    def by_passes(self) -> bool:
+        """Whether vectors are refined by passes over the graph."""
+        return self.solver in REFINING_SOLVERS
+
+
+@parameters()
+class ClusteringParams:
+    """Spectral clustering: k-means with restarts on the landmarks, then once over all points.
+
+    K-means over all points ends when no centre moves by more than `settled`, or after `most_passes` passes.
+    """
+
+    n_clusters: Count = 10
+    n_restarts: Count = 20
+    settled: Tuned[Positive] = 1e-6
+    most_passes: Tuned[Count] = 100
+
+
+@parameters()
+class LayoutParams:
+    """The descent of a nonlinear embedding.
+
+    `objective` is set by the method. `strength` weighs the repulsion and `direction` auto is the search direction that
+    the table of objectives has for it. `learning_rate` is that of momentum (None: N / exaggeration) and the fixed step
+    of other directions (None: a line search). `momentum` None is 0.9; `exaggerated_momentum` None is `momentum`.
+    Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`; None means what the objective
+    has under momentum, and no exaggeration under other directions. The start, `init`, is the spectral embedding, the
+    first principal components of the points (pca) or normal draws (random), at a standard deviation of
+    `start_deviation` (None: 1, and 1e-2 under momentum); or coordinates that come with the points (given), which stay
+    as they are where `start_deviation` is None, without an exaggeration by default; `freeze` keeps the points that have
+    them where they are. `homotopy` above 1 follows as many strengths, which grow to the one asked for; none is
+    exaggerated.
+
+    A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
+    1e-4 over 10, 1e-2 over 50 under momentum, 1e-6 over 1 for each strength of a homotopy), the descent after
+    `max_iterations` in all, or for each strength of a homotopy. `repulsion` sums to a relative error of `tolerance`,
+    which is measured as the descent goes on, coarser in the first `schedule` iterations. `kappa` strongest neighbours
+    make the spectral direction; L-BFGS keeps `pairs` pairs (None: 100, and 10 where the spectral direction is its first
+    guess). Every `snapshots` iterations the positions are kept (0: never).
+
+    A little noise, `jitter` of the start's deviation, parts points that would otherwise stay together. `repulsion` auto
+    sums exactly up to `exact_up_to` points: beyond, the mesh is quicker at every tolerance that it meets. A `schedule`
+    begins at the error `coarsest`. A map that momentum has moved for 150 iterations is doubled where that alone lets
+    the objective fall by a share `doubled_for` (1: never); one that was given is not. A homotopy begins at
+    `least_strength` of the strength asked for: 1e-4 to 1e2 in [PH] 3.4.
+    """
+
+    objective: NonlinearMethod | None = None
+    strength: Weight | None = None
+    direction: Literal[
+        "auto",
+        "gradient-descent",
+        "momentum",
+        "fixed-point",
+        "diagonal-hessian",
+        "conjugate-gradients",
+        "l-bfgs",
+        "spectral",
+        "spectral+l-bfgs",
+        "spectral-minus",
+    ] = "auto"
+    learning_rate: Positive | None = None
+    momentum: PartOrZero | None = None
+    exaggerated_momentum: PartOrZero | None = None
+    exaggeration: Annotated[float, Field(ge=1, le=1e30)] | None = None
+    exaggerated_iterations: CountOrZero | None = None
+    init: Literal["spectral", "pca", "random", "given"] = "spectral"
+    freeze: bool = False
+    start_deviation: Positive | None = None
+    homotopy: Count = 1
+    max_iterations: Count = 1000
+    converged: PartOrZero | None = None
+    window: Count | None = None
+    repulsion: Literal["auto", "exact", "barnes-hut", "fgt", "grid"] = "auto"
+    tolerance: Part = 1e-3
+    schedule: CountOrZero = 0
+    kappa: Count = 7
+    pairs: Count | None = None
+    snapshots: CountOrZero = 0
+    jitter: Tuned[Positive] = 1e-4
+    exact_up_to: Tuned[CountOrZero] = 2000
+    coarsest: Tuned[Part] = 0.1
+    doubled_for: Tuned[Share] = 0.08
+    least_strength: Tuned[Part] = 1e-6

@@ -1,0 +1,269 @@
+"""The parameters of all stages together."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from scalemani.config.objectives import objective_of
+from scalemani.config.params.by_stage import (
+    AffinitiesParams,
+    ClusteringParams,
+    ComponentsParams,
+    DuplicatesParams,
+    EmbeddingParams,
+    LandmarkEmbeddingParams,
+    LandmarkGraphParams,
+    LandmarksParams,
+    LandmarkWeightsParams,
+    LayoutParams,
+    NeighborsParams,
+    NormalizedAffinitiesParams,
+    PartitionParams,
+    PointsParams,
+    ReducedParams,
+    SymmetricAffinitiesParams,
+)
+from scalemani.config.params.defaults import (
+    COMPONENTS,
+    LANDMARK_NEIGHBORS,
+    LANDMARKS,
+    NEIGHBORS_PER_PERPLEXITY,
+    PERPLEXITY,
+    RESIDUAL,
+    decided_values,
+)
+from scalemani.config.params.fields import Part, fields_of, names_of, parameters, tuned_names, values_of
+from scalemani.config.params.parsing import checked, replaced, set_value
+from scalemani.config.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, Stage
+from scalemani.config.routing import given_instead, route
+from scalemani.errors import ConfigError, nearest_name
+
+
+@parameters()
+class DiffusionCoordinatesParams:
+    """Diffusion maps: columns are scaled by |1 - eigenvalue|^`time`, the steps of the random walk; 0 scales nothing."""
+
+    time: Annotated[float, Field(ge=0)] = 1.0
+
+
+@parameters()
+class KernelDiscriminantsParams:
+    """Kernel discriminants: the share `ridge` of the mean scatter that is added to the scatter in every direction."""
+
+    ridge: Part = 1e-3
+
+
+@parameters()
+class LocalReconstructionParams:
+    """Locally linear embedding: `reg` times the trace of a point's Gram matrix is added to each entry of its diagonal.
+
+    That is the number of this name in scikit-learn. `landmark_weights.regularization`, of the points' weights over the
+    landmarks, is a share of the mean of the diagonal.
+    """
+
+    reg: Part = 1e-3
+
+
+# Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
+UNKEYED_DEFAULTS = {
+    "points": ("metric",),
+    "neighbors": ("window", "frames", "image_rows", "image_columns"),
+    "affinities": ("n_neighbors",),
+    "symmetric_affinities": ("target_weight",),
+    "layout": ("init", "freeze"),
+}
+OPTIONS = ("method", "memory", "workers", "scheduler", "weights", "labels")  # of a command, which results do not keep
+
+
+@parameters()
+class Parameters:
+    """The parameters of all stages, and the seed of every random draw."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    duplicates: DuplicatesParams = DuplicatesParams()
+    points: PointsParams = PointsParams()
+    partition: PartitionParams = PartitionParams()
+    neighbors: NeighborsParams = NeighborsParams()
+    affinities: AffinitiesParams = AffinitiesParams()
+    components: ComponentsParams = ComponentsParams()
+    symmetric_affinities: SymmetricAffinitiesParams = SymmetricAffinitiesParams()
+    normalized_affinities: NormalizedAffinitiesParams = NormalizedAffinitiesParams()
+    landmarks: LandmarksParams = LandmarksParams()
+    landmark_weights: LandmarkWeightsParams = LandmarkWeightsParams()
+    landmark_graph: LandmarkGraphParams = LandmarkGraphParams()
+    reduced: ReducedParams = ReducedParams()
+    landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
+    embedding: EmbeddingParams = EmbeddingParams()
+    diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
+    kernel_discriminants: KernelDiscriminantsParams = KernelDiscriminantsParams()
+    local_reconstruction: LocalReconstructionParams = LocalReconstructionParams()
+    clustering: ClusteringParams = ClusteringParams()
+    layout: LayoutParams = LayoutParams()
+
+    @property
+    def merges_duplicates(self) -> bool:
+        """Whether equal rows are one point."""
+        return self.duplicates.tolerance is not None
+
+    @property
+    def follows_classes(self) -> bool:
+        """Whether affinities between points of different classes count less."""
+        return self.symmetric_affinities.target_weight > 0
+
+    @property
+    def given_instead(self) -> str:
+        """What is given in the place of points, in words; "" where points are."""
+        return given_instead(self.points.metric, self.affinities.kind)
+
+    @property
+    def perplexity(self) -> float:
+        """The perplexity: as asked, or 30."""
+        return self.affinities.perplexity or PERPLEXITY
+
+    @property
+    def n_neighbors(self) -> int:
+        """The neighbours a point: as asked, or three times the perplexity."""
+        return self.neighbors.n_neighbors or round(NEIGHBORS_PER_PERPLEXITY * self.perplexity)
+
+    @property
+    def affinity_neighbors(self) -> int:
+        """The nearest of these that have an affinity: as asked, or all."""
+        return self.affinities.n_neighbors or self.n_neighbors
+
+    @property
+    def n_components(self) -> int:
+        """The dimensions of the embedding: as asked, or two."""
+        return self.landmark_embedding.n_components or COMPONENTS
+
+    @property
+    def n_landmarks(self) -> int:
+        """The landmarks: as asked, or 1,000."""
+        return self.landmarks.n_landmarks or LANDMARKS
+
+    @property
+    def landmark_neighbors(self) -> int:
+        """The landmarks a point is made of: as asked, or five."""
+        return self.landmark_weights.n_neighbors or LANDMARK_NEIGHBORS
+
+    @property
+    def residual(self) -> float:
+        """The residual to which the embedding is refined: as asked, or 1e-4."""
+        return self.embedding.residual or RESIDUAL
+
+    @property
+    def strength(self) -> float:
+        """The weight of the repulsion: as asked, or that of the objective."""
+        return self.layout.strength or objective_of(str(self.layout.objective)).strength
+
+    def route(self, method: str, weighted: bool = False) -> tuple[Stage, ...]:
+        """Return the stages of a method that these parameters need, of points with weights or without.
+
+        Raises ConfigError for an unknown method, and for one that does not take what is asked for.
+        """
+        points = self.points.metric, self.layout.init, self.neighbors.method, self.affinities.kind
+        wanted = {
+            DUPLICATES.name: self.merges_duplicates,
+            WEIGHTS.name: weighted or self.merges_duplicates,
+            CLASSES.name: self.follows_classes,
+            LANDMARK_COVARIANCES.name: self.landmark_graph.kind == "bhattacharyya",
+        }
+        return route(method, self.embedding.solver, *points, [name for name, wants in wanted.items() if wants])
+
+    def resolved(
+        self,
+        method: str,
+        n_points: int | None = None,
+        distinct_points: int | None = None,
+        most_components: int | None = None,
+    ) -> "Parameters":
+        """Return a copy in which what was left open is decided, by the method and the points where these are few.
+
+        Parameters
+        ----------
+        method : one of `scalemani.config.routes.ROUTES`
+        n_points, distinct_points : points, and those with coordinates of their own; None: more than any default needs
+        most_components : what a linear method can have; None: as many as landmarks allow
+        """
+        return self.with_values(decided_values(self, method, n_points, distinct_points, most_components))
+
+    def with_values(self, values: Mapping[str, Any]) -> "Parameters":
+        """Return a copy with values replaced: {"seed": 1, "neighbors": {"n_neighbors": 15}, ...}.
+
+        Raises ConfigError for an unknown stage or parameter, with the nearest name, and for a value not allowed.
+        """
+        groups = {name: getattr(self, name) for name in names_of(self)}
+        for name, value in values.items():
+            if name not in groups:
+                raise ConfigError(f"unknown stage {name!r}: {place_of(name) or nearest_name(name, groups)}")
+            if name == "seed":
+                groups[name] = value
+            elif isinstance(value, Mapping):
+                groups[name] = replaced(name, groups[name], value)
+            else:
+                raise ConfigError(f"{name} takes a table of parameters, got {value!r}")
+        return checked("", Parameters, groups)
+
+    def with_settings(self, settings: Mapping[str, Any]) -> "Parameters":
+        """Return a copy with values replaced by the names of --set: {"seed": 1, "neighbors.n_neighbors": 15, ...}."""
+        values: dict[str, Any] = {}
+        for name, value in settings.items():
+            set_value(values, str(name), value)
+        return self.with_values(values)
+
+    def value(self, name: str) -> Any:
+        """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""
+        stage, _, parameter = name.partition(".")
+        return getattr(getattr(self, stage), parameter) if parameter else getattr(self, stage)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all parameters as plain values."""
+        return values_of(self)
+
+    def of_stage(self, stage: str) -> dict[str, Any]:
+        """Return the parameters of a stage that its key holds: no tuned number or UNKEYED_DEFAULTS at its default."""
+        table = getattr(self, stage, None)
+        if table is None:
+            return {}
+        return {
+            field.name: getattr(table, field.name)
+            for field in fields_of(table)
+            if getattr(table, field.name) != field.default
+            or field.name not in {*UNKEYED_DEFAULTS.get(stage, ()), *TUNED.get(stage, ())}
+        }
+
+
+def names_of_parameters() -> list[str]:
+    """Return the names that all parameters have on the command line: `seed`, then `stage.parameter`."""
+    stages = [name for name in names_of(Parameters()) if name != "seed"]
+    return ["seed", *(f"{stage}.{name}" for stage in stages for name in names_of(getattr(Parameters(), stage)))]
+
+
+def known_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values as `with_values` takes them, without parameters that an earlier version had and this has not."""
+    tables = {name: own for name, own in values.items() if name == "seed" or name in names_of(Parameters())}
+    names = set(names_of_parameters())
+    return {
+        stage: {name: own[name] for name in own if f"{stage}.{name}" in names} if isinstance(own, Mapping) else own
+        for stage, own in tables.items()
+    }
+
+
+def place_of(name: str) -> str:
+    """Return where a name that is no stage belongs: a parameter, an option of the command line, a method; else ""."""
+    if homes := [full for full in names_of_parameters() if full.endswith(f".{name}")]:
+        return f"it is a parameter, {' or '.join(homes)}"
+    if name in OPTIONS:
+        return f"it is no parameter of a stage, but an option: --{name}"
+    plain = {method.replace("-", ""): method for method in ROUTES}
+    if method := plain.get(name.replace("-", "").replace("_", "").lower()):
+        return f"it is a method, --method {method}; parameters are those of its stages, which `scalemani params` lists"
+    return ""
+
+
+# The tuned numbers of each stage that has some.
+TUNED: dict[str, frozenset[str]] = {
+    stage: numbers
+    for stage in names_of(Parameters())
+    if stage != "seed" and (numbers := tuned_names(getattr(Parameters(), stage)))
+}

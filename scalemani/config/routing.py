@@ -1,0 +1,201 @@
+"""Which stages of a route a run needs, by what it asks and is given; what a method cannot serve is refused."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from scalemani.config.routes import (
+    AFFINITIES,
+    CLASSES,
+    CLUSTERING,
+    COMPONENTS,
+    DUPLICATES,
+    EIGENVECTOR_STAGES,
+    EMBEDDING,
+    LANDMARK_COVARIANCES,
+    LANDMARK_GRAPH,
+    LANDMARK_GRAPH_EMBEDDING,
+    LANDMARK_GRAPH_SOLVERS,
+    LANDMARKS,
+    LAYOUT,
+    NEIGHBORS,
+    PARTITION,
+    POINTS,
+    PRECOMPUTED,
+    REDUCING_SOLVERS,
+    ROUTES,
+    SPECTRAL_START,
+    SYMMETRIC_AFFINITIES,
+    WEIGHTS,
+    WINDOW,
+    WINDOWED,
+    WITHOUT_POINTS,
+    WORK_POINTS,
+    Stage,
+    takes_kernel,
+)
+from scalemani.errors import ConfigError, nearest_name
+
+
+def route(
+    method: str,
+    solver: str,
+    metric: str = "euclidean",
+    start: str = SPECTRAL_START,
+    neighbors: str = "",
+    affinities: str | None = None,
+    optional: Collection[str] = (),
+) -> tuple[Stage, ...]:
+    """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
+
+    `optional` names the stages that are asked for beside those of every run: "weights" where points have some,
+    "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these,
+    "landmark_covariances" where landmarks are joined by what is around them.
+
+    Where the metric is "precomputed", neighbours take the place of points, and where the kind of `affinities` is, W
+    does: stages that need points are left out.
+    Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
+    A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
+    they tell which new points lie far out. Raises ConfigError for what the method does not take.
+    """
+    if method not in ROUTES:
+        raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
+    given = given_instead(metric, affinities)
+    if solver in LANDMARK_GRAPH_SOLVERS and EMBEDDING in ROUTES[method]:
+        return stages_over_landmark_graph(method, solver, given, LANDMARK_COVARIANCES.name in optional)
+    if DUPLICATES.name in optional:
+        check_takes_duplicates(method, given, neighbors)
+    elif WEIGHTS.name in optional:
+        check_takes_weights(method, neighbors, affinities)
+    if CLASSES.name in optional:
+        check_follows_classes(method, neighbors)
+    asked = [stage for stage in ROUTES[method] if not stage.optional or stage.name in optional]
+    needed = [stage for stage in asked if not stage.solvers or solver in stage.solvers]
+    if LAYOUT in needed and start != SPECTRAL_START:
+        needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
+    if given:
+        check_goes_without_points(method, solver, given)
+        needed = stages_of_affinities(needed) if affinities == PRECOMPUTED else stages_of_neighbors(needed)
+    elif neighbors == WINDOW:
+        needed = stages_of_pixels(method, needed)
+    return with_inputs_among(needed)
+
+
+def given_instead(metric: str, affinities: str | None) -> str:
+    """Return in words what is given in the place of points; "" where points are."""
+    if affinities == PRECOMPUTED:
+        return "affinities.kind=precomputed gives affinities"
+    return "metric=precomputed gives neighbours" if metric == PRECOMPUTED else ""
+
+
+def with_inputs_among(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+    """Return the stages of a route, each with those inputs alone that are stages of it."""
+    names = {stage.name for stage in stages}
+    return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in stages)
+
+
+def stages_over_landmark_graph(method: str, solver: str, given: str, covariances: bool) -> tuple[Stage, ...]:
+    """Return the stages of a method by the landmarks' own graph; raise ConfigError where it needs one of all points."""
+    if LANDMARK_GRAPH not in ROUTES[method] or given:
+        needs = f"points, and {given}" if given else "no graph of all points"
+        others = [name for name, stages in ROUTES.items() if LANDMARK_GRAPH in stages]
+        raise ConfigError(
+            f"embedding.solver={solver} takes {needs}; {method} has another route: take one of {', '.join(others)} "
+            "with points, or embedding.solver refine or exact"
+        )
+    around = [LANDMARK_COVARIANCES] if covariances else []
+    following = [stage for stage in ROUTES[method] if stage is CLUSTERING]
+    return with_inputs_among([POINTS, LANDMARKS, *around, LANDMARK_GRAPH, LANDMARK_GRAPH_EMBEDDING, *following])
+
+
+def check_goes_without_points(method: str, solver: str, given: str) -> None:
+    """Raise ConfigError for methods and solvers that need points, where something is given in their place."""
+    if method not in WITHOUT_POINTS or solver in REDUCING_SOLVERS:
+        raise ConfigError(
+            f"{method} with embedding.solver={solver} needs points, and {given} alone: "
+            f"take {', '.join(WITHOUT_POINTS)} with embedding.solver refine or exact, or give points"
+        )
+
+
+def stages_of_neighbors(stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages of a route from given neighbours on."""
+    given = replace(NEIGHBORS, inputs=("points", "work_points"))
+    return [given if stage is NEIGHBORS else stage for stage in stages if stage not in (PARTITION, LANDMARKS)]
+
+
+def stages_of_affinities(stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages of a route from given affinities on: W is what was given."""
+    inputs = ("points", *SYMMETRIC_AFFINITIES.inputs)
+    given = replace(SYMMETRIC_AFFINITIES, inputs=inputs, also_reads=(AFFINITIES.name,))
+    before = (PARTITION, NEIGHBORS, AFFINITIES, COMPONENTS, LANDMARKS)
+    return [given if stage is SYMMETRIC_AFFINITIES else stage for stage in stages if stage not in before]
+
+
+def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages of a route for pixels, which stay in their order; raise ConfigError for other methods.
+
+    What reads W reads the pixels too, of which its rows are made.
+    """
+    if method not in WINDOWED:
+        raise ConfigError(
+            f"neighbors.method={WINDOW} is for {' and '.join(WINDOWED)}, got {method}: take one of these, or another "
+            "neighbors.method"
+        )
+    in_order = {
+        WORK_POINTS: replace(WORK_POINTS, inputs=("points",)),
+        SYMMETRIC_AFFINITIES: replace(
+            SYMMETRIC_AFFINITIES, inputs=("work_points",), seeded=True, also_reads=("neighbors", "affinities")
+        ),
+    }
+    kept = [
+        in_order.get(stage, stage) for stage in stages if stage not in (PARTITION, NEIGHBORS, AFFINITIES, COMPONENTS)
+    ]
+    return [
+        replace(stage, inputs=tuple(dict.fromkeys(("work_points", *stage.inputs))))
+        if SYMMETRIC_AFFINITIES.name in stage.inputs
+        else stage
+        for stage in kept
+    ]
+
+
+def weighing_methods() -> list[str]:
+    """Return the methods of points with weights."""
+    return [name for name, stages in ROUTES.items() if WEIGHTS in stages]
+
+
+def check_takes_weights(method: str, neighbors: str, affinities: str | None) -> None:
+    """Raise ConfigError for a method that knows no weights of points, for pixels, and for given affinities."""
+    if method not in weighing_methods():
+        raise ConfigError(
+            f"{method} takes no weights: leave them out, give the points repeated, or take "
+            f"{', '.join(weighing_methods())}"
+        )
+    if neighbors == WINDOW:
+        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, which have no weights: leave out one of the two")
+    if affinities == PRECOMPUTED:
+        raise ConfigError(
+            "affinities.kind=precomputed gives affinities between points that count once: leave out the weights, and "
+            "give the affinities of the points repeated"
+        )
+
+
+def check_takes_duplicates(method: str, given: str, neighbors: str) -> None:
+    """Raise ConfigError where equal rows cannot be one point: without weights, without points, and of pixels."""
+    without = "leave out --deduplicate (duplicates.tolerance)"
+    if method not in weighing_methods():
+        raise ConfigError(
+            f"equal rows become a point with a weight, and {method} takes no weights: {without}, or take "
+            f"{', '.join(weighing_methods())}"
+        )
+    if given:
+        raise ConfigError(f"{given} and no rows that could be equal: {without}")
+    if neighbors == WINDOW:
+        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, each of which has a place of its own: {without}")
+
+
+def check_follows_classes(method: str, neighbors: str) -> None:
+    """Raise ConfigError where affinities cannot follow classes: where they are a kernel, and of pixels."""
+    without = "leave out symmetric_affinities.target_weight"
+    if takes_kernel(method):
+        raise ConfigError(f"affinities are a kernel in {method}, which new points without a class share: {without}")
+    if neighbors == WINDOW:
+        raise ConfigError(f"neighbors.method={WINDOW} makes W of the pixels alone, whatever their classes: {without}")

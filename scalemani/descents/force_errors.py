@@ -1,0 +1,159 @@
+"""The error of approximate forces, measured at the positions of a descent, and what keeps it within a tolerance.
+
+Sums are asked for an error by rules that were measured on other maps. The clusters of many points are narrower than
+those of any of these, and forces among them err by more: a descent measures, and asks for less where that is needed.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.descents.descent import State
+from scalemani.descents.problem import Problem, correct_isolated, field_of_masses, repulsive_term
+from scalemani.descents.repulsion import make_repulsion
+from scalemani.errors import ConfigError, NumericalError
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
+
+CERTIFIED_TARGETS = 1000
+WATCHED_TARGETS = 250
+WATCHED_EVERY = 50  # iterations of a phase: windows of as many end where errors are measured
+WATCHING_SEED = 2**32  # no usual seed: other points than those of a run's certificate
+ROOM = 0.8  # of the tolerance: what sums are set to err by, since clusters narrow until they are looked at again
+LOOSE = 0.4  # of the tolerance: sums that err by less cost more than they need to
+LEAST_SHARE = 0.05
+# Tolerances that nine in ten single points may err by. In maps of digits and cells they err by three to four times as
+# much as the whole does; isolated points of a wide map, which hardly count in the whole, by a hundred times as much.
+SINGLE_POINTS = 10.0
+# Of the gradient of a point, below which errors are no longer relative to it: the pair that pushes hardest has 0.65 by
+# Student's kernel and 0.86 by the Gaussian, whose own sums vanish at isolated points.
+LEAST_FORCE = 1e-3
+
+
+class ForceErrors(NamedTuple):
+    """Relative errors of gradients that were summed approximately.
+
+    `whole` is the norm of all errors over that of all gradients. Nine in ten points err by `worst_decile` at most, each
+    relative to the norm of its own gradient, or to `LEAST_FORCE` where that is more.
+    """
+
+    whole: float
+    worst_decile: float
+
+    @property
+    def least_tolerance(self) -> float:
+        """The smallest tolerance that holds these errors."""
+        return max(self.whole, self.worst_decile / SINGLE_POINTS)
+
+
+def errors_of(gradients: np.ndarray, exact: np.ndarray) -> ForceErrors:
+    """Return the relative errors of gradients (n, d) compared with exact ones; inf where one is no number."""
+    errors, lengths = np.linalg.norm(gradients - exact, axis=1), np.linalg.norm(exact, axis=1)
+    if not np.isfinite(errors).all():
+        return ForceErrors(np.inf, np.inf)
+    error, length = float(np.sqrt((errors**2).sum())), float(np.sqrt((lengths**2).sum()))
+    whole = error / length if length > 0 else error / LEAST_FORCE
+    return ForceErrors(whole, float(np.quantile(errors / np.maximum(lengths, LEAST_FORCE), 0.9)))
+
+
+def measured_errors(
+    sums: PairSums,
+    kernel: str,
+    positions: np.ndarray,
+    seed: int = 0,
+    over: Mapper = map,
+    charges: np.ndarray | None = None,
+    n_targets: int = CERTIFIED_TARGETS,
+) -> ForceErrors:
+    """Return the relative errors of the gradient of the sums at a sample of the points, against exact sums.
+
+    Parameters
+    ----------
+    positions : (N, d) float64; where there are fewer points than targets, all of them count
+    over : the builtin `map`, or one that runs on threads
+    charges : (N,) float64, what each point weighs in the sums; None: one
+    """
+    rows = sample_rows(seed, "repulsion", len(positions), n_targets)
+    _, exact = ExactSums(kernel, over).field(positions, positions[rows], charges)  # self pairs have no gradient
+    _, found = sums.field(positions, charges=charges)
+    return errors_of(found[rows], exact)
+
+
+def force_errors(
+    problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0, n_targets: int = CERTIFIED_TARGETS
+) -> ForceErrors:
+    """Return the relative errors of an objective's repulsive forces at a sample of the points, against exact sums.
+
+    They are those of the gradients of the sums, but for objectives that divide by the sums (SNE): there the sums of the
+    sampled points err as well. Those of the points that push them are taken as they are: all would be all pairs.
+
+    Parameters
+    ----------
+    positions : (N, d) float64
+    """
+    kernel, over, masses = problem.objective.kernel, problem.workspace.over, problem.masses
+    if problem.objective.combine != "sum-log":
+        return measured_errors(sums, kernel, positions, seed, over, masses, n_targets)
+    rows = sample_rows(seed, "repulsion", len(positions), n_targets)
+    copies = np.ones(len(positions)) if masses is None else masses
+    found = repulsive_term(problem.objective, positions, sums, masses).gradients[rows] / copies[rows, np.newaxis]
+    exact, targets = ExactSums(kernel, over), positions[rows]
+    met, gradients = exact.field(positions, targets, copies)
+    charges = copies / divisors(positions, sums, copies)
+    others = exact.field(positions, targets, charges)[1]
+    return errors_of(found, gradients / np.maximum(met - 1.0, LEAST_SUM)[:, np.newaxis] + others)
+
+
+def divisors(positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> np.ndarray:
+    """Return the sums (N,) that a copy of each point meets, as an objective divides by them."""
+    field = field_of_masses(sums, positions, masses)
+    correct_isolated(sums, positions, field, masses)
+    return np.maximum(field[0], LEAST_SUM)
+
+
+def sums_at_end(
+    problem: Problem, method: str, tolerance: float, state: State, seed: int
+) -> tuple[PairSums, ForceErrors]:
+    """Return the sums that the last state of a descent was found by, and the errors of their gradient there.
+
+    Parameters
+    ----------
+    method : how repulsion is summed, as of `make_repulsion`
+    tolerance : the largest relative error that was asked for
+    """
+    sums = make_repulsion(method, problem.objective.kernel, tolerance * state.share, problem.workspace)
+    return sums, force_errors(problem, sums, state.positions, seed)
+
+
+def watched(
+    problem: Problem, method: str, tolerance: float, sums: PairSums, state: State, growth: float = 1.0
+) -> State:
+    """Return the state with the share of the tolerance that its sums are asked for from here on.
+
+    The share stays where the measured error is within the tolerance and not far below it. Elsewhere it is set so that
+    the error is `ROOM` of the tolerance, since errors follow what is asked for; values and gradients of the sums before
+    are then forgotten. Where a window of the descent ends here, the next one starts from the value by the new sums.
+
+    Parameters
+    ----------
+    method : how repulsion is summed, as of `make_repulsion`
+    tolerance : the largest relative error of the forces
+    sums : as asked for `state.share` of the tolerance
+    """
+    errors = force_errors(problem, sums, state.positions, WATCHING_SEED, WATCHED_TARGETS)
+    error = growth * errors.least_tolerance
+    share = float(np.clip(state.share * ROOM * tolerance / max(error, LEAST_SHARE * tolerance), LEAST_SHARE, 1.0))
+    fits = error <= tolerance and (error >= LOOSE * tolerance or state.share == 1.0)
+    if fits or share == state.share:
+        return state
+    try:
+        others = make_repulsion(method, problem.objective.kernel, tolerance * share, problem.workspace)
+        others.field(state.positions)
+    except (ConfigError, NumericalError):  # finer than the method goes, or than memory allows
+        return state
+    window_ended = state.reference == state.value
+    reference = problem.value(state.positions, others) if window_ended else np.nan
+    return replace(state, share=share, value=np.nan, reference=reference, gradient=None)

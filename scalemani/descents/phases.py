@@ -1,0 +1,191 @@
+"""What a descent does in which order: phases of one direction and one weight of the two halves of the objective."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from scalemani.config.params.defaults import PAIRS
+from scalemani.descents.descent import Backtracking, FixedStep, LineSearch, State, step
+from scalemani.descents.directions import (
+    ConjugateGradients,
+    Direction,
+    HessianDiagonal,
+    LimitedMemory,
+    Momentum,
+    OfCopies,
+    Preconditioned,
+    SpectralMinus,
+)
+from scalemani.descents.force_errors import WATCHED_EVERY, watched
+from scalemani.descents.growth import ERROR_GROWTH, NEVER, grown, looked_at
+from scalemani.descents.laplacian import shifted_laplacian, spectral_operator
+from scalemani.descents.problem import Problem
+from scalemani.descents.repulsion import make_repulsion
+from scalemani.errors import ConfigError
+from scalemani.kernels.descent.curvature import PairCurvature
+from scalemani.kernels.graph.strongest import without_loops
+from scalemani.kernels.repulsion.pair_sums import PairSums
+
+OF_PAIRS = ("diagonal-hessian", "spectral-minus")  # directions that sum second derivatives over pairs of points
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A stretch of the descent.
+
+    Ends after `most_iterations`, or when the objective has fallen by less than a share `converged` over the last
+    `window` iterations (0: never). `length` is the fixed step, or for "momentum" the learning rate; None backtracks.
+    The first `schedule` iterations, of which phases before have made `scheduled`, tighten the error of the repulsion
+    from `coarsest` to `tolerance`. The map is doubled where the objective falls by a share `doubled_for` by that alone.
+    """
+
+    direction: str
+    most_iterations: int
+    exaggeration: float = 1.0
+    strength: float = 1.0
+    length: float | None = None
+    momentum: float = 0.8
+    pairs: int = PAIRS
+    kappa: int = 7
+    converged: float = 0.0
+    window: int = 10
+    tolerance: float = 1e-3
+    schedule: int = 0
+    scheduled: int = 0
+    coarsest: float = 0.1
+    doubled_for: float = NEVER
+
+    def tolerance_at(self, iteration: int) -> float:
+        """Return the error allowed for the repulsion in an iteration of the phase."""
+        made = self.scheduled + iteration
+        if made >= self.schedule:
+            return self.tolerance
+        return float(self.coarsest * (self.tolerance / self.coarsest) ** (made / self.schedule))
+
+
+def line_search_of(phase: Phase) -> LineSearch:
+    """Return how far a phase's steps go."""
+    if phase.direction == "momentum":
+        return FixedStep(1.0)
+    if phase.length is not None:
+        return FixedStep(phase.length)
+    return Backtracking(np.inf if phase.direction == "conjugate-gradients" else 1.0)
+
+
+def direction_of(phase: Phase, problem: Problem) -> Direction:
+    """Return the direction of a phase, with what it prepares once.
+
+    Gradients are divided by masses where no curvature does that: copies then move as they would one by one.
+    """
+    name, over, factor = phase.direction, problem.workspace.over, problem.scale * problem.exaggeration
+    if problem.masses is not None and name in OF_PAIRS:
+        raise ConfigError(f"direction {name!r} knows no weights: take another")
+    if name == "momentum":
+        if phase.length is None:
+            raise ConfigError("direction 'momentum' takes a learning rate, got none: it does not search along a line")
+        return of_copies(Momentum(phase.length, phase.momentum, workspace=problem.workspace), problem)
+    if name == "gradient-descent":
+        return of_copies(Preconditioned(np.copy), problem)
+    if name == "conjugate-gradients":
+        return ConjugateGradients()
+    rows = problem.rows if problem.masses is None else without_loops(problem.rows)
+    if name == "spectral":
+        return Preconditioned(spectral_operator(rows, phase.kappa, factor, over))
+    if name == "spectral+l-bfgs":
+        return LimitedMemory(phase.pairs, spectral_operator(rows, phase.kappa, factor, over))
+    kappa = phase.kappa if name == "spectral-minus" else problem.rows.n_points
+    laplacian = shifted_laplacian(rows, kappa, factor, over)
+    if name == "l-bfgs":
+        return LimitedMemory(phase.pairs, scale=1 / float(laplacian.diagonal.mean()))
+    if name == "fixed-point":
+        return Preconditioned(lambda gradient: gradient / laplacian.diagonal[:, np.newaxis])
+    curvature = PairCurvature(problem.objective.kernel, problem.objective.combine, problem.strength, over)
+    if name == "diagonal-hessian":
+        return HessianDiagonal(curvature, laplacian.diagonal)
+    return SpectralMinus(laplacian, curvature)
+
+
+def of_copies(direction: Direction, problem: Problem) -> Direction:
+    """Return a direction as one of the copies of each point sees it."""
+    return direction if problem.masses is None else OfCopies(direction, problem.masses)
+
+
+def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State) -> Iterator[State]:
+    """Yield the state after each iteration; the last one has gone through all phases.
+
+    Parameters
+    ----------
+    method : how repulsion is summed, as of `make_repulsion`
+    """
+    while state.phase < len(phases):
+        phase = phases[state.phase]
+        weighted = replace(problem, exaggeration=phase.exaggeration, strength=problem.strength * phase.strength)
+        for following in phase_states(weighted, phase, method, state):
+            yield (state := following)
+
+
+def has_converged(state: State, phases: Sequence[Phase]) -> bool:
+    """Return whether the last state of a descent ended its last phase before the iterations were used up."""
+    return state.ended_after < phases[-1].most_iterations
+
+
+def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> Iterator[State]:
+    """Yield the states of one phase; the last one has entered the next.
+
+    Parameters
+    ----------
+    method, state : as of `descend`
+    """
+    direction, search = direction_of(phase, problem), line_search_of(phase)
+    tolerance, sums = np.nan, None
+    entered = state.phase
+    while state.phase == entered:
+        allowed = phase.tolerance_at(state.phase_iteration)
+        if sums is None or allowed * state.share != tolerance:
+            tolerance = allowed * state.share
+            sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.workspace)
+        afresh = not state.memory
+        state = step(problem, sums, direction, search, state)
+        if state.phase_iteration >= phase.most_iterations or (state.step == 0 and afresh):
+            state = entering_next(state)
+        elif state.step == 0:  # what was learnt misleads: once more along the direction without it
+            state = replace(state, memory={}, step=1.0)
+        elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
+            state = judged(problem, phase, sums, state)
+        before = state
+        if phase.doubled_for < NEVER and state.phase == entered and looked_at(state):
+            state = grown(problem, sums, state, phase.doubled_for)
+        approximate = method != "exact" and allowed == phase.tolerance
+        if approximate and state.phase == entered and state.phase_iteration % WATCHED_EVERY == 0:
+            growth = 1.0 if state is before else ERROR_GROWTH
+            state = watched(problem, method, allowed, sums, state, growth)
+        yield state
+
+
+def judged(problem: Problem, phase: Phase, sums: PairSums, state: State) -> State:
+    """Return the state with the value that its window ended at, in the next phase where it hardly fell.
+
+    Parameters
+    ----------
+    phase : its window, and the least share by which values have to fall in one
+    """
+    value = state.value if np.isfinite(state.value) else problem.value(state.positions, sums)
+    fallen = state.reference - value  # NaN in the first window of a phase, which is no small fall
+    hardly = fallen < phase.converged * abs(state.reference)
+    state = replace(state, value=value, reference=value)
+    return entering_next(state) if hardly else state
+
+
+def entering_next(state: State) -> State:
+    """Return the state at the start of the next phase: another objective, of which nothing is known."""
+    return replace(
+        state,
+        phase=state.phase + 1,
+        phase_iteration=0,
+        ended_after=state.phase_iteration,
+        reference=np.nan,
+        step=1.0,
+        gradient=None,
+        memory={},
+    )

@@ -1,0 +1,227 @@
+"""An objective over given affinities: its value and its gradient at any positions.
+
+`scalemani.config.objectives` is the table of objectives. Sums run over ordered pairs of different points.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.config.objectives import Objective
+from scalemani.kernels.arrays.coordinates import scale_and_add
+from scalemani.kernels.arrays.recycled import recycling
+from scalemani.kernels.arrays.tiles import Mapper, slices
+from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
+from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
+from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
+
+# An approximation errs by a share of the sums as they are in the middle of a map. Where a sum is smaller than this and
+# is divided by, that error can exceed the sum itself: such points are summed exactly.
+ISOLATED = 0.1
+ENTROPY_ROWS = 8192  # whose affinities have their entropy summed at a time
+
+
+class Evaluation(NamedTuple):
+    """The value of an objective and its gradient (N, d) float64."""
+
+    value: float
+    gradient: np.ndarray
+
+
+@dataclass(frozen=True)
+class Problem:
+    """An objective over given affinities: what a descent asks for values and gradients.
+
+    The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
+    as what makes E a Kullback-Leibler divergence. `masses` (N,) say how many equal points each stands for, and
+    affinities are then sums over these; None: one. Points that are `still` (N,) do not move against each other:
+    gradients are zero there. `workspace` runs panels of rows and makes the arrays of each iteration: by default on one
+    thread, in the memory that those of earlier iterations have left.
+    """
+
+    rows: AffinityRows
+    objective: Objective
+    scale: float
+    strength: float = 1.0
+    exaggeration: float = 1.0
+    offset: float = 0.0
+    masses: np.ndarray | None = None
+    still: np.ndarray | None = None
+    workspace: Workspace = field(default_factory=recycling, repr=False)
+
+    @property
+    def n_copies(self) -> float:
+        """How many points there are with all copies."""
+        return self.rows.n_points if self.masses is None else float(self.masses.sum())
+
+    def value(self, positions: np.ndarray, sums: PairSums) -> float:
+        """Return E at positions (N, d) float64."""
+        pull = attraction_energy(self.rows, positions, self.objective.attraction, self.workspace.over)
+        push = repulsive_term(self.objective, positions, sums, self.masses).value
+        return self.scale * self.exaggeration * pull + self.strength * push + self.offset
+
+    def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
+        """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
+        kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
+        over, gradient = self.workspace.over, self.workspace.empty(positions.shape, float)
+        if sums.exact:
+            attraction_gradient(self.rows, positions, kernel, gradient, over)
+        else:
+            rounded_attraction_gradient(self.rows, positions, kernel, gradient, self.workspace)
+        push = repulsive_term(self.objective, positions, sums, self.masses)
+        scale_and_add(gradient, pull_factor, push.gradients, self.strength * push.factor, over)
+        if self.still is not None:
+            gradient[self.still] = 0.0
+        if not with_value:
+            return Evaluation(np.nan, gradient)
+        pull = attraction_energy(self.rows, positions, kernel, over)
+        return Evaluation(pull_factor * pull + self.strength * push.value + self.offset, gradient)
+
+
+class Push(NamedTuple):
+    """E-, and its gradient as `factor` times `gradients` (N, d)."""
+
+    value: float
+    gradients: np.ndarray
+    factor: float
+
+
+def repulsive_term(
+    objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray | None = None
+) -> Push:
+    """Return E- and its gradient.
+
+    With the sums S and their gradients G: sum S has gradient 2 G, log sum S has 2 G / sum S, and sum log S has
+    G_n / S_n and the gradient of the sums with charges 1 / S_m.
+
+    *Erratum of the thesis.* Section 5.3 writes the repulsion of s-SNE as a sum of logs, which is that of SNE; it is the
+    log of the sum, `log-sum`.
+
+    Parameters
+    ----------
+    positions : (N, d) float64
+    masses : (N,) float64, how many points each stands for; None: one
+    """
+    if masses is not None:
+        return repulsive_term_of_masses(objective, positions, sums, masses)
+    sums_at, gradients = sums.field(positions)
+    if objective.combine == "sum":
+        return Push(float(sums_at.sum()), gradients, 2.0)
+    if objective.combine == "log-sum":
+        total = max(float(sums_at.sum()), LEAST_SUM)
+        return Push(float(np.log(total)), gradients, 2.0 / total)
+    exact, isolated = ExactSums(objective.kernel), correct_isolated(sums, positions, (sums_at, gradients))
+    bounded = np.maximum(sums_at, LEAST_SUM)
+    charges = 1 / bounded
+    gradients *= charges[:, np.newaxis]
+    if len(isolated):
+        gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
+        charges[isolated] = 0.0
+    gradients += sums.field(positions, charges=charges)[1]
+    return Push(float(np.log(bounded).sum()), gradients, 1.0)
+
+
+def repulsive_term_of_masses(objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> Push:
+    """Return E- and its gradient for points that stand for several at one place.
+
+    A copy meets its w - 1 others at distance zero, where every kernel is one. The gradient is that with respect to the
+    place that the copies share, w times that of a copy. Parameters are those of `repulsive_term`.
+    """
+    sums_at, gradients = field_of_masses(sums, positions, masses)
+    if objective.combine == "sum":
+        return Push(float(masses @ sums_at), gradients * masses[:, np.newaxis], 2.0)
+    if objective.combine == "log-sum":
+        total = max(float(masses @ sums_at), LEAST_SUM)
+        return Push(float(np.log(total)), gradients * masses[:, np.newaxis], 2.0 / total)
+    exact, isolated = ExactSums(objective.kernel), correct_isolated(sums, positions, (sums_at, gradients), masses)
+    bounded = np.maximum(sums_at, LEAST_SUM)
+    charges = masses / bounded
+    gradients /= bounded[:, np.newaxis]
+    if len(isolated):
+        gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
+        charges[isolated] = 0.0
+    gradients += sums.field(positions, charges=charges)[1]
+    return Push(float(masses @ np.log(bounded)), gradients * masses[:, np.newaxis], 1.0)
+
+
+def correct_isolated(
+    sums: PairSums, positions: np.ndarray, field: tuple[np.ndarray, np.ndarray], masses: np.ndarray | None = None
+) -> np.ndarray:
+    """Replace what approximate sums gave at isolated points by exact sums, in place, and return the rows of these.
+
+    Parameters
+    ----------
+    field : (N,) sums that a copy of each point meets and their gradients (N, d), written
+    masses : (N,) float64, how many points each stands for; None: one
+    """
+    sums_at, gradients = field
+    isolated = np.flatnonzero(sums_at < ISOLATED) if not sums.exact else np.empty(0, np.int64)
+    found = ExactSums(sums.kernel).field(positions, charges=masses, rows=isolated)
+    sums_at[isolated], gradients[isolated] = found
+    if masses is not None:
+        sums_at[isolated] += masses[isolated] - 1.0
+    return isolated
+
+
+def field_of_masses(sums: PairSums, positions: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums (N,) that a copy of each point meets, its own others among them, and their gradients (N, d)."""
+    sums_at, gradients = sums.field(positions, charges=masses)
+    return sums_at + (masses - 1.0), gradients
+
+
+def problem_of(
+    rows: AffinityRows,
+    objective: Objective,
+    strength: float,
+    over: Mapper = map,
+    masses: np.ndarray | None = None,
+) -> Problem:
+    """Return an objective over affinities, which it scales; with affinities of one total it is a divergence.
+
+    Parameters
+    ----------
+    rows : W (N, N), symmetric
+    objective : a row of `OBJECTIVES`
+    over : the builtin `map`, or one that runs on threads
+    masses : (N,) float64, how many points each stands for; None: one
+    """
+    scale = affinity_scale(objective, rows, masses)
+    offset = 0.0 if objective.total == "given" else entropy_term(rows, scale, masses)
+    return Problem(rows, objective, scale, strength, offset=offset, masses=masses, workspace=recycling(over))
+
+
+def affinity_scale(objective: Objective, rows: AffinityRows, masses: np.ndarray | None = None) -> float:
+    """Return the factor that brings affinities to the total that an objective asks for."""
+    if objective.total == "given":
+        return 1.0
+    total = float(rows.values.sum(dtype=np.float64))
+    if objective.total == "one":
+        return 1.0 / total
+    return (rows.n_points if masses is None else float(masses.sum())) / total
+
+
+def entropy_term(rows: AffinityRows, scale: float, masses: np.ndarray | None = None) -> float:
+    """Return sum p log p of the scaled affinities: what E lacks to be a Kullback-Leibler divergence.
+
+    An affinity between masses is the sum of those between their copies, which are equal.
+    """
+    # Terms of all affinities at once would take five times the memory of the affinities.
+    return math.fsum(entropy_of_tile(rows, tile, scale, masses) for tile in slices(rows.n_points, ENTROPY_ROWS))
+
+
+def entropy_of_tile(rows: AffinityRows, tile: slice, scale: float, masses: np.ndarray | None) -> float:
+    """Return what the rows of a tile add to the sum; the other parameters are those of `entropy_term`."""
+    indptr = rows.indptr[tile.start : tile.stop + 1]
+    inside = slice(indptr[0], indptr[-1])
+    positive = rows.values[inside] > 0
+    values = rows.values[inside][positive].astype(np.float64) * scale
+    if masses is None:
+        return float((values * np.log(values)).sum())
+    sources = np.repeat(np.arange(tile.start, tile.stop), np.diff(indptr))[positive]
+    targets = rows.indices[inside][positive]
+    pairs = masses[sources] * (masses[targets] - (sources == targets))
+    return float((values * np.log(values / pairs)).sum())

@@ -1,0 +1,68 @@
+"""Sums of a kernel over all points of an embedding: four methods behind one interface.
+
+S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these.
+Each method has one knob, an error that was asked for and is met.
+"""
+
+from scalemani.config.params.by_stage import LayoutParams
+from scalemani.errors import ConfigError, nearest_name
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
+from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
+from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
+from scalemani.kernels.repulsion.pair_sums import KERNELS, PairSums
+from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
+
+METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
+
+
+def chosen_method(
+    method: str, kernel: str, n_points: int, n_dims: int, exact_up_to: int = LayoutParams().exact_up_to
+) -> str:
+    """Return a method by its name; "auto" is exact sums for few points and where nothing else serves, then the mesh.
+
+    Parameters
+    ----------
+    method : one of `METHODS`
+    kernel : one of `KERNELS`
+    exact_up_to : points, to which "auto" sums exactly
+
+    Raises
+    ------
+    ConfigError
+        For an unknown kernel or method, and a method that serves neither the kernel nor the dimension.
+    """
+    if kernel not in KERNELS:
+        raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, KERNELS)}")
+    if method not in METHODS:
+        raise ConfigError(f"unknown repulsion {method!r}: {nearest_name(method, METHODS)}")
+    served = kernel != "epanechnikov" and n_dims in (2, 3)
+    if method == "auto":
+        return "grid" if served and n_points > exact_up_to else "exact"
+    if method != "exact" and not served:
+        raise ConfigError(
+            f"repulsion {method!r} sums Gaussian and Student kernels in 2 or 3 dimensions, "
+            f"got the {kernel} kernel in {n_dims}: use 'exact'"
+        )
+    if method == "fgt" and kernel != "gaussian":
+        raise ConfigError(f"repulsion 'fgt' sums the Gaussian kernel, got {kernel}: use 'grid' or 'barnes-hut'")
+    return method
+
+
+def make_repulsion(method: str, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY) -> PairSums:
+    """Return the sums of a kernel.
+
+    Parameters
+    ----------
+    method : as `chosen_method` returns it
+    kernel : one of `KERNELS`
+    tolerance : the largest relative error of the gradient; exact sums have none
+    workspace : what runs panels side by side, and where what a mesh returns for each point lies
+    """
+    if method == "exact":
+        return ExactSums(kernel, workspace.over)
+    if method == "barnes-hut":
+        return BarnesHut.for_tolerance(kernel, tolerance, workspace.over)
+    if method == "fgt":
+        return FastGauss.for_tolerance(kernel, tolerance, workspace.over)
+    return ParticleMesh(kernel, tolerance, workspace)

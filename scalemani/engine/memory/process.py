@@ -1,0 +1,148 @@
+"""What one process holds in memory for the stage it works on, in one object: `PROCESS`.
+
+Tasks of a stage share whole small arrays, models and prepared tables. The first task makes each of them, the others
+wait for it. All of it goes when the stage ends.
+"""
+
+import functools
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
+
+import scipy.sparse as sp
+
+from scalemani.engine.memory.glibc import return_freed_memory
+from scalemani.kernels.rows.compressed import Points
+from scalemani.store.groups import StageGroup
+
+BlockKey = tuple[str, str, str, int]
+
+
+class BlockCache:
+    """Decoded blocks of rows. The least recently used are dropped once there are more than `limit` bytes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._blocks: OrderedDict[BlockKey, Points] = OrderedDict()
+        self._bytes = 0
+
+    def read(
+        self,
+        group: StageGroup,
+        name: str,
+        block: int,
+        limit: int,
+        load: Callable[[int], Points] | None = None,
+    ) -> Points:
+        """Return a block of rows of an array, decoded before or read now; `load` reads what is no row array."""
+        read = functools.partial(group.read_block, name, block) if load is None else functools.partial(load, block)
+        return self.kept((str(group.root), group.path, name, block), limit, read)
+
+    def kept(self, key: BlockKey, limit: int, read: Callable[[], Points]) -> Points:
+        """Return what was read before under a key of root, group, name and number, or what `read` returns."""
+        with self._lock:
+            if key in self._blocks:
+                self._blocks.move_to_end(key)
+                return self._blocks[key]
+        rows = read()
+        with self._lock:
+            if key not in self._blocks and bytes_of(rows) <= limit:
+                self._blocks[key] = rows
+                self._bytes += bytes_of(rows)
+                while self._bytes > limit:
+                    self._bytes -= bytes_of(self._blocks.popitem(last=False)[1])
+        return rows
+
+    def clear(self) -> None:
+        """Drop all blocks."""
+        with self._lock:
+            self._blocks.clear()
+            self._bytes = 0
+
+
+def bytes_of(rows: Points) -> int:
+    """Return the bytes of rows in memory."""
+    return sum(part.nbytes for part in (rows.indptr, rows.indices, rows.data)) if sp.issparse(rows) else rows.nbytes
+
+
+Made = TypeVar("Made")
+
+
+class Key(NamedTuple):
+    """What tells shared objects apart: the group of a store, the function that makes them, and its arguments.
+
+    Two of them are equal only if they are made in the same way, so that no label can be used twice.
+    """
+
+    group: tuple[str, str]
+    function: str
+    arguments: tuple[Hashable, ...]
+
+    @classmethod
+    def of(
+        cls, function: Callable[..., Any], arguments: tuple[Hashable, ...], group: StageGroup | None = None
+    ) -> "Key":
+        """Return the key of what `function` makes of a group of a store, or of nothing but its arguments.
+
+        Raises
+        ------
+        TypeError
+            For a lambda, a nested or a partial function: their names do not say what they are bound to.
+        """
+        name = getattr(function, "__qualname__", "<no name>")
+        if "<" in name:
+            raise TypeError(f"{function!r} has no name that tells it apart: give a function of a module")
+        place = ("", "") if group is None else (str(group.root), group.path)
+        return cls(place, f"{function.__module__}.{name}", arguments)
+
+
+class ProcessMemory:
+    """Objects made once and decoded blocks: all that a process shares between tasks."""
+
+    def __init__(self) -> None:
+        self.blocks = BlockCache()
+        self._lock = threading.Lock()
+        self._made: dict[Hashable, tuple[Hashable, Any]] = {}
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._scope = ""
+
+    def once(self, key: Key, make: Callable[[], Made]) -> Made:
+        """Return what `make` returns, called once for `key` until `free`."""
+        return self._version(key, (), make)
+
+    def latest(self, key: Key, make: Callable[[], Made]) -> Made:
+        """As `once`, for what is large: what was made with other arguments is dropped before."""
+        return self._version(key._replace(arguments=()), key.arguments, make)
+
+    def _version(self, slot: Key, version: tuple[Hashable, ...], make: Callable[[], Made]) -> Made:
+        with self._lock:
+            making = self._making.setdefault(slot, threading.Lock())
+        with making:
+            # Another run in this process may end a stage, and free everything, at any moment.
+            found = self._made.get(slot)
+            if found is not None and found[0] == version:
+                return found[1]
+            found = None
+            self._made.pop(slot, None)  # nothing refers to the version before while the next one is made
+            made = make()
+            self._made[slot] = version, made
+            return made
+
+    def start_scope(self, scope: str) -> None:
+        """Free everything when the first task of another scope starts: a worker is not told that a stage ended."""
+        with self._lock:
+            before, self._scope = self._scope, scope
+        if before not in ("", scope):
+            self.free()
+
+    def free(self) -> None:
+        """Drop shared objects and decoded blocks, and return their memory to the system."""
+        with self._lock:
+            self._made.clear()
+            self._making.clear()
+        self.blocks.clear()
+        return_freed_memory()
+
+
+PROCESS = ProcessMemory()

@@ -1,0 +1,127 @@
+"""What a stage holds in memory and what it writes: lists of arrays with names, which one function each adds up.
+
+Steps of a stage follow each other, and what one of them holds alone is gone in the next: the largest step counts.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scalemani.engine.workers.budget import MemoryNeed
+
+
+class Span(StrEnum):
+    """How often an array is held: the word that a user reads."""
+
+    EACH_PROCESS = "a process"  # once, while the stage runs
+    EACH_TASK = "a task"  # by each task at work
+    CACHE = "a cache"  # as much as there is room for
+    GROWING = "a process, or mapped"  # with a row a point: in mapped files where memory has no room
+    LOOKED_UP = "a process, or in a file"  # the same of which tasks copy out rows: in files that are not mapped
+
+
+class Stay(StrEnum):
+    """What becomes of what is written: the word that a user reads."""
+
+    STORED = "stored"
+    PASSING = "until the stage ends"  # checkpoints
+    ENCODED = "stored, as the survey saw it encoded"  # rows of the points
+    MAPPED = "mapped by each process whose cache has no room"  # input that is looked up by row
+
+
+EACH_PROCESS, EACH_TASK, CACHE, GROWING, LOOKED_UP = Span
+STORED, PASSING, ENCODED, MAPPED = Stay
+
+
+@dataclass(frozen=True)
+class Held:
+    """Arrays of one kind that are in memory: `copies` of (rows, columns), in all steps of the stage or in one."""
+
+    name: str
+    span: Span
+    rows: float
+    columns: float = 1
+    dtype: DTypeLike = np.float64
+    copies: float = 1
+    step: str = ""
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all copies."""
+        return int(self.rows * self.columns * self.copies * np.dtype(self.dtype).itemsize)
+
+
+def entries_held(
+    name: str, span: Span, count: float, copies: float = 1, step: str = "", values: DTypeLike = np.float64
+) -> list[Held]:
+    """List the values of so many nonzeros of a sparse matrix, and their columns as int32."""
+    return [
+        Held(f"values of {name}", span, count, 1, values, copies, step),
+        Held(f"columns of {name}", span, count, 1, "int32", copies, step),
+    ]
+
+
+@dataclass(frozen=True)
+class Written:
+    """Arrays of one kind that are written: `copies` of (rows, columns), before they are compressed."""
+
+    name: str
+    stay: Stay
+    rows: float
+    columns: float = 1
+    dtype: DTypeLike = np.float64
+    copies: float = 1
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all copies."""
+        return int(self.rows * self.columns * self.copies * np.dtype(self.dtype).itemsize)
+
+
+class DiskNeed(NamedTuple):
+    """Bytes a stage writes, at most: what stays, and what goes when it ends, checkpoints say.
+
+    `points` are rows of the points that it stores as they are, which the plan knows the encoded size of; `uncached`,
+    bytes of its input that each process maps where its cache has no room for them.
+    """
+
+    stored: int = 0
+    passing: int = 0
+    points: int = 0
+    uncached: int = 0
+
+
+def memory_need(held: Sequence[Held]) -> MemoryNeed:
+    """Return what a stage needs of memory, which covers each of its steps for any number of tasks."""
+    steps = [span_bytes(held, step) for step in steps_of(held)]
+    per_task = max(step[EACH_TASK] for step in steps)
+    with_task = max(step[EACH_PROCESS] + step[EACH_TASK] for step in steps)
+    with_all = max(step[EACH_PROCESS] + step[EACH_TASK] + step[GROWING] + step[LOOKED_UP] for step in steps)
+    cache = max(step[CACHE] for step in steps)
+    return MemoryNeed(with_task - per_task, per_task, cache, with_all - with_task)
+
+
+def steps_of(held: Iterable[Held]) -> list[str]:
+    """Return the steps of a stage in order; the empty name where it has none."""
+    return list(dict.fromkeys(record.step for record in held if record.step)) or [""]
+
+
+def span_bytes(held: Iterable[Held], step: str) -> dict[Span, int]:
+    """Return the bytes in memory in a step, by how often they are held."""
+    sums = dict.fromkeys(Span, 0)
+    for record in held:
+        if record.step in ("", step):
+            sums[record.span] += record.bytes
+    return sums
+
+
+def disk_need(written: Iterable[Written]) -> DiskNeed:
+    """Return what a stage needs of the disk."""
+    sums = dict.fromkeys(Stay, 0)
+    for record in written:
+        sums[record.stay] += int(record.rows * record.copies) if record.stay == ENCODED else record.bytes
+    return DiskNeed(sums[STORED], sums[PASSING], sums[ENCODED], sums[MAPPED])

@@ -1,0 +1,259 @@
+"""What the needs of a stage depend on, and how large the graphs of a run become: the one place that says it of W.
+
+N points of k neighbours have k N edges. W = (P + P^T) / 2 has k N nonzeros where every edge goes both ways, 2 k N
+where none does, and two for each bridge between components. Until they are counted they are expected by the number of
+features: the fewer these are, the more edges go both ways.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scalemani.config.params import Parameters
+from scalemani.engine.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written, entries_held
+from scalemani.engine.task import Dimensions
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
+from scalemani.kernels.spectral.coarsening import DENSE_NODES
+from scalemani.kernels.spectral.variational import MOST_LANDMARKS
+from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS, ArrayDescription
+
+# Of all edges, 1 - exp(-D / 10) go one way, up to a limit. Of points by Student's t with two degrees of freedom the
+# share is 0.08, 0.23, 0.57, 0.71 for D = 1, 3, 10, 20; of digits 0.48 and of counts of words 0.71, whatever D. Points
+# of many features without any structure have more: 0.89 for normal ones of 50.
+ONE_WAY_FEATURES, MOST_ONE_WAY = 10, 0.9
+# Until W is counted, coarse graphs are expected of points that have some structure, as nearly all have: of others they
+# are several times as large, and what is projected of them follows W once that is known.
+MOST_OF_STRUCTURED = 0.75
+# Neighbourhoods that points have in common merge in the first coarse graphs: so much of W is left in all of them. What
+# stays on every level is the square of the share of edges that go one way, which lead out of a neighbourhood.
+MERGED_SHARE = 0.35
+FIRST_NODES_PER_POINT = 0.5  # of the first coarse graph: aggregates have two to eight members
+NODES_PER_NODE = 0.35  # of each following one
+NODES_PER_POINT = 0.8  # of all coarse graphs
+# What a block of sparse rows takes of a disk beyond others: folders and descriptions of three arrays, and rounding.
+SPARSE_BLOCK_BYTES = 32 * 2**10
+DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The shape of the points, the parameters, and what is known beside.
+
+    These are the nonzeros of W once they were counted, nodes and nonzeros of each coarse graph once these are made,
+    whether points weigh, how many were appended to a run, whether all rounds of the search for neighbours are kept, and
+    how many rows were given where equal ones are one point, 0 where each is one.
+    """
+
+    dimensions: Dimensions
+    params: Parameters
+    counted_nonzeros: int | None = None
+    weighted: bool = False
+    n_appended: int = 0
+    rounds_kept: bool = False
+    n_given_rows: int = 0
+    counted_graphs: tuple[tuple[int, int], ...] | None = None
+
+    @property
+    def n_cells(self) -> int:
+        """The cells of the partition."""
+        return max(1, round(self.dimensions.n_points / self.params.partition.cell_points))
+
+    @property
+    def n_edges(self) -> int:
+        """The edges of the neighbour graph."""
+        return self.dimensions.n_points * self.params.n_neighbors
+
+    @property
+    def n_affinities(self) -> int:
+        """The edges of it that have an affinity."""
+        return self.dimensions.n_points * self.params.affinity_neighbors
+
+    @property
+    def edge_columns(self) -> int:
+        """The columns that a block of edges takes: all, and once more those with an affinity where these are fewer."""
+        k, width = self.params.n_neighbors, self.params.affinity_neighbors
+        return k if width == k else k + width
+
+    @property
+    def most_nonzeros(self) -> int:
+        """What W cannot exceed, whatever the points."""
+        if self.params.affinities.precomputed:
+            return self.nonzeros
+        loops = self.dimensions.n_points if self.weighted else 0
+        return 2 * self.n_affinities + 2 * (self.dimensions.n_points // (self.params.affinity_neighbors + 1)) + loops
+
+    @property
+    def one_way_share(self) -> float:
+        """The share of edges that go one way."""
+        if self.params.affinities.precomputed:
+            return MOST_ONE_WAY
+        if self.counted_nonzeros is not None:
+            return max(0.0, self.counted_nonzeros / self.n_affinities - 1)
+        if self.params.neighbors.by_window:
+            return 0.0
+        return min(MOST_ONE_WAY, float(-np.expm1(-self.dimensions.n_features / ONE_WAY_FEATURES)))
+
+    @property
+    def nonzeros(self) -> int:
+        """The nonzeros of W, as counted or expected."""
+        if self.params.affinities.precomputed and self.dimensions.nonzeros is not None:
+            return self.dimensions.nonzeros
+        if self.counted_nonzeros is not None and self.params.affinities.by_trees:
+            return self.counted_nonzeros  # trees have a few of the edges
+        return int((1 + self.one_way_share) * self.n_affinities)
+
+    @property
+    def block_nonzeros(self) -> int:
+        """The nonzeros of a block of rows of W where they are spread evenly."""
+        return -(-self.nonzeros * self.dimensions.block_rows // self.dimensions.n_points)
+
+    @property
+    def n_appended_nonzeros(self) -> int:
+        """The nonzeros of the rows of W of appended points where they are spread evenly."""
+        return -(-self.nonzeros * self.n_appended // self.dimensions.n_points)
+
+    @property
+    def coarse_nonzeros(self) -> int:
+        """The nonzeros of all coarse graphs, as counted or expected."""
+        if self.counted_graphs is not None:
+            return sum(nonzeros for _, nonzeros in self.counted_graphs)
+        nodes, unmerged = FIRST_NODES_PER_POINT * self.dimensions.n_points, 0.0
+        while nodes > DENSE_NODES:
+            unmerged += min(self.nonzeros, nodes**2)
+            nodes *= NODES_PER_NODE
+        return int(MERGED_SHARE * self.nonzeros + self.unmerged_share * (unmerged + nodes**2))
+
+    @property
+    def unmerged_share(self) -> float:
+        """The share of W that stays on every level, as expected."""
+        known = self.counted_nonzeros is not None
+        return (self.one_way_share if known else min(self.one_way_share, MOST_OF_STRUCTURED)) ** 2
+
+    @property
+    def coarse_nodes(self) -> int:
+        """The nodes of all coarse graphs."""
+        if self.counted_graphs is not None:
+            return sum(nodes for nodes, _ in self.counted_graphs)
+        return int(NODES_PER_POINT * self.dimensions.n_points)
+
+    @property
+    def first_coarse_nodes(self) -> int:
+        """The nodes of the first coarse graph, the largest."""
+        if self.counted_graphs is not None:
+            return self.counted_graphs[0][0]
+        return int(FIRST_NODES_PER_POINT * self.dimensions.n_points)
+
+    @property
+    def weight_entries(self) -> int:
+        """The nonzeros of Z by affinities, at most: columns of W, and a row of few landmarks for every other point."""
+        n_points, n_landmarks = self.dimensions.n_points, self.params.n_landmarks
+        return n_landmarks + 2 * n_landmarks * self.params.affinity_neighbors + MOST_LANDMARKS * n_points
+
+    @property
+    def landmarks_a_point(self) -> float:
+        """The nonzeros of a row of Z."""
+        if self.params.embedding.by_affinities:
+            return min(self.params.n_landmarks, self.weight_entries / self.dimensions.n_points)
+        return self.params.landmark_neighbors
+
+    @property
+    def sketch_width(self) -> int:
+        """The columns of a sketch."""
+        return min(self.params.partition.sketch_dimensions, self.dimensions.n_features)
+
+
+def written(
+    described: Iterable[ArrayDescription], sizes: Sizes, copies: float = 1, stay: Stay = STORED, **lengths: float
+) -> list[Written]:
+    """List arrays as a stage stores them, those of all blocks in sum, without those that take a few bytes.
+
+    Parameters
+    ----------
+    **lengths : by dimension, where a stage knows one that others do not, or another one.
+    """
+    known, listed = {**lengths_of(sizes), **lengths}, []
+    for array in described:
+        if array.dims:
+            rows, *columns = (known[dim] for dim in array.dims)
+            dtype = dtype_of(array, sizes)
+            listed.append(Written(array.paths[0], stay, rows, math.prod(columns), dtype, copies))
+    return [array for array in listed if array.bytes]
+
+
+def lengths_of(sizes: Sizes) -> dict[str, float]:
+    """Return the lengths of dimensions of stored arrays; 0 of those that take a few bytes."""
+    dimensions, params = sizes.dimensions, sizes.params
+    n_points, n_features, n_landmarks = dimensions.n_points, dimensions.n_features, params.n_landmarks
+    few = ("stretch", "stretch_bound", "class", "bridge", "end", "figure", "extent", "side", "evaluation", "quantity")
+    return {
+        **dict.fromkeys(few, 0),
+        **dict.fromkeys(("point", "point_bound", "row", "row_bound"), n_points),
+        **dict.fromkeys(("node", "node_bound", "joined_node"), sizes.coarse_nodes),
+        **dict.fromkeys(("feature", "other_feature"), n_features),
+        **dict.fromkeys(("landmark", "source_landmark"), n_landmarks),
+        "given_row": sizes.n_given_rows,
+        "axis": sizes.sketch_width,
+        "cell": sizes.n_cells,
+        "cell_bound": sizes.n_cells + 1,
+        "neighbor": params.n_neighbors,
+        "landmark_bound": n_landmarks + 1,
+        "nearest_landmark": params.landmark_neighbors,
+        "joined_landmark": params.landmark_graph.joined(n_landmarks),
+        "component": params.n_components,
+        "direction": min(n_features, n_landmarks),
+        "cluster": params.clustering.n_clusters,
+    }
+
+
+def dtype_of(described: ArrayDescription, sizes: Sizes) -> DTypeLike:
+    """Return the dtype that an array has in a run."""
+    if isinstance(described.dtype, str):
+        return described.dtype
+    if described.dtype is AS_LANDMARKS and sizes.params.landmarks.off_data:
+        return "float64"
+    return sizes.dimensions.distance_dtype if described.dtype is AS_DISTANCES else sizes.dimensions.dtype
+
+
+def points_written(name: str, dimensions: Dimensions) -> list[Written]:
+    """List what storing the rows of all points takes."""
+    rows = Written(name, ENCODED, dimensions.n_points, *dimensions.kept_row)
+    if not dimensions.sparse:
+        return [rows]
+    return [rows, Written("folders of sparse blocks", STORED, dimensions.n_blocks, SPARSE_BLOCK_BYTES, "uint8")]
+
+
+def pixels_held(sizes: Sizes) -> list[Held]:
+    """Return what rows of W are made of as they are read, where it is not stored: the pixels of an image."""
+    if not sizes.params.neighbors.by_window or sizes.params.affinities.by_trees:
+        return []
+    dimensions = sizes.dimensions
+    return [
+        Held("pixels that W is made of", EACH_PROCESS, dimensions.n_points, dimensions.n_features, dimensions.dtype)
+    ]
+
+
+def sketched_tile(sizes: Sizes, span: Span, step: str = "") -> list[Held]:
+    """Return what sketching takes: a tile of centred points, in float64 too unless points are small integers.
+
+    Sparse points are sketched as they are.
+    """
+    if sizes.dimensions.sparse:
+        return []
+    features, exact = sizes.dimensions.n_features, np.dtype(sizes.dimensions.dtype) in EXACT_IN_FLOAT32
+    centred = Held("a tile of points, centred", span, TILE_ROWS, features, "float32", step=step)
+    return [centred] if exact else [centred, replace(centred, name="the same in float64", dtype="float64")]
+
+
+def coarse_graphs_held(sizes: Sizes) -> list[Held]:
+    """Return what the coarse graphs take in memory, with the eigenvectors of the coarsest."""
+    nonzeros, nodes = sizes.coarse_nonzeros, sizes.coarse_nodes
+    return [
+        Held("coarsest graph, dense", EACH_PROCESS, DENSE_NODES, DENSE_NODES, copies=DENSE_COPIES),
+        *entries_held("the coarse graphs", GROWING, nonzeros, values="float32"),
+        Held("degrees, scales and row pointers of the coarse graphs", GROWING, nodes, 4, "float64"),
+        Held("aggregates of the nodes and their members", GROWING, nodes, 2, "int32"),
+    ]

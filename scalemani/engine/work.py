@@ -1,0 +1,225 @@
+"""What a stage is given: its task, the points where it reads these, and the ways to map and fold over blocks."""
+
+import contextlib
+import functools
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.task import StageTask
+from scalemani.engine.workers.budget import Batch
+from scalemani.engine.workers.executor import Executor
+from scalemani.engine.workers.folds import folded, runs_of
+from scalemani.errors import ScalemaniWarning
+from scalemani.io.sources import PointsSource
+from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.store.groups import block_unit
+from scalemani.store.schema import ArrayDescription
+
+LEDGER_VARIABLE, PARTS_LEDGER = "SCALEMANI_LEDGER", ".parts"
+DIMENSIONS, EXTREMES = "dimensions.json", "extremes.json"  # of the points, in their stage
+Arrays = Mapping[ArrayDescription, np.ndarray]
+
+
+@dataclass(frozen=True)
+class PointsInput:
+    """What the stage `points` ingests: a source, and of its survey tiles, constant features and extremes as stored."""
+
+    source: PointsSource
+    tile_digests: tuple[str, ...]
+    constant_features: int
+    extremes: Mapping[str, Any] | None = None
+
+
+BlockFunction = Callable[[StageTask, int], Arrays]
+RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
+FoldFunction = Callable[[StageTask, range], Any]
+Combine = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class StageWork:
+    """A stage at work: its task, where tasks run, how many at once in all and in one process, and of which batch.
+
+    `points` is what the stage `points` reads; all other stages read groups of the store alone. `warnings` are the kinds
+    and texts of those given so far.
+    """
+
+    task: StageTask
+    executor: Executor
+    at_once: int
+    in_one_process: int = 1
+    batch: Batch = field(default_factory=Batch)
+    points: PointsInput | None = None
+    warnings: list[tuple[str, str]] = field(default_factory=list)
+
+    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
+        """Say what users of the result should know, and keep it for its record."""
+        self.executor.progress.warn(message, kind)
+        self.warnings.append((kind.__name__, message))
+
+    def workspace(self) -> Workspace:
+        """Return where kernels work: on this process's threads, with large arrays mapped where memory has no room."""
+        if self.task.in_memory:
+            return Workspace(self.executor.over)
+        return Workspace(self.executor.over, MappedArrays(self.task.output.objects.scratch_folder).empty)
+
+    def map_blocks(self, function: BlockFunction, step: str = "") -> None:
+        """Compute and write every block that is missing; `function` returns the arrays of its block."""
+        self._map(
+            functools.partial(write_one, function, step), [[b] for b in range(self.task.dimensions.n_blocks)], step
+        )
+
+    def map_blocks_here(self, function: BlockFunction, sequential: bool = False) -> None:
+        """As `map_blocks`, on threads of this process: for blocks of what only this process holds.
+
+        `sequential` computes them one by one, in their order.
+        """
+        self._map_here(write_one, function, sequential)
+
+    def map_parts_here(self, function: BlockFunction, sequential: bool = False) -> None:
+        """As `map_blocks_here`, for ragged arrays."""
+        self._map_here(write_part, function, sequential)
+
+    def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
+        """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
+        parts = range(self.task.dimensions.n_blocks if count is None else count)
+        self._map(functools.partial(write_part, function, step), [[part] for part in parts], step)
+
+    def map_runs(self, function: RunFunction, blocks: int) -> None:
+        """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
+        self._map(functools.partial(write_run, function), self._runs(blocks))
+
+    def map_run_parts(self, function: RunFunction, blocks: int, step: str = "") -> None:
+        """As `map_runs`, for ragged arrays."""
+        self._map(functools.partial(write_run_parts, function, step), self._runs(blocks), step)
+
+    def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str = "") -> Any:
+        """Return function(task, run) of all runs, combined in order, for what is not stored.
+
+        Parameters
+        ----------
+        runs : of blocks, as `folds.runs_of` makes them
+        """
+        self.executor.progress.start(shown or self.task.stage, len(runs), "part")
+        part = functools.partial(part_of_fold, function, shown or "part", self.task)
+        return self.executor.fold(part, combine, runs, self.at_once, self.batch)
+
+    def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
+        """Return function(task, block) of all blocks, combined in order, most of it where it is computed."""
+        runs = runs_of(self.task.dimensions.n_blocks)
+        return self.fold(functools.partial(folded, function, combine), combine, runs, shown)
+
+    def run_blocks(self, bytes_per_block: int) -> int:
+        """Return how many blocks a run has: what the cache of a process holds of them, and a run for every task."""
+        fit = max(1, self.task.cache_bytes // self.in_one_process // bytes_per_block)
+        return min(fit, -(-self.task.dimensions.n_blocks // self.at_once))
+
+    def _runs(self, blocks: int) -> list[list[int]]:
+        n_blocks = self.task.dimensions.n_blocks
+        return [list(range(start, min(start + blocks, n_blocks))) for start in range(0, n_blocks, blocks)]
+
+    def _map_here(self, write: Callable[..., None], function: BlockFunction, sequential: bool) -> None:
+        missing = self._missing([[block] for block in range(self.task.dimensions.n_blocks)])
+        self.executor.map_locally(functools.partial(write, function, "", self.task), missing, sequential)
+        self.task.output.refresh()
+
+    def _map(
+        self, write: Callable[[StageTask, Sequence[int]], None], runs: Sequence[Sequence[int]], step: str = ""
+    ) -> None:
+        missing = self._missing(runs, step)
+        self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.batch)
+        self.task.output.refresh()
+
+    def _missing(self, runs: Sequence[Sequence[int]], step: str = "") -> list[list[int]]:
+        """Return the blocks of every run that are missing, and start the progress over these runs."""
+        missing = [[block for block in run if not self.task.output.committed(block_unit(block, step))] for run in runs]
+        missing = [run for run in missing if run]
+        self.executor.progress.start(
+            self.task.stage, len(missing), "part" if any(len(run) > 1 for run in runs) else "block"
+        )
+        return missing
+
+
+def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range) -> Any:
+    """Compute what a run adds to a fold."""
+    with write_ledger(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
+        return function(task, run)
+
+
+@contextlib.contextmanager
+def write_ledger(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
+    """Append a line to the ledger of finished units, where the environment names one: process, begin and seconds.
+
+    What is not stored, and is done anew when a run goes on, has a ledger of its own, which a suffix tells.
+    """
+    started = time.time()
+    yield
+    path = os.environ.get(LEDGER_VARIABLE)
+    if path:
+        descriptor = os.open(path + suffix, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        try:
+            seconds = time.time() - started
+            os.write(descriptor, f"{stage} {unit} {os.getpid()}:{started:.3f}:{seconds:.3f}\n".encode())
+        finally:
+            os.close(descriptor)
+
+
+# A task may be given twice: when its worker died after the commit, or was taken for dead. What is marked is left alone.
+
+
+def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute one block and commit it.
+
+    Parameters
+    ----------
+    step : of the stage, in the names of what it writes; empty where it has one
+    """
+    unit = block_unit(blocks[0], step)
+    if not task.output.committed_by_now(unit):
+        with write_ledger(task.stage, f"{task.output.path}/{unit}"):
+            task.output.write_block(blocks[0], function(task, blocks[0]), step)
+
+
+def write_part(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute the ragged arrays of one block and commit them: parameters are those of `write_one`."""
+    unit = block_unit(blocks[0], step)
+    if not task.output.committed_by_now(unit):
+        with write_ledger(task.stage, f"{task.output.path}/{unit}"):
+            task.output.write_parts(blocks[0], function(task, blocks[0]), step)
+
+
+def write_run(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute several blocks in one go and commit each."""
+    write_each(task.output.write_block, function, task, blocks)
+
+
+def write_run_parts(function: RunFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute the ragged arrays of several blocks in one go and commit each: parameters are those of `write_one`."""
+    write_each(functools.partial(task.output.write_parts, step=step), function, task, blocks, step)
+
+
+def write_each(
+    write: Callable[[int, Arrays], None],
+    function: RunFunction,
+    task: StageTask,
+    blocks: Sequence[int],
+    step: str = "",
+) -> None:
+    """Commit the blocks of a run one by one; the first one's seconds hold what was computed for all of them.
+
+    Parameters
+    ----------
+    function : yields blocks and their arrays, in the order of the blocks that it is given
+    task, step : as of `write_one`
+    """
+    missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block, step))]
+    computed = iter(function(task, missing) if missing else ())
+    for block in missing:
+        with write_ledger(task.stage, f"{task.output.path}/{block_unit(block, step)}"):
+            write(*next(computed))

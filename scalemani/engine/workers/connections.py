@@ -1,0 +1,149 @@
+"""Ways to a Dask cluster that is there: its client, its address, what its workers are and reach."""
+
+import contextlib
+import logging
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from distributed import Client, default_client
+from distributed.deploy import Cluster
+from distributed.security import Security
+from distributed.utils import silence_logging_cmgr
+
+from scalemani.engine.workers.budget import Budget
+from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError, installing
+from scalemani.store.run_store import RunStore
+
+CURRENT = "distributed"  # Dask's word for the client that a process has made last
+RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask itself divides among tasks
+ROLES = ("client", "scheduler", "worker")
+CONNECT_SECONDS = 30
+CLOSE_SECONDS = 5
+REACH_SECONDS = 60.0
+CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
+# The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
+SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
+SELF_SIGNED += ["-subj", "/CN=scalemani", "-days", "365"]
+
+
+def client_of(scheduler: object) -> object:
+    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is."""
+    if isinstance(scheduler, Cluster):
+        return scheduler.get_client()
+    if scheduler != CURRENT:
+        return scheduler
+    try:
+        return default_client()
+    except ValueError as error:
+        raise ConfigError(
+            f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
+        ) from error
+
+
+def check_address(address: object) -> None:
+    """Refuse a scheduler that is no address, without repeating a password that may be in it."""
+    scheme, separator, rest = address.partition("://") if isinstance(address, str) else ("", "", "")
+    if scheme not in ("tcp", "tls") or not separator or ":" not in rest or "@" in rest:
+        shown = repr(address) if "@" not in str(address) else "one with a user or password"
+        raise ConfigError(
+            "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "
+            f"address such as tcp://host:8786, without a password; got {shown}"
+        )
+
+
+@contextlib.contextmanager
+def connected(address: str, tls: str | None) -> Iterator[Client]:
+    """Connect to the scheduler at an address; with certificates where it is tls://."""
+    if tls is not None and not address.startswith("tls://"):
+        raise ConfigError("certificates go with an address such as tls://host:8786: give that, or no --tls")
+    with silence_logging_cmgr(logging.CRITICAL):  # of lost connections: the driver says what counts
+        try:
+            certificates = None if tls is None else security(tls)
+            client = Client(address, timeout=CONNECT_SECONDS, security=certificates)
+        except (OSError, TimeoutError) as error:
+            both = " and that both sides have certificates of one authority" if address.startswith("tls://") else ""
+            raise SchedulerLostError(
+                f"no scheduler answers at {address}: check the address, that it runs{both}"
+            ) from error
+        except (TypeError, ValueError) as error:  # tls:// without any certificate
+            raise ConfigError(f"cannot connect to {address}: {error}; give the certificates with --tls") from error
+        try:
+            yield client
+        finally:
+            client.close(timeout=CLOSE_SECONDS)
+
+
+def security(folder: str | Path) -> Security:
+    """Return the certificates in a folder; refuse a key that others can read."""
+    files = {role: Path(folder) / name for role, name in CERTIFICATE_FILES.items()}
+    missing = [str(path) for path in files.values() if not path.is_file()]
+    if missing:
+        raise ConfigError(
+            f"no {', '.join(missing)}: --tls takes the folder of a cluster's {', '.join(CERTIFICATE_FILES.values())}"
+        )
+    if files["tls_client_key"].stat().st_mode & 0o077:
+        raise ConfigError(f"{files['tls_client_key']} can be read by others: chmod 600 it")
+    return Security(require_encryption=True, **{role: str(path) for role, path in files.items()})
+
+
+def temporary_security() -> Security:
+    """Return certificates of one cluster that are in memory alone: who has not been given them cannot connect.
+
+    Another user of this machine can connect to its loopback interface.
+    """
+    with contextlib.suppress(ImportError):  # without the package cryptography
+        return Security.temporary()
+    try:
+        both = subprocess.run(SELF_SIGNED, capture_output=True, check=True, text=True).stdout
+    except (OSError, subprocess.SubprocessError) as error:
+        raise ConfigError(
+            "scheduler='processes' makes certificates, so that no other user of this machine runs code through it: "
+            f"install the command openssl or the package cryptography ({installing('tls')}), or use threads"
+        ) from error
+    parts = {f"tls_{role}_{part}": both for role in ROLES for part in ("cert", "key")}
+    return Security(require_encryption=True, tls_ca_file=both, **parts)
+
+
+def capacities(client: Client) -> list[Budget]:
+    """Return the threads and the bytes (None: no limit) of every worker; wait for the first one."""
+    knocking = client.submit(os.getpid, pure=False)  # clusters that adapt start workers where there is something to do
+    try:
+        client.wait_for_workers(1, timeout=REACH_SECONDS)
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    except TimeoutError as error:
+        raise WorkersLostError(
+            f"the cluster has had no worker for {REACH_SECONDS:.0f} s: start workers and run the same command again"
+        ) from error
+    except OSError as error:
+        raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
+    finally:
+        knocking.release()
+    return [budget_of(worker) for worker in workers]
+
+
+def budget_of(worker: dict[str, Any]) -> Budget:
+    """Return the threads of a worker as its scheduler describes it, and the bytes that it declares or is limited to."""
+    memory = worker.get("resources", {}).get(RESOURCE) or worker["memory_limit"]
+    return Budget(worker["nthreads"], int(memory) if memory else None)
+
+
+def check_reach(client: Client, root: str | Path) -> None:
+    """Refuse a cluster with a worker that does not see the store, or does not have this library."""
+    try:
+        answers = client.run(open_on_worker, str(root), on_error="return")
+    except OSError as error:
+        raise SchedulerLostError("the cluster does not answer: start one and run the same command again") from error
+    for worker, answer in answers.items():
+        if isinstance(answer, Exception) and not isinstance(answer, OSError):
+            raise StoreError(
+                f"worker {worker} cannot work on {root}: {type(answer).__name__}: {answer}; it needs scalemani, and a "
+                "store that it reaches: a folder shared with this machine, or s3:// with credentials of its own"
+            ) from answer
+
+
+def open_on_worker(root: str) -> None:
+    """Open a run on a worker."""
+    RunStore.open(root)

@@ -1,0 +1,224 @@
+"""Runs one task a block: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
+
+import contextlib
+import functools
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import dask
+import dask.threaded
+from dask.callbacks import Callback
+from dask.delayed import Delayed
+from dask.system import cpu_count
+from dask.utils import format_bytes, parse_bytes
+from distributed import Client
+from distributed.system import memory_limit
+
+from scalemani.engine.progress import Progress, Silent
+from scalemani.engine.workers.blas import BLAS
+from scalemani.engine.workers.budget import Batch, Budget
+from scalemani.engine.workers.cluster import compute_on_cluster, map_on_cluster
+from scalemani.engine.workers.connections import capacities, check_address, check_reach, client_of, connected
+from scalemani.engine.workers.folds import OrderedFold, fold_graph, map_graph
+from scalemani.engine.workers.local import local_processes
+from scalemani.errors import ConfigError
+from scalemani.kernels.arrays.threads import threads
+
+LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
+ANY_BATCH = Batch()
+HERE = "here"  # the name of tasks of what only this process holds
+
+
+@dataclass
+class Executor:
+    """Numbers that change the cost and never the answer: where tasks run, how many at once, in how much memory.
+
+    `workers` are threads, or local processes of one thread, by default as many as the processors that this process may
+    use; with the address of a cluster, which has workers of its own, the threads of what the driver computes itself.
+    `memory` is the budget of threads, or of all local processes; None is all that the machine, or the control group of
+    this process, has. Workers of a cluster have limits of their own. `tls` is a folder of certificates; `wait` are the
+    seconds to wait for a run that another command works on. `keep` leaves in the store what a stage reads no more: the
+    rounds of the search for neighbours before the last.
+    """
+
+    scheduler: Any = None
+    workers: int = field(default_factory=cpu_count)
+    memory: int | None = None
+    progress: Progress = field(default_factory=Silent)
+    tls: str | None = None
+    wait: float = 0.0
+    keep: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
+            raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
+        self.scheduler = client_of(self.scheduler)
+        if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
+            check_address(self.scheduler)
+        if isinstance(self.memory, bool) or not isinstance(self.memory, int | None):
+            raise ConfigError(f"memory must be a whole number of bytes, got {self.memory!r}")
+        if self.memory is not None and self.memory <= 0:
+            raise ConfigError(f"memory must be above zero, such as 4GB, got {format_bytes(self.memory)}")
+        if isinstance(self.wait, bool) or not isinstance(self.wait, int | float) or not self.wait >= 0:
+            raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
+        self._lock = threading.Lock()
+        self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None
+
+    @classmethod
+    def asked_for(
+        cls, scheduler: Any, workers: int | None, memory: str | int | None, progress: Progress, **others: Any
+    ) -> "Executor":
+        """Return the executor that a user asks for; `memory` is such as "4GB", None is the default of each.
+
+        Raises ConfigError for what none of them can be.
+        """
+        given = others if workers is None else {**others, "workers": workers}
+        return cls(scheduler, memory=None if memory is None else bytes_of(memory), progress=progress, **given)
+
+    @contextlib.contextmanager
+    def started(self) -> Iterator[None]:
+        """Start what the tasks need, and stop it at the end: BLAS at one thread, a local cluster if asked for."""
+        with BLAS.hold_at_one(), contextlib.ExitStack() as stack:
+            if self.scheduler == "processes":
+                self._client = stack.enter_context(local_processes(self.workers))
+            elif isinstance(self.scheduler, str) and self.scheduler != "threads":
+                self._client = stack.enter_context(connected(self.scheduler, self.tls))
+            try:
+                yield
+            finally:
+                if not isinstance(self.scheduler, Client):
+                    self._client = None
+
+    @property
+    def processes(self) -> list[Budget]:
+        """The threads and the bytes (None: no limit) of every process that runs tasks."""
+        memory = memory_limit() if self.memory is None else self.memory
+        if self.scheduler == "processes":
+            share = memory // (self.workers + 1)  # the driver has one as well
+            return [Budget(1, share)] * self.workers
+        if self._client is None:
+            return [Budget(self.workers, memory)]
+        return capacities(self._client)
+
+    @property
+    def on_cluster(self) -> bool:
+        """Whether tasks run on the workers of a cluster that was given: they have memory of their own."""
+        return self.scheduler not in (None, "threads", "processes")
+
+    def check_reach(self, root: str | Path) -> None:
+        """Refuse a cluster whose workers do not see the store."""
+        if self._client is not None and self.scheduler != "processes":
+            check_reach(self._client, root)
+
+    def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, batch: Batch) -> None:
+        """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.
+
+        `at_once` is how many run side by side on threads; a cluster runs as many as its workers have room for.
+        """
+        if self._client is None:
+            self.map_locally(function, units, at_once=at_once, name=batch.stage)
+        else:
+            map_on_cluster(self._client, function, units, batch, self._advance)
+
+    def fold(
+        self,
+        function: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+        units: Sequence[Any],
+        at_once: int | None = None,
+        batch: Batch = ANY_BATCH,
+    ) -> Any:
+        """Return function(unit) of all units, combined in the order of the units: few parts are held."""
+        if self._client is None:
+            return self.fold_locally(function, combine, units, at_once=at_once, name=batch.stage)
+        total = OrderedFold(combine)
+        map_on_cluster(self._client, function, units, batch, self._advance, total.add)
+        return total.total
+
+    def fold_locally(
+        self,
+        function: Callable[[Any], Any],
+        combine: Callable[[Any, Any], Any],
+        units: Sequence[Any],
+        sequential: bool = False,
+        at_once: int | None = None,
+        name: str = HERE,
+    ) -> Any:
+        """Do what `fold` does, in this process; one by one in their order if `sequential`."""
+        counted = functools.partial(self._counted, function)
+        if sequential or len(units) <= 1:
+            return functools.reduce(combine, map(counted, units)) if units else None
+        graph = fold_graph(name, counted, combine, units)
+        return self._get(graph, next(reversed(graph)), at_once or self.workers)
+
+    def map_locally(
+        self,
+        function: Callable[[Any], Any],
+        units: Sequence[Any],
+        sequential: bool = False,
+        at_once: int | None = None,
+        name: str = HERE,
+    ) -> list[Any]:
+        """Return function(unit) of every unit, for what only this process holds; in their order if `sequential`."""
+        counted = functools.partial(self._counted, function)
+        if sequential or len(units) <= 1:  # a thread would be started and waited for
+            return list(map(counted, units))
+        graph = map_graph(name, counted, units)
+        return list(self._get(graph, list(graph), at_once or self.workers))
+
+    def shares_scheduler(self, client: Client) -> bool:
+        """Return whether the tasks run on the cluster of a client."""
+        ours, its = (getattr(one and one.scheduler, "address", None) for one in (self._client, client))
+        return ours is not None and ours == its
+
+    def compute(self, values: Sequence[Delayed], at_once: int, stage: str, holder: Client | None = None) -> None:
+        """Compute lazy values of Dask, whose results are small, where tasks run.
+
+        `holder` is a client of the same cluster that holds what the values are made from, if any.
+        """
+        if self._client is not None:
+            compute_on_cluster(holder or self._client, values, stage, self._advance)
+            return
+        keys = {value.key for value in values}
+        with Callback(posttask=lambda key, *_: self._advance() if key in keys else None):
+            dask.compute(*values, scheduler="threads", num_workers=max(1, min(at_once, self.workers)))
+
+    def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
+        """As the builtin `map`, on this process's threads: for steps too small to be shown."""
+        if len(units) == 1:
+            return [function(units[0])]
+        with threads(self.workers) as side_by_side:
+            return side_by_side.over(function, units)
+
+    def _advance(self) -> None:
+        with self._lock:
+            self.progress.advance()
+
+    def _counted(self, function: Callable[[Any], Any], unit: Any) -> Any:
+        result = function(unit)
+        self._advance()
+        return result
+
+    def _get(self, graph: dict[Any, Any], keys: Any, at_once: int) -> Any:
+        # Threads of its own: those that Dask keeps for all calls are not there in a process that was forked.
+        with ThreadPoolExecutor(max(1, min(at_once, self.workers))) as pool:
+            return dask.threaded.get(graph, keys, pool=pool)
+
+
+def bytes_of(size: str | int) -> int:
+    """Return the bytes of a size such as "4GB" or 4 * 10**9, or raise ConfigError."""
+    refusal = ConfigError(f"memory takes a size such as 4GB or a number of bytes, got {size!r}")
+    # A unit alone is one of it to Dask, and no text at all one byte.
+    if isinstance(size, bool) or not isinstance(size, str | int) or not any(map(str.isdigit, str(size))):
+        raise refusal
+    try:
+        found = int(parse_bytes(size))
+    except (ValueError, OverflowError) as error:
+        raise refusal from error
+    if isinstance(size, str) and size.strip().isdigit() and 0 < found < LEAST_MEMORY:
+        raise ConfigError(f"memory {size} is {size} bytes: give a unit, such as {size}GB")
+    return found

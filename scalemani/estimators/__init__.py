@@ -1,7 +1,0 @@
-"""The scikit-learn face: parameters kept as given, one code path with the command line underneath."""
-
-from scalemani.estimators.clustering import SpectralClustering
-from scalemani.estimators.graphs import KnnGraph, knn_graph
-from scalemani.estimators.spectral import DiffusionMaps, LaplacianEigenmaps
-
-__all__ = ["DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"]

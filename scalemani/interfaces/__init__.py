@@ -1,0 +1,1 @@
+"""What people call: the command line, estimators, functions, reports, tuning."""

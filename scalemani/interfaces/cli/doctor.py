@@ -1,0 +1,147 @@
+"""What `doctor` tells of this machine: versions, processors, memory, disk, and what is slow here and why."""
+
+import importlib.metadata
+import os
+import platform
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+from dask.system import cpu_count
+from dask.utils import format_bytes
+from distributed.system import memory_limit
+from llvmlite import binding
+from threadpoolctl import threadpool_info
+
+from scalemani.interfaces.cli.output import say
+from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, writable_folder
+from scalemani.kernels.machine.plain import PLAIN, PLAIN_VARIABLE
+
+PACKAGES = (
+    "dask",
+    "distributed",
+    "zarr",
+    "numcodecs",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pynndescent",
+    "numba",
+    "llvmlite",
+)
+EXTRAS = {
+    "figures": ("matplotlib", "pillow"),
+    "parquet": ("pyarrow",),
+    "anndata": ("h5py",),
+    "s3": ("obstore",),
+    "tls": ("cryptography",),
+    "slurm": ("dask-jobqueue",),
+    "ssh": ("asyncssh",),
+}
+MEMORY_FILESYSTEMS = {"tmpfs", "ramfs"}
+NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "lustre", "ceph"}
+LEAST_FREE = 10 * 10**9  # bytes of disk: what a million points of 784 bytes take, twice
+WIDE_VECTORS = {"avx2", "avx512f", "neon"}  # without one of them kernels add four numbers at a time, or fewer
+
+
+def examine(folder: Path) -> dict[str, Any]:
+    """Return what there is: versions, extras, processors, memory, the disk of a folder, and what is slow here."""
+    disk = disk_of(folder)
+    found = {
+        "scalemani": importlib.metadata.version("scalemani"),
+        "python": f"{platform.python_version()} on {platform.platform()}",
+        "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
+        "extras": {extra: all(map(installed, needed)) for extra, needed in EXTRAS.items()},
+        "processors": {"usable": cpu_count(), "all": os.cpu_count(), "load": psutil.getloadavg()[0]},
+        "blas": [
+            f"{pool['internal_api']} {pool['version']}" for pool in threadpool_info() if pool["user_api"] == "blas"
+        ],
+        "memory": {
+            "usable": memory_limit(),
+            "all": psutil.virtual_memory().total,
+            "free": psutil.virtual_memory().available,
+        },
+        "disk": disk,
+        "temporary files": disk_of(Path(tempfile.gettempdir())),
+        "compiled kernels": str(cache_home() or "nowhere"),
+    }
+    return {**found, "slow": list(slow_here(found))}
+
+
+def installed(name: str) -> bool:
+    """Return whether a distribution is installed."""
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def disk_of(folder: Path) -> dict[str, Any]:
+    """Return the path of a folder, what is free on its disk in bytes, and its file system."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    mounts = [part for part in psutil.disk_partitions(all=True) if there.resolve().is_relative_to(part.mountpoint)]
+    innermost = max(mounts, key=lambda part: len(part.mountpoint), default=None)
+    return {
+        "path": str(folder),
+        "free": shutil.disk_usage(there).free,
+        "filesystem": innermost.fstype if innermost else "unknown",
+    }
+
+
+def slow_here(found: dict[str, Any]) -> Iterator[str]:
+    """Yield what makes runs slow on this machine, and what to do about it."""
+    processors, memory, disk = found["processors"], found["memory"], found["disk"]
+    if PLAIN:
+        yield f"{PLAIN_VARIABLE} is set: kernels run as Python, hundreds of times slower; unset it"
+    if not any(binding.get_host_cpu_features().get(name) for name in WIDE_VECTORS):
+        yield "the processor has no wide vector instructions: kernels take two to four times as long"
+    if processors["usable"] < processors["all"]:
+        yield f"{processors['usable']} of {processors['all']} processors may be used (affinity or control group)"
+    if processors["load"] > processors["usable"]:
+        yield f"{processors['load']:.1f} processes want {processors['usable']} processors: others are at work here"
+    if memory["usable"] < memory["all"]:
+        yield f"a control group or limit allows {format_bytes(memory['usable'])} of {format_bytes(memory['all'])}"
+    if memory["free"] < memory["usable"] // 4:
+        yield f"only {format_bytes(memory['free'])} of memory are free: give a budget with --memory"
+    if untrusted := distrust():
+        yield untrusted
+    elif writable_folder() is None:
+        yield (
+            f"compiled kernels cannot be kept: every command compiles them anew, half a minute; let {CACHE_VARIABLE} "
+            "name a folder that is yours"
+        )
+    if disk["filesystem"] in NETWORK_FILESYSTEMS:
+        yield f"{disk['path']} is on a network file system ({disk['filesystem']}): every block is synced over it"
+    if found["temporary files"]["filesystem"] in MEMORY_FILESYSTEMS:
+        yield "temporary files are in memory: fits without store= take it from the run; set TMPDIR, or give store="
+    if disk["free"] < LEAST_FREE:
+        yield f"{format_bytes(disk['free'])} are free for runs in {disk['path']}: 'scalemani plan' says what one takes"
+
+
+def show_examination(found: dict[str, Any]) -> None:
+    """Print what `examine` has found, a line a subject."""
+    processors, memory = found["processors"], found["memory"]
+    extras = [name if there else f"{name} (not installed)" for name, there in found["extras"].items()]
+    lines = {
+        "scalemani": found["scalemani"],
+        "python": found["python"],
+        "packages": ", ".join(f"{name} {version}" for name, version in found["packages"].items()),
+        "extras": ", ".join(extras),
+        "processors": f"{processors['usable']} usable of {processors['all']}, load {processors['load']:.1f}",
+        "blas": ", ".join(found["blas"]),
+        "memory": f"{format_bytes(memory['usable'])} usable, {format_bytes(memory['free'])} free now",
+    }
+    for name in ("disk", "temporary files"):
+        disk = found[name]
+        lines[name] = f"{format_bytes(disk['free'])} free at {disk['path']} ({disk['filesystem']})"
+    lines["compiled kernels"] = found["compiled kernels"]
+    for name, text in lines.items():
+        say(f"{name:<18}{text}")
+    for line in found["slow"]:
+        say(f"slow: {line}")
+    if not found["slow"]:
+        say("nothing here makes runs slow")

@@ -1,0 +1,378 @@
+"""Every option of the command line, defined once, and what the library makes of them."""
+
+import dataclasses
+import functools
+import inspect
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Annotated, Any
+
+import typer
+
+from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUTES, takes_labels
+from scalemani.errors import ConfigError
+
+Points = Annotated[
+    str,
+    typer.Argument(
+        help=".npy, .npz::member, zarr, Parquet, AnnData, sparse .npz; with neighbors.method=window an image or video",
+        metavar="POINTS",
+    ),
+]
+RunFolder = Annotated[str, typer.Argument(help="folder of the run, or s3://bucket/name", metavar="RUN")]
+Output = Annotated[str, typer.Argument(metavar="OUT", help="where to write; its suffix chooses the format")]
+
+
+def methods(incomplete: str) -> list[str]:
+    """Return the methods whose names begin as a shell has them so far."""
+    return [name for name in ROUTES if name.startswith(incomplete)]
+
+
+Method = Annotated[
+    str,
+    typer.Option(help=", ".join(ROUTES), autocompletion=methods),
+]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="euclidean (default), cosine, correlation, hellinger or hamming (of bits): how points are compared; "
+        "precomputed: POINTS are neighbour lists or distances (affinities: --set affinities.kind=precomputed); the "
+        "same as --set points.metric=METRIC"
+    ),
+]
+Config = Annotated[Path | None, typer.Option(help="TOML file with one table of parameters for each stage")]
+Assignments = Annotated[
+    list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
+]
+Scheduler = Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")]
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        help="threads or processes, default: one for each core; with the address of a scheduler: threads of this "
+        "process, for the steps that it computes itself"
+    ),
+]
+Tls = Annotated[
+    str | None,
+    typer.Option(
+        envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
+    ),
+]
+Memory = Annotated[
+    str | None,
+    typer.Option(
+        help="budget for all memory of the run, such as 4GB; with the address of a scheduler, workers have limits of "
+        "their own: dask worker --memory-limit"
+    ),
+]
+BlockRows = Annotated[
+    int | None, typer.Option(help="rows in each block, a multiple of 1024; fixed when points are ingested")
+]
+Labels = Annotated[
+    str | None,
+    typer.Option(
+        help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table as in "
+        "about.parquet::kind. `embed` says how often a point and its nearest neighbour in the embedding agree; lda "
+        "learns from them, and so does a map with --set symmetric_affinities.target_weight=0.5; no other embedding "
+        "depends on them"
+    ),
+]
+GivenLandmarks = Annotated[
+    str | None,
+    typer.Option(
+        help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
+    ),
+]
+Weights = Annotated[
+    str | None,
+    typer.Option(
+        help="how many equal points each point stands for, a number of at least one a point: .npy, .npz::member or "
+        "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
+    ),
+]
+Deduplicate = Annotated[
+    bool,
+    typer.Option(
+        "--deduplicate",
+        help="equal rows are one point, whose weight is their number or the sum of --weights; results have all rows. "
+        "Rows within a distance: --set duplicates.tolerance=DISTANCE",
+    ),
+]
+What = Annotated[
+    str | None,
+    typer.Option(
+        help="embedding, labels, graph, affinities, landmarks, curve, snapshots or eigenvalues; anndata: all that "
+        "scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
+    ),
+]
+MapLabels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData; may be repeated",
+    ),
+]
+MapNeighbors = Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")]
+EscapeFormulas = Annotated[
+    bool,
+    typer.Option(
+        "--escape-formulas", help="an apostrophe before texts of a .csv that spreadsheets would run as formulas"
+    ),
+]
+OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
+PlotLabels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: the "
+        "clusters of the run itself; may be repeated",
+    ),
+]
+PlotSize = Annotated[
+    str,
+    typer.Option(metavar="SIZE", help="paper (7.2 in), slide (1920x1080), WxH in pixels, or the height of a panel"),
+]
+PlotTitle = Annotated[str, typer.Option(help="above the picture")]
+PlotLegend = Annotated[
+    str,
+    typer.Option(help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"),
+]
+PlotTheme = Annotated[str, typer.Option(metavar="THEME", help="light or dark paper")]
+PlotPointSize = Annotated[
+    float,
+    typer.Option(metavar="FACTOR", help="how many times as large points are as usual, where they are not dense"),
+]
+PlotPoor = Annotated[
+    bool, typer.Option("--poor", help="ring the points whose affinities fall short of the perplexity asked for")
+]
+ReportOutput = Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")]
+ReportLabels = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--labels",
+        metavar="FILE",
+        help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; may "
+        "be repeated",
+    ),
+]
+Init = Annotated[
+    str | None,
+    typer.Option(
+        metavar="RUN|FILE",
+        help="where a descent starts: at the coordinates of another run or of a file, rows at the same position being "
+        "the same points; or spectral, pca or random, the same as --set layout.init=NAME",
+    ),
+]
+Ids = Annotated[
+    tuple[str, str] | None,
+    typer.Option(
+        metavar="FILE FILE",
+        help="an identifier for each row of the points, and of what --init names: .npy, .npz::member or text",
+    ),
+]
+Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
+Keep = Annotated[bool, typer.Option("--keep", help="keep all rounds of the search for neighbours, not the last alone")]
+Log = Annotated[
+    str,
+    typer.Option(
+        help="how progress is told on standard error: text (bars on a terminal), or json: one object in each line"
+    ),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")]
+Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
+
+
+EQUAL = 0.0  # the tolerance of --deduplicate, where --set asks for no other
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `embed`, `stage` and `plan` are given."""
+
+    points: Points
+    run: RunFolder
+    method: Method = "laplacian-eigenmaps"
+    metric: Metric = None
+    config: Config = None
+    assignments: Assignments = None
+    scheduler: Scheduler = "threads"
+    workers: Workers = None
+    memory: Memory = None
+    labels: Labels = None
+    weights: Weights = None
+    deduplicate: Deduplicate = False
+    init: Init = None
+    ids: Ids = None
+    landmarks: GivenLandmarks = None
+    block_rows: BlockRows = None
+    tls: Tls = None
+    wait: Wait = 0.0
+    keep: Keep = False
+    log: Log = "text"
+    quiet: Quiet = False
+    debug: Debug = False
+
+    def parameters(self) -> Any:
+        """Return the parameters of the configuration and of --set, in this order."""
+        from scalemani.config.params import Parameters, parse_assignments
+        from scalemani.config.params.configuration import with_configuration
+
+        params = Parameters()
+        if self.config is not None:
+            params = with_configuration(params, self.config)
+        params = params.with_values(parse_assignments(self.assignments or []))
+        for name, value in self.implied.items():
+            stage, _, parameter = name.partition(".")
+            params = params.with_values({stage: {parameter: value}})
+        if self.deduplicate and not params.merges_duplicates:
+            params = params.with_values({"duplicates": {"tolerance": EQUAL}})
+        params.route(self.method, self.weights is not None)  # refuses a method before anything is read
+        return params
+
+    def executor(self, progress: Any) -> Any:
+        """Return where tasks run, how many at once and in how much memory."""
+        return executor_of(self, progress, wait=self.wait, keep=self.keep)
+
+    @property
+    def implied(self) -> dict[str, str]:
+        """The parameters that other options than --set stand for, by name."""
+        if self.ids is not None and self.init in (None, *COMPUTED_STARTS):
+            raise ConfigError(
+                "--ids says which points are rows of what --init names: give --init RUN or --init FILE too"
+            )
+        found = {} if self.metric is None else {"points.metric": self.metric}
+        if self.init is not None:
+            found["layout.init"] = self.init if self.init in COMPUTED_STARTS else GIVEN_START
+        return found if self.landmarks is None else {**found, "landmarks.method": GIVEN_LANDMARKS}
+
+    @property
+    def learns_from_labels(self) -> bool:
+        """Whether the method is given the labels."""
+        return takes_labels(self.method)
+
+    def source(self, params: Any) -> Any:
+        """Return the points, after a look at what can be refused before they are read."""
+        from scalemani.io.sources import open_labels, open_pixels, open_points, opener_instead
+        from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
+        from scalemani.runs.several.starts import with_start
+
+        refuse_output_in_input(self.run, self.points)
+        opener = opener_instead(params.points.metric, params.affinities.kind)
+        source = (opener or (open_pixels if params.neighbors.takes_image else open_points))(self.points)
+        if self.init not in (None, *COMPUTED_STARTS):
+            refuse_output_in_input(self.run, self.init, *(self.ids or ()))
+            source = with_start(source, self.init, self.ids)
+        if self.landmarks is not None:
+            source = with_landmarks(source, self.landmarks, params.points.metric)
+        if self.weights is not None:
+            source = with_weights(source, self.weights)
+        if self.labels is None:
+            return source
+        if self.learns_from_labels or params.follows_classes:
+            return with_labels(source, self.labels, partial=not self.learns_from_labels)
+        open_labels(self.labels, source.shape[0])
+        return source
+
+
+@dataclass(frozen=True)
+class Placing:
+    """What `transform` is given."""
+
+    run: RunFolder
+    new_points: Points
+    out: Output
+    scheduler: Scheduler = "threads"
+    workers: Workers = None
+    memory: Memory = None
+    tls: Tls = None
+    log: Log = "text"
+    quiet: Quiet = False
+    debug: Debug = False
+
+    def executor(self, progress: Any) -> Any:
+        """Return where tasks run, how many at once and in how much memory."""
+        return executor_of(self, progress)
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What `plot` is given."""
+
+    run: RunFolder
+    out: Output
+    labels: PlotLabels = None
+    size: PlotSize = "1200"
+    title: PlotTitle = ""
+    legend: PlotLegend = "auto"
+    theme: PlotTheme = "light"
+    point_size: PlotPointSize = 1.0
+    poor: PlotPoor = False
+    debug: Debug = False
+
+    def columns(self, opened: Any) -> dict[str, Any] | None:
+        """Return the labels to colour by, by their names; None where none are given."""
+        from scalemani.io.sources import named_labels
+
+        given = named_labels(self.files, opened.n_input_points)
+        found = {name: opened.of_results(values) for name, values in given.items()}
+        if self.labels and OWN_LABELS in self.labels:
+            found["clusters of the run"] = opened.labels[...]
+        return found or None
+
+    @property
+    def files(self) -> list[str]:
+        """The files of labels."""
+        return [given for given in self.labels or [] if given != OWN_LABELS]
+
+
+def executor_of(options: Any, progress: Any, **others: Any) -> Any:
+    """Return where the tasks of a command run that takes --scheduler, --workers, --memory and --tls."""
+    from scalemani.engine.workers.executor import Executor
+
+    asked = options.scheduler, options.workers, options.memory
+    return Executor.asked_for(*asked, progress, tls=options.tls, **others)
+
+
+def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
+    """Refuse to write over what is read, or into it."""
+    target = place(output)
+    for given in map(str, inputs):
+        source = place(given.partition("::")[0])
+        if target == source or source in target.parents:
+            raise ConfigError(f"the output {output} is the input {given} or lies in it: choose another place")
+
+
+def place(location: str | Path) -> PurePath:
+    """Return a path or URL in a form in which one can be seen to lie in another."""
+    return PurePosixPath(str(location)) if "://" in str(location) else Path(os.path.realpath(location))
+
+
+def taking_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Spell out the fields of what a command takes as `options` as its parameters: Typer reads its signature."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    taken = inspect.signature(command).parameters["options"].annotation
+    own = [found for name, found in inspect.signature(command).parameters.items() if name != "options"]
+    shared = [
+        inspect.Parameter(
+            field.name,
+            kind,
+            annotation=field.type,
+            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
+        )
+        for field in dataclasses.fields(taken)
+    ]
+
+    @functools.wraps(command)
+    def spelled_out(**values: Any) -> None:
+        options = taken(**{parameter.name: values.pop(parameter.name) for parameter in shared})
+        command(options=options, **values)
+
+    # What has a default stands last, as Python asks of a signature.
+    ordered = sorted([*own, *shared], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    spelled_out.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    spelled_out.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
+    return spelled_out

@@ -1,0 +1,83 @@
+"""What a command prints: lines of printable letters, on a standard error that may go away and ends no command."""
+
+import contextlib
+import io
+import itertools
+import os
+import shlex
+import sys
+from typing import TextIO, cast
+
+import typer
+
+from scalemani.engine.progress.lines import json_line
+from scalemani.errors import printable
+
+
+def say(text: object, err: bool = False) -> None:
+    """Print lines on standard output or error, whatever letters the names and stores hold that they tell of."""
+    typer.echo("\n".join(printable(line) for line in str(text).split("\n")), err=err)
+
+
+def quoted(word: str) -> str:
+    """Return a word as a shell takes it, on one line and in printable letters."""
+    if word.isprintable():
+        return shlex.quote(word)
+    letters = (
+        one if one.isprintable() and one not in "\\'" else "".join(f"\\{byte:03o}" for byte in os.fsencode(one))
+        for one in word
+    )
+    return f"$'{''.join(letters)}'"
+
+
+class Outlasting(io.TextIOBase):
+    """A stream for people that writes on into nothing once it cannot be written any more."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write a text if that can be done."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except OSError:
+            self._divert()
+        return len(text)
+
+    def flush(self) -> None:
+        """Hand on what was written, if that can be done."""
+        try:
+            self._stream.flush()
+        except OSError:
+            self._divert()
+
+    def isatty(self) -> bool:
+        """Return whether somebody may be looking."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor, for what writes without Python."""
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream."""
+        return self._stream.encoding
+
+    def _divert(self) -> None:
+        # What the stream still holds is written at the end of the process, whose status a failure would change.
+        with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), self._stream.fileno())
+
+
+def outlasting(stream: TextIO | None) -> TextIO:
+    """Return standard error for a command; where it was closed, nothing, so that no file takes its descriptor."""
+    return cast(TextIO, Outlasting(open(os.devnull, "w") if stream is None else stream))
+
+
+def tell(event: str, message: str, before: str = "") -> None:
+    """Print one line on standard error, in the form in which progress is told; text begins with `before`."""
+    arguments = sys.argv[1:]
+    as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
+    say(json_line(event, message) if as_json else f"{before}{message}", err=True)

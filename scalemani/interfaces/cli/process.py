@@ -1,0 +1,152 @@
+"""The process of a command: one line for an error, its exit status, and its end in time when it is told to stop."""
+
+import contextlib
+import faulthandler
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import typer
+
+from scalemani.errors import FULL, ScalemaniError, is_lasting, printable, remedy_of, without_secrets
+from scalemani.interfaces.cli.commands import app
+from scalemani.interfaces.cli.output import outlasting, say, tell
+
+LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
+LEAST_FREE = 2**20  # bytes: a disk with less is full
+NO_THREAD = "can't start new thread"  # Python's words
+NO_PROCESS = (
+    "the system starts no more threads or processes for this user: raise the limit (ulimit -u, or pids of a control "
+    "group) or give fewer --workers; the same command goes on"
+)
+GRACE_SECONDS = 3
+STANDARD_ERROR = 2
+STATUS_OF_SIGNALS = 128  # a shell tells of signal n by status 128 + n
+# The last when a terminal goes, on systems that have it.
+STOP_SIGNALS = tuple(one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP"))
+# Typer brings a copy of click or uses click itself, by its version; BadParameter is public in both.
+UsageError: Any = typer.BadParameter.__base__
+
+
+def main() -> None:
+    """Run the command line and end the process: status 0, 1 for a failure, 2 for arguments, input or state."""
+    with contextlib.redirect_stderr(outlasting(sys.stderr)), ending_in_time():
+        sys.exit(run_command())
+
+
+def run_command() -> int:
+    """Run the command asked for and return its exit status."""
+    try:
+        return app(standalone_mode=False) or 0
+    except UsageError as error:
+        if len(sys.argv) == 1:  # the message of a bare call is the help itself
+            return 2
+        command = error.ctx.command_path if error.ctx else "scalemani"
+        return report(error, f"{error.format_message()} ('{command} --help' says what is allowed)", 2)
+    except ScalemaniError as error:
+        return report(error, str(error), error.exit_status)
+    except MemoryError as error:
+        return report(error, "out of memory: give a budget with --memory, and see 'scalemani plan'", 1)
+    except OSError as error:
+        lasting = is_lasting(error)
+        return report(error, text_of(error), 2 if lasting else 1)
+    except Exception as error:
+        if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+            return report(error, NO_PROCESS, 1)
+        if is_of_loading(error):
+            text = f"a library cannot be loaded: {type(error).__name__}: {error}; mend its settings or install it anew"
+            return report(error, text, 2)
+        text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command goes on"
+        return report(error, text, 1)
+
+
+def text_of(error: OSError) -> str:
+    """Return what an error of the system means for a command, and what to do."""
+    if error.errno in FULL:
+        from scalemani.store.objects import as_store_error
+
+        place = error.filename or next(filter(is_full, places()), None)
+        if place is not None:
+            return str(as_store_error(error, Path(os.fsdecode(place))))
+        return f"no space left on a disk of {', '.join(places())}: free some and run the same command again"
+    if isinstance(error, BlockingIOError):  # fork
+        return NO_PROCESS
+    if is_lasting(error):
+        return f"{error}; choose a place that can be read and written"
+    return str(error) if error.errno is None else f"{error}; {remedy_of(error)}"
+
+
+def places() -> list[str]:
+    """Return what a command may write to: its arguments that are paths, and where temporary files go."""
+    words = [word for word in sys.argv[2:] if not word.startswith("-") and "://" not in word]
+    return [*(word for word in words if Path(word).suffix or os.path.lexists(word)), tempfile.gettempdir()]
+
+
+def is_full(place: str) -> bool:
+    """Return whether the disk of a place takes no more."""
+    from scalemani.store.objects import free_bytes, free_inodes
+
+    return free_bytes(Path(place)) < LEAST_FREE or not free_inodes(Path(place))
+
+
+def is_of_loading(error: BaseException) -> bool:
+    """Return whether an error was raised while a module was loaded: by what is installed, or by its settings."""
+    return any(frame.name == "<module>" for frame in traceback.extract_tb(error.__traceback__))
+
+
+def report(error: BaseException, text: str, status: int) -> int:
+    """Print one line on standard error, after the traceback where it is asked for."""
+    if "--debug" in sys.argv:
+        say(without_secrets("".join(traceback.format_exception(error)), sys.argv), err=True)
+    line = " ".join(printable(without_secrets(text, sys.argv)).split())
+    if len(line) > LONGEST_LINE:
+        line = f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
+    tell("error", line, before="error: ")
+    return status
+
+
+@contextlib.contextmanager
+def ending_in_time() -> Iterator[None]:
+    """End within seconds of SIGINT, SIGTERM or SIGHUP with status 130, 143 or 129, whatever other threads compute.
+
+    Python's handlers wait for compiled code of the main thread to return, and the interpreter for its worker threads.
+    A thread therefore ends the process after a grace. A call that holds the GIL, as SciPy's LAPACK does, ends first.
+    What was finished by then is marked, the rest is left for the next run. SIGUSR1 shows what every thread is doing.
+    """
+    for number in STOP_SIGNALS:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
+    if hasattr(signal, "SIGUSR1"):
+        faulthandler.register(signal.SIGUSR1, file=STANDARD_ERROR, all_threads=True)
+    reader, writer = os.pipe()  # the number of a signal is in it at once
+    os.set_blocking(writer, False)
+    before = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=watch, args=(reader,), name="stop signals", daemon=True).start()
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        os.close(writer)
+
+
+def stop(number: int, frame: FrameType | None) -> None:
+    """Unwind on a signal, so that locks, bars and local clusters are let go of."""
+    tell("stopped", f"stopped by {signal.Signals(number).name}: the same command resumes the run")
+    raise SystemExit(STATUS_OF_SIGNALS + number)
+
+
+def watch(reader: int) -> None:
+    """Wait for a stop signal, or for the end of the command; give the first a grace, then end the process."""
+    while received := os.read(reader, 1):
+        if received[0] in STOP_SIGNALS:
+            time.sleep(GRACE_SECONDS)
+            os._exit(STATUS_OF_SIGNALS + received[0])
+    os.close(reader)

@@ -1,0 +1,148 @@
+"""What the commands print: the record of a run, its plan, and how well an embedding keeps labels together."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from dask.utils import format_bytes
+
+from scalemani.interfaces.cli.output import quoted, say
+from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.measures import Measure, label_hits
+from scalemani.runs.opened import Run
+from scalemani.runs.plan import Plan
+from scalemani.runs.results import StoredResult
+from scalemani.runs.several.aligning import Alignment
+from scalemani.store.run_store import PLAN, RunStore
+
+JUDGED_POINTS = 10_000  # a share of them is known to half a percent
+UNKNOWN = "-"
+TOLD = ("look", "short")  # verdicts on certificates that are not as good as was asked for
+
+
+def left_out(run: Run) -> str:
+    """Return what to say of the points of components that a run has left out."""
+    missing = run.n_input_points - len(run.rows)
+    return f"{missing} of {run.n_input_points} points are in other components than the largest, and have no row"
+
+
+def show_records(run: Run) -> None:
+    """Print a line a finished stage: seconds, peak memory, certificates; and what was left out."""
+    if run.n_input_points > len(run.rows):
+        say(left_out(run))
+    for name, record in run.records().items():
+        certificates = certificate_text(record["certificates"])
+        say(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
+
+
+def show_verdicts(run: Run) -> None:
+    """Print how many certificates are as good as was asked for, and those that are not, with what they mean."""
+    certificates = list(judged_certificates(run))
+    say(f"{counted(certificates)['good']} certificates are good; 'scalemani report' explains all")
+    for one in certificates:
+        if one.judged.verdict in TOLD:
+            words = f"{VERDICTS[one.judged.verdict]}: {one.stage}.{one.name}, {one.meaning}"
+            say(f"{words}; {one.judged.scale}" if one.judged.scale else words)
+
+
+def next_steps(run: Run) -> str:
+    """Return what can be done with a finished run, as commands."""
+    root = quoted(str(run.store.root))
+    if not run.embeds:
+        return f"next: scalemani report {root}, or scalemani export {root} graph.npz"
+    return f"next: scalemani report {root}, scalemani plot {root} map.png, or scalemani export {root} embedding.npy"
+
+
+def certificate_text(certificates: Mapping[str, Any]) -> str:
+    """Return certificates on one line."""
+    return ", ".join(
+        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in certificates.items()
+    )
+
+
+def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
+    """Print the share of points whose nearest other point in the embedding has their label, of (N,) labels of these."""
+    if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
+        say("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
+        return
+    n_points = len(labels)
+    rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
+    share = float(np.mean(label_hits(run.stored_embedding.read(), labels, 1, rows)))
+    say(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
+
+
+def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
+    """Print the measures of a run, one a line with its standard error and the points looked at, or as JSON."""
+    tables = {
+        name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in found.items()
+    }
+    if as_json:
+        say(json.dumps(tables, indent=1))
+        return
+    for name, table in tables.items():
+        sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
+        say(f"{name.replace('_', ' '):<32}{table['value']:.4f}{sampled}")
+
+
+def show_results(results: Sequence[StoredResult], removed: bool) -> None:
+    """Print the results of a store, or those removed from it, a line each: size, whether they are used, parameters."""
+    for result in results:
+        state = "removed" if removed else "used" if result.used else "unused" if result.complete else "unfinished"
+        values = ", ".join(f"{key} {value}" for key, value in result.params.items() if value is not None)
+        say(f"{result.stage:<22}{result.key:<18}{format_bytes(result.n_bytes):>11}  {state:<11}{values}")
+    freed = sum(result.n_bytes for result in results if not result.used)
+    say(f"{format_bytes(freed)} {'removed' if removed else 'unused: --prune removes them'}")
+
+
+def show_alignment(found: Alignment, as_json: bool) -> None:
+    """Print the transform of one embedding onto another and what it leaves, for people or as JSON."""
+    if as_json:
+        say(json.dumps(found.as_dict(), indent=1))
+        return
+    say(f"shared rows {found.shared_rows}")
+    say(f"scale       {found.scale:.6g}")
+    for row, values in enumerate(found.rotation):
+        name = "" if row else "reflection" if found.reflected else "rotation"
+        say(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
+    say("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
+    say(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
+
+
+def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
+    """Return the seconds of the stages of the last run in a folder, in proportion to the number of rows given."""
+    if store.objects.get_json(PLAN) is None:
+        return {}
+    earlier = Run(store.root)
+    records = earlier.records()
+    if not records:  # how many rows were given is read from the first of the stages
+        return {}
+    share = n_rows / earlier.n_input_points
+    return {name: record["seconds"] * share for name, record in records.items()}
+
+
+def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
+    """Print the stages of a plan: keys, what is missing, projected memory and time."""
+    dimensions = plan.dimensions
+    merged = plan.outline.survey.side.duplicates
+    for note in (*plan.outline.notes, *([] if merged is None else [merged])):
+        say(str(note))
+    say(
+        f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
+        f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"
+        f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}"
+    )
+    say(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'disk':>12}{'at once':>9}{'seconds':>10}")
+    total = 0.0
+    for planned in plan.stages:
+        name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
+        expected = 0.0 if planned.group.complete else seconds.get(name)
+        total += expected or 0.0
+        shown = UNKNOWN if expected is None else f"{expected:.1f}"
+        memory, disk = format_bytes(planned.memory), format_bytes(sum(planned.disk))
+        say(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{disk:>12}{planned.at_once:>9}{shown:>10}")
+    if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
+        say(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
+    else:
+        say(f"seconds: by the last run in this folder, in proportion to the points; {UNKNOWN} where none ran")

@@ -1,0 +1,197 @@
+"""The command `tune`: a grid of runs in one store, the table of what they score, and its pictures."""
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from scalemani.config.routes import ROUTES, takes_labels
+from scalemani.errors import ConfigError, nearest_name
+from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking_options
+from scalemani.interfaces.cli.output import say
+from scalemani.interfaces.tuning import METHOD
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.tuning.results import Tuning
+    from scalemani.interfaces.tuning.search import Candidate
+
+FOLDER = "tuning"  # within a run that is a folder
+SCORE_DIGITS = 4
+
+
+@dataclass(frozen=True)
+class TuningOptions(Options):
+    """What `tune` is given: the options of `embed`, with lists for values, and what runs are compared with."""
+
+    method: Annotated[str, typer.Option(help=f"one, or several with commas: {', '.join(ROUTES)}")] = (
+        "laplacian-eigenmaps"
+    )
+    config: Config = None
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="STAGE.PARAM=VALUE,VALUE",
+            help="values of one parameter with commas between them; one that holds a comma stands in quotes; may be "
+            "repeated, and every combination is run",
+        ),
+    ] = None
+    reference: Annotated[
+        str | None, typer.Option(help="embedding to compare with, as points are given; rows in input order")
+    ] = None
+    score: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="label-accuracy, clustering-error, procrustes-error, neighbor-preservation, trustworthiness or "
+            "eigengap; may be repeated, and the first ranks. Default: what labels or the reference allow, else eigengap"
+        ),
+    ] = None
+    neighbors: Annotated[
+        int | None, typer.Option(help="neighbours that a score looks at; default: 1 for labels, 15 for others")
+    ] = None
+    out: Annotated[
+        Path | None, typer.Option(help="folder for tuning.csv, tuning.json and tuning.png; default: RUN/tuning")
+    ] = None
+
+    @property
+    def methods(self) -> list[str]:
+        """The methods that are asked for."""
+        from scalemani.interfaces.tuning.grid import parse_list
+
+        return [str(name) for name in parse_list(self.method)]
+
+    @property
+    def learns_from_labels(self) -> bool:
+        """Whether any method is given the labels."""
+        return any(map(takes_labels, self.methods))
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the table goes; None where the run is in an object store and no folder is given."""
+        if self.out is not None:
+            return self.out
+        return None if "://" in self.run else Path(self.run) / FOLDER
+
+    def lists(self) -> dict[str, list[Any]]:
+        """Return the values of every parameter that is given, by name, the method among them."""
+        from scalemani.config.params.configuration import read_configuration
+        from scalemani.interfaces.tuning.grid import flat_lists, parse_list, parse_lists
+
+        given: dict[str, list[Any]] = {METHOD: list(self.methods)}
+        if self.config is not None:
+            given |= flat_lists(read_configuration(self.config))
+        given |= parse_lists(self.assignments or [])
+        if self.deduplicate:
+            given.setdefault("duplicates.tolerance", [EQUAL])
+        return given | {name: parse_list(value) for name, value in self.implied.items()}
+
+
+@taking_options
+def tune(options: TuningOptions) -> None:
+    """Run a grid of parameters in one store and compare the results; RUN then opens as the best.
+
+    Lists are given as `--set affinities.perplexity=5,10,30 --set neighbors.n_neighbors=15,30`. Points, the graph and
+    the landmark weights are computed once. The same command goes on where it stopped, and a combination that cannot be
+    run is told of while the others finish.
+    """
+    lists = options.lists()
+    candidates = candidates_of(lists)
+    from scalemani.engine.memory.glibc import limit_arenas
+    from scalemani.engine.progress import progress_for
+    from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
+    from scalemani.interfaces.tuning.search import SurveyedPoints, search
+
+    source = options.source(common_params(candidates))
+    judge = make_judge(source.shape[0], options.labels, options.reference, options.neighbors)
+    scores = chosen_scores(options.score or (), judge, options.methods)
+    with progress_for(sys.stderr, options.log, options.quiet) as progress:
+        executor = options.executor(progress)
+        if executor.memory is not None:
+            limit_arenas(executor.memory)
+        points = SurveyedPoints(source, executor, options.block_rows)
+        found = search(points, options.run, candidates, scores, judge)
+    if not options.quiet:
+        show_tuning(found)
+    if options.folder is not None:
+        write_tuning(found, options.folder)
+
+
+def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
+    """Return the cells of a grid; only what has several values is shown of each."""
+    for method in lists[METHOD]:
+        if method not in ROUTES:
+            raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
+    from scalemani.config.params import Parameters
+    from scalemani.errors import ScalemaniError
+    from scalemani.interfaces.tuning.grid import combinations
+    from scalemani.interfaces.tuning.search import Candidate
+
+    candidates = []
+    for combination in combinations(lists):
+        shown = {name: value for name, value in combination.items() if len(lists[name]) > 1}
+        params: Parameters | ScalemaniError
+        try:
+            params = Parameters().with_settings({name: one for name, one in combination.items() if name != METHOD})
+        except ConfigError as error:
+            params = error
+        candidates.append(Candidate(shown, combination[METHOD], params))
+    return candidates
+
+
+def common_params(candidates: Sequence["Candidate"]) -> Any:
+    """Return parameters by which the points of all cells are opened; raise ConfigError where no one way serves all."""
+    from scalemani.errors import ScalemaniError
+    from scalemani.interfaces.tuning.search import check_one_kind
+
+    usable = [one.params for one in candidates if not isinstance(one.params, ScalemaniError)]
+    if not usable:
+        raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
+    check_one_kind(usable)
+    return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
+
+
+def show_tuning(found: "Tuning") -> None:
+    """Print a line a cell, the best, and how to have it by hand."""
+    from scalemani.interfaces.cli.tables import aligned
+
+    table = found.results_
+    header = [*found.names, *found.scoring, "rank", "seconds"]
+    rows = []
+    for number, cell in enumerate(found.cells):
+        values = ["" if cell.values.get(name) is None else str(cell.values[name]) for name in found.names]
+        scores = ["" if cell.failure else f"{table[name][number]:.{SCORE_DIGITS}g}" for name in found.scoring]
+        rank = "" if table["rank"][number] is None else str(table["rank"][number])
+        rows.append([*values, *scores, rank, "" if cell.failure else f"{table['seconds'][number]:.1f}"])
+    failures = [None, *(cell.failure for cell in found.cells)]
+    for line, failed in zip(aligned([header, *rows]), failures, strict=True):
+        say(line + (f"  failed: {failed}" if failed else ""))
+    seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.shared_seconds.items() if seconds)
+    say(f"computed once for all: {seconds or 'nothing'}")
+    if found.best_index_ is None:
+        return
+    best = found.cells[found.best_index_]
+    settings = {**best.values, **best.computed_as}
+    settings.pop(METHOD, None)
+    by_hand = "".join(f" --set {name}={value}" for name, value in settings.items())
+    say(f"best: {found.scoring[0]} {found.best_score_:.{SCORE_DIGITS}g} at --method {best.method}{by_hand}")
+    say(f"{found.store} opens as the best: 'scalemani plot', 'export' and 'transform' take it")
+
+
+def write_tuning(found: "Tuning", folder: Path) -> None:
+    """Write the table and its picture, where there is more than one cell and matplotlib is installed."""
+    from scalemani.interfaces.tuning.results import PICTURE
+    from scalemani.io.figures import grid_figure
+
+    written = found.write(folder)
+    try:
+        scores = found.results_[found.scoring[0]]
+        grid_figure(
+            [cell.values for cell in found.cells], scores, folder / PICTURE, found.scoring[0], found.best_index_
+        )
+        written.append(folder / PICTURE)
+    except ConfigError as error:
+        say(f"no picture: {error}", err=True)
+    say(f"written: {', '.join(map(str, written))}")

@@ -1,0 +1,386 @@
+"""What the estimators share: from what a user passes to a finished run, and from the run to attributes."""
+
+import contextlib
+import copy
+import dataclasses
+import functools
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags, estimator_html_repr
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from scalemani.config.params import Parameters
+from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW, takes_labels
+from scalemani.config.validation import check_points
+from scalemani.errors import ConfigError
+from scalemani.interfaces.estimators.parameters import RunArguments, arguments, defaults_of, settings_of
+from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
+from scalemani.interfaces.estimators.telling import give
+from scalemani.interfaces.report.notebook import MOST_SHOWN, LiveMap
+from scalemani.interfaces.report.opened import ReportedRun
+from scalemani.io.figures import Size, checked_look, picture_or_path
+from scalemani.io.sources import (
+    PointsSource,
+    columns_shown,
+    has_names,
+    is_stored,
+    open_pixels,
+    open_points,
+    opener_instead,
+    take_representation,
+)
+from scalemani.io.sources.labels import chosen_labels, named_labels
+from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
+from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
+from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import poor_points
+from scalemani.runs.several.starts import with_start
+from scalemani.runs.walk import run
+
+Estimator = TypeVar("Estimator", bound=BaseEstimator)
+
+
+class Fitted:
+    """What an estimator that embeds has once it is fitted."""
+
+    n_features_in_: int
+    embedding_: np.ndarray
+    eigenvalues_: np.ndarray
+    certificates_: dict[str, dict[str, Any]]
+    _placement: Placement
+    _folder: str | Path | None = None  # in the place of a temporary store, while `computed_in` lasts
+    _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
+
+
+@arguments
+class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """An estimator that embeds points; it says to scikit-learn that it takes sparse ones.
+
+    Parameters
+    ----------
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed"}
+        How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
+        as square roots of their frequencies (hellinger), or as bits (hamming: zeros and ones, dense or sparse), new
+        points too; landmarks and bandwidths are in that geometry.
+        "precomputed": X are neighbour lists: a SciPy matrix of distances (N, N) with as many entries in each row, a
+        `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
+        (N, N) between all points, or the path of any of these; new points cannot be placed then. Methods that need no
+        more than a graph take it.
+    n_landmarks : int or None
+        Landmarks, L. None: 1,000, or all distinct points where there are no more than 1,000 points.
+    """
+
+    _method: ClassVar[str]
+
+    metric: str = "euclidean"
+    n_landmarks: int | None = None
+
+    def fit(self, X: Any, y: Any = None, **side_data: Any) -> Self:
+        """Embed points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path.
+
+        `sample_weight` (N,), real numbers of at least one or a file of them, says how many equal points each stands
+        for: the embedding is that of the set in which each is repeated, where the method takes weights. `perplexity`
+        then counts copies, and `n_neighbors` distinct points. The labels y (N,), or a file of them, are used by methods
+        of classes, and by others with `symmetric_affinities.target_weight` alone.
+        """
+        with fit_run(self, X, y, given_weights(side_data)) as finished:
+            self._keep_results(finished)
+        return self
+
+    def _keep_results(self, finished: Run) -> None:
+        """Set the attributes of a method from its run."""
+        self.eigenvalues_ = finished.eigenvalues
+
+    def fit_transform(self, X: Any, y: Any = None, **side_data: Any) -> np.ndarray:
+        """Embed points, which may have a `sample_weight`, and return their embedding (N, d)."""
+        return self.fit(X, y, **side_data).embedding_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the coordinates (n, d) float64 of new points (n, D), of any kind that `fit` takes.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        ValueError
+            For another number of columns, and for points that are not finite numbers.
+        """
+        return transform_points(self, X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
+
+    @property
+    def run_(self) -> ReportedRun:
+        """The run in `store`, opened: its graph, affinities, landmarks, curve and snapshots, as `open_run` gives them.
+
+        Raises AttributeError for a model that was fitted without `store`, whose run is gone.
+        """
+        check_is_fitted(self)
+        store, plan = self._kept
+        if store is None:
+            raise AttributeError("run_ is the run in `store`, and this model was fitted without one: give store=FOLDER")
+        return ReportedRun(store, plan)
+
+    def report(self, path: str | Path | None = None, labels: Any = ()) -> Path:
+        """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
+        return self.run_.report(path, labels)
+
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: str = "auto",
+        poor: bool = False,
+        path: str | Path | None = None,
+        theme: str = "light",
+        point_size: float = 1.0,
+    ) -> Any:
+        """Return a picture of `embedding_` (Pillow's, which notebooks show), or write it to `path` and return that.
+
+        Parameters are those of `open_run(store).plot`; `poor` needs the run in `store`.
+        """
+        check_is_fitted(self)
+        look = checked_look(size, title, legend, theme, point_size)
+        embedded = np.isfinite(self.embedding_).all(axis=1)  # rows of other components than the largest have none
+        columns = chosen_labels(labels, len(embedded), lambda values: values[embedded])
+        marked = poor_points(self.run_) if poor else None
+        return picture_or_path(self.embedding_[embedded], path, columns, look, marked)
+
+    def live_map(self, labels: Any = ()) -> LiveMap:
+        """Return a map of `embedding_` that notebooks show live, as `open_run(store).live_map` does."""
+        check_is_fitted(self)
+        embedded = np.isfinite(self.embedding_).all(axis=1)
+        columns = named_labels(labels, len(embedded))
+        if hasattr(self, "labels_"):
+            columns["clusters"] = np.asarray(self.labels_)
+        rows = None if embedded.all() else np.flatnonzero(embedded)
+        return LiveMap(self.embedding_[embedded], {name: values[embedded] for name, values in columns.items()}, rows)
+
+    def _html_repr(self) -> str:
+        """Return what notebooks show: the diagram of scikit-learn and, of a fitted model, its map."""
+        shown = self._shown_map()
+        return str(estimator_html_repr(self)) + ("" if shown is None else shown._repr_html_())
+
+    def _repr_png_(self) -> bytes | None:
+        shown = self._shown_map()
+        return None if shown is None else shown._repr_png_()
+
+    def _shown_map(self) -> LiveMap | None:
+        """Return the map that a notebook shows without being asked: that of points that are not too many."""
+        fitted = hasattr(self, "embedding_") and len(self.embedding_) <= MOST_SHOWN
+        return self.live_map() if fitted else None
+
+    @contextlib.contextmanager
+    def computed_in(self, folder: str | Path) -> Iterator[None]:
+        """Have `fit` take what a folder holds, in the place of a temporary store, while the block lasts."""
+        self._folder = folder
+        try:
+            yield
+        finally:
+            del self._folder
+
+    def __sklearn_clone__(self) -> Self:
+        return cloned(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def cloned(estimator: Estimator) -> Estimator:
+    """Return an unfitted estimator of the same parameters, which shares the client of a cluster: it has no copy."""
+    without = copy.copy(estimator)
+    without.scheduler = None
+    found = BaseEstimator.__sklearn_clone__(without)
+    found.scheduler = estimator.scheduler
+    return found
+
+
+@arguments
+class GraphEmbedder(Embedder):
+    """An estimator whose embedding follows from affinities between neighbours.
+
+    Parameters
+    ----------
+    perplexity : float or None
+        Effective number of neighbours, K. None: 30, or a third of the neighbours where these are fewer than 90.
+    n_neighbors : int or None
+        Neighbours a point in the graph, k. None: three times the perplexity, or all other points if fewer.
+    affinity : {"entropic", "gaussian", "self-tuning", "ensemble", "precomputed"}
+        Weights of the edges: of the `perplexity`, of one "affinities.sigma", or of the distance to the
+        "affinities.bandwidth_neighbor"-th neighbour as each point's sigma. "ensemble", of images: the shares of minimum
+        spanning trees of jittered pixels.
+        "precomputed": X is W, a matrix of affinities (N, N), of SciPy or dense, an AnnData with obsp["connectivities"],
+        the affinities of a run, or the path of one of these. It is held in memory while it is read, and used as it is:
+        numbers of the graph have no effect. Of one that is not symmetric the mean with its transpose is taken, with a
+        warning; the diagonal is left out; new points cannot be placed.
+    solver : {"refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"}
+        Of the eigenvectors: from coarse graphs, by passes over the graph to |S u - theta u| <= `residual`; by the
+        landmarks alone; from both; by the landmarks alone, points made of those among their neighbours by affinity; by
+        an eigensolver in memory. Without a graph of the points, by that of the landmarks: carried to all points by
+        Nystrom's formula or by their weights over the landmarks.
+    disconnected : {"connect", "largest", "error"}
+        Connect pieces of the graph through their closest pairs, embed the largest alone (rows of the others are NaN in
+        `embedding_`), or raise DisconnectedGraphError.
+    landmarks : str, array (L, D), or path, default "random"
+        The landmarks themselves, of any kind that X is given in, on the data or off it; a `pathlib.Path` is a file of
+        them. Or how they are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans",
+        "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active" or "gp".
+    residual : float or None
+        To which eigenvectors are refined. None: 1e-4.
+    deduplicate : bool, float or None
+        None or False: each row is a point. True: equal rows are one point, whose weight is their number, or the sum of
+        their `sample_weight`. A number above zero: so are rows in one cell of a grid, which lie within that distance.
+        Results have all rows.
+    """
+
+    perplexity: float | None = None
+    n_neighbors: int | None = None
+    affinity: str = "entropic"
+    solver: str = "refine"
+    disconnected: str = "connect"
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What an estimator asks of a run: settings by their names, and the arrays that two of them hold.
+
+    `start` are coordinates (N, d) from which a descent starts and `landmarks` are (L, D), as they were given, or None.
+    """
+
+    settings: Mapping[str, Any]
+    start: Any = None
+    landmarks: Any = None
+
+    @functools.cached_property
+    def params(self) -> Parameters:
+        """The parameters, checked."""
+        return Parameters().with_settings(self.settings)
+
+    def source(self, points: Any, use_rep: str | None) -> PointsSource:
+        """Return the source of points, neighbours or affinities, with the arrays; what is wrong with them comes first.
+
+        Parameters that are wrong are told of once the points are known to be good, as scikit-learn does.
+        """
+        metric = self.settings.get("points.metric", EUCLIDEAN)
+        opener = opener_instead(metric, self.settings.get("affinities.kind"))
+        if opener is None:
+            windowed = self.settings.get("neighbors.method") == WINDOW
+            pixels = windowed and self.settings.get("neighbors.image_rows") is None
+            source = open_training_points(open_pixels(points) if pixels else points, use_rep)
+        else:
+            source = opener(points)
+        if self.start is not None:
+            source = with_start(source, self.start)
+        if self.landmarks is not None:
+            source = with_landmarks(source, self.landmarks, metric)
+        return source
+
+
+def asked_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Asked:
+    """Return what an estimator asks of a run, with some of its arguments changed."""
+    given = {**estimator.get_params(deep=False), **(changed or {})}
+    settings = settings_of(given, defaults_of(type(estimator)))
+    init, chosen = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
+    start = None if isinstance(init, str) and init in COMPUTED_STARTS else init
+    landmarks = None if isinstance(chosen, str) else chosen
+    if start is not None:
+        settings["layout.init"] = GIVEN_START
+    if landmarks is not None:
+        settings["landmarks.method"] = GIVEN_LANDMARKS
+    return Asked(settings, start, landmarks)
+
+
+@contextlib.contextmanager
+def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any = None) -> Iterator[Run]:
+    """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
+    asked, resources = asked_of(estimator), estimator.get_params(deep=False)
+    source = asked.source(points, estimator.use_rep)
+    given = with_classes(source, labels, takes_labels(estimator._method), asked.params.follows_classes)
+    if weights is not None:
+        given = with_weights(given, weights)
+    if not asked.params.given_instead:
+        keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
+    with store_or_temporary(estimator.store or estimator._folder) as folder:
+        with executor_for(**resources_of(resources)) as executor:
+            finished = run(given, folder, estimator._method, asked.params, executor)
+        estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
+        estimator.certificates_ = finished.certificates
+        estimator._kept = estimator.store, finished.plan
+        if hasattr(estimator, "_placement"):
+            del estimator._placement  # of an earlier fit
+        if asked.params.given_instead:
+            estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
+        else:
+            estimator._placement = read_placement(finished, in_memory=estimator.store is None)
+        yield finished
+
+
+def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:
+    """Return points with their labels, where a method learns from them or affinities follow them."""
+    return with_labels(source, labels, partial=not learnt) if labels is not None and (learnt or followed) else source
+
+
+def given_weights(side_data: Mapping[str, Any]) -> Any:
+    """Return the `sample_weight` that `fit` was given by name; None where it was not.
+
+    It does not stand in the signature of `fit`: of estimators that have it there scikit-learn's checks ask that weights
+    may be zero, which are refused here, and that random draws do not depend on how often a point is repeated.
+
+    Raises
+    ------
+    TypeError
+        For other names, as Python has it.
+    """
+    unknown = sorted(set(side_data) - {"sample_weight"})
+    if unknown:
+        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; by name it takes sample_weight")
+    return side_data.get("sample_weight")
+
+
+def open_training_points(points: Any, use_rep: str | None = None) -> PointsSource:
+    """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
+    points = take_representation(points, use_rep)
+    return open_points(points if is_stored(points) else check_points(points, "X", 2, convert_objects=True))
+
+
+def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
+    """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
+    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
+    validate_data(estimator, columns_shown(points, source.shape[1]), skip_check_array=True)
+
+
+def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
+    """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
+    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
+    stored = is_stored(points)
+    given = open_points(points if stored else check_points(points, "X", min_rows=0, convert_objects=True))
+    check_columns(estimator, points)
+    return given
+
+
+def check_columns(estimator: BaseEstimator, points: Any) -> None:
+    """Refuse new points (n, D) whose columns are not those that `fit` was given, by their names where they have any."""
+    if not is_stored(points) or has_names(points):
+        validate_data(estimator, points, skip_check_array=True, reset=False)
+
+
+def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
+    """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
+    check_is_fitted(estimator)
+    if not hasattr(estimator, "_placement"):
+        raise ConfigError(NEEDS_POINTS)
+    new = NewPoints(estimator._placement, open_new_points(estimator, points))
+    coordinates = new.read_all()
+    for message, kind in new.account.warnings:
+        give(message, kind)
+    return coordinates

@@ -1,0 +1,161 @@
+"""The neighbour graph as a product in itself."""
+
+import contextlib
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+
+from scalemani.config.params import Parameters
+from scalemani.errors import ConfigError, DataError
+from scalemani.interfaces.estimators.parameters import PARAMETERS, defaults_of, settings_of
+from scalemani.interfaces.estimators.running import executor_for, store_or_temporary
+from scalemani.io.sources import is_in_memory, map_points, open_points, take_representation
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.runs.new_points.queries import read_input_neighbors
+from scalemani.runs.opened import Run
+from scalemani.runs.walk import run
+from scalemani.stages.arrays.graph import StoredGraph
+
+ARGUMENTS = {**PARAMETERS, "method": "neighbors.method", "recall": "neighbors.recall"}
+SAMPLED_POINTS = 100  # by which the recall of a query is measured
+
+
+@dataclass(frozen=True)
+class KnnGraph:
+    """A k-nearest-neighbour graph, rows and neighbours numbered as the points came.
+
+    Arrays are NumPy for points in memory and zarr for points on disk or in Dask.
+
+    Attributes
+    ----------
+    indices : (N, k) int64, neighbours of each point, itself excluded
+    distances : (N, k) float32 (float64 for float64 points), ascending, in the metric asked for
+    recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
+    """
+
+    indices: np.ndarray | zarr.Array
+    distances: np.ndarray | zarr.Array
+    recall: float
+    _run: Run | None = field(default=None, repr=False, compare=False)
+
+    def query(self, new_points: Any, n_neighbors: int | None = None) -> "KnnGraph":
+        """Return the nearest points of the graph of new points, found by the cells that the graph was built with.
+
+        Parameters
+        ----------
+        new_points : (n, D), of any kind that `knn_graph` takes
+        n_neighbors : int or None
+            k, at most N. None: as in the graph.
+
+        Returns
+        -------
+        KnnGraph
+            `indices` (n, k) int64, rows of the points of the graph; a point of these is a neighbour of itself.
+            `recall`, the share of true neighbours among them, of a sample against exact search.
+
+        Raises
+        ------
+        ConfigError
+            For a graph of points in memory without `store`, whose run is gone, and for an impossible k.
+        DataError
+            For points with other columns, none, or values that are not finite.
+        """
+        if self._run is None:
+            raise ConfigError(
+                "query reads the run of the graph, and this one has none: make it with knn_graph(store=FOLDER)"
+            )
+        return query_graph(self._run, new_points, self.indices.shape[1] if n_neighbors is None else n_neighbors)
+
+
+def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
+    """Return the nearest points of a run of new points; see `KnnGraph.query`."""
+    n_points = run.dimensions.n_points
+    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int) or not 1 <= n_neighbors <= n_points:
+        raise ConfigError(f"n_neighbors must be an integer from 1 to N={n_points}, got {n_neighbors!r}")
+    source = map_points(run.metric, open_points(new_points))
+    if source.shape[0] == 0:
+        raise DataError(f"{source.description} has no rows: give at least one point")
+    search = read_input_neighbors(run, in_memory=False)
+    indices, distances = search.find(source, n_neighbors)
+    sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
+    sample = np.concatenate([source.read(int(row), int(row) + 1) for row in sampled])
+    return KnnGraph(indices, distances, search.index.recall(sample, n_neighbors))
+
+
+def knn_graph(
+    points: Any,
+    n_neighbors: int | None = None,
+    method: str = "auto",
+    recall: float = 0.95,
+    random_state: Any = 0,
+    *,
+    metric: str = "euclidean",
+    settings: Mapping[str, Any] | None = None,
+    use_rep: str | None = None,
+    scheduler: Any = None,
+    store: str | Path | None = None,
+    workers: int | None = None,
+    memory: str | int | None = None,
+    verbose: bool = False,
+) -> KnnGraph:
+    """Return the k-nearest-neighbour graph of points, built out of core with certified recall.
+
+    Parameters
+    ----------
+    points : array (N, D) of NumPy, Dask or zarr, an AnnData, or a path
+        See `scalemani.io.sources.open_points`.
+    n_neighbors : int or None
+        k, below N. None: 90, or all other points if fewer.
+    method : {"auto", "exact", "pynndescent", "partition"}
+        Exact for small data; pynndescent in memory; partition out of core.
+    recall : float, default 0.95
+        The measured share of true neighbours at which refinement stops.
+    random_state : int, generator or None, default 0
+        Seed of every random draw; the same seed gives the same graph on any machine layout.
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
+        What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, the Hellinger distance
+        of rows of counts, from 0 to 1, or the share of bits in which rows of zeros and ones differ (hamming). float64
+        rows are compared in float64, near duplicates too, all others as rows of float32.
+    settings : mapping or None
+        Any other parameter by the name that `--set` has for it: {"neighbors.n_probes": 16}.
+    use_rep : str or None
+        Of an AnnData: "X", or a name in `obsm`. None: "X_pca" where there is one, else "X".
+    scheduler : None, "processes", "distributed", a Dask client or cluster, or the address of a scheduler
+        Where tasks run; None for local threads, "distributed" for Dask's current client.
+    store : path, URL or None
+        Folder of the run, kept and resumed from. None for a temporary one, which lives as long as one of the arrays.
+    workers, memory : int or None, str or int or None
+        Tasks at the same moment, and a budget such as "4GB".
+    verbose : bool, default False
+        Whether progress is shown on standard error.
+
+    Raises
+    ------
+    ConfigError, DataError, MemoryBudgetError
+        Before any work, saying what came, what is allowed and what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = knn_graph(np.array([[0.0], [1.0], [3.0]]), 1)
+    >>> graph.indices.ravel(), graph.distances.ravel(), graph.recall
+    (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
+    """
+    params = Parameters().with_settings(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
+    points = take_representation(points, use_rep)
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(store_or_temporary(store))
+        with executor_for(scheduler, workers, memory, verbose) as executor:
+            finished = run(open_points(points), folder, "knn-graph", params, executor)
+        stored = StoredGraph(finished.group(StoredGraph.STAGE))
+        measured, kept = stored.group.certificate("recall", float), None if store is None else finished
+        if is_in_memory(points):
+            return KnnGraph(stored.indices.read(), stored.distances.read(), measured, kept)
+        graph = KnnGraph(stored.indices.zarr(), stored.distances.zarr(), measured, finished)
+        weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
+    return graph

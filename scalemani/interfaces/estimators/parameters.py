@@ -1,0 +1,199 @@
+"""What constructors of estimators take: arguments of a few parameters, and settings of any by the names of --set."""
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self, TypeVar, dataclass_transform
+
+from scalemani.config.params import checked_settings, names_of_parameters
+from scalemani.config.validation import check_seed
+from scalemani.errors import ConfigError, nearest_name
+
+# The setting that an argument is.
+PARAMETERS = {
+    "metric": "points.metric",
+    "deduplicate": "duplicates.tolerance",
+    "n_components": "landmark_embedding.n_components",
+    "n_neighbors": "neighbors.n_neighbors",
+    "affinity": "affinities.kind",
+    "perplexity": "affinities.perplexity",
+    "disconnected": "components.disconnected",
+    "n_landmarks": "landmarks.n_landmarks",
+    "landmarks": "landmarks.method",
+    "solver": "embedding.solver",
+    "residual": "embedding.residual",
+    "alpha": "normalized_affinities.alpha",
+    "time": "diffusion_coordinates.time",
+    "reg": "local_reconstruction.reg",
+    "n_clusters": "clustering.n_clusters",
+    "strength": "layout.strength",
+    "learning_rate": "layout.learning_rate",
+    "exaggeration": "layout.exaggeration",
+    "init": "layout.init",
+    "max_iter": "layout.max_iterations",
+    "random_state": "seed",
+}
+# Settings whose names do not end with the word that is looked for, or not alone.
+LOOKED_FOR = {
+    "cell_sample": "partition.sample_points",
+    "neighbors_method": "neighbors.method",
+    "neighbors_window": "neighbors.window",
+    "neighbors_frames": "neighbors.frames",
+    "sigma": "affinities.sigma",
+    "affinity_solver": "affinities.solver",
+    "affinity_order": "affinities.order",
+    "affinity_tolerance": "affinities.tolerance",
+    "affinity_neighbors": "affinities.n_neighbors",
+    "landmark_sample": "landmarks.sample_points",
+    "landmark_neighbors": "landmark_weights.n_neighbors",
+    "landmark_graph": "landmark_graph.kind",
+    "tolerance": "layout.tolerance",
+    "window": "layout.window",
+}
+# Change the cost, or what is told, and never the answer.
+RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
+OF_POINTS = ("use_rep",)  # say which points are meant
+SETTINGS = "settings"
+AUTOMATIC = "auto"  # scikit-learn's and openTSNE's word for what is None here
+TAKE_AUTOMATIC = ("learning_rate", "exaggeration")
+ENTRY = re.compile(r"^(\w+(?:, \w+)*) : .*(?:\n+ .*)*", re.MULTILINE)  # of a section of a docstring
+PARAMETER_SECTION = re.compile(r"Parameters\n-{10}\n(.*?)(?=\n\w[\w ]*\n-{4,}\n|\Z)", re.DOTALL)
+
+Estimator = TypeVar("Estimator")
+
+
+class TakesArguments:
+    """Of an estimator: its constructor says which setting is meant by a name that it does not take."""
+
+    def __new__(cls, *values: Any, **named: Any) -> Self:
+        """Make an instance; raise TypeError for a name that the constructor does not take."""
+        own = inspect.signature(cls.__init__).parameters
+        for name in named:
+            if name not in own:
+                raise TypeError(f"{name} is no argument of {cls.__name__}: {instead_of(name, set(own) - {'self'})}")
+        return super().__new__(cls)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
+def arguments(cls: type[Estimator]) -> type[Estimator]:
+    """Make a constructor of the annotated values of a class and its bases, which keeps what it is given untouched.
+
+    The docstring gets the entries of all arguments, from the classes that describe them; resources come last.
+    """
+    made: Any = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
+    signature = inspect.signature(made.__init__)
+    last = (SETTINGS, "random_state", *OF_POINTS, *RESOURCES)
+    ordered = sorted(signature.parameters.values(), key=lambda one: (one.kind, one.name in last))
+    made.__init__.__signature__ = signature.replace(parameters=ordered)
+    made.__doc__ = with_arguments(made, [one.name for one in ordered if one.name != "self"])
+    return cls
+
+
+def with_arguments(cls: Any, names: list[str]) -> str:
+    """Return the docstring of an estimator with the entries of all its arguments, its own or those of its bases."""
+    own = inspect.cleandoc(cls.__doc__ or "")
+    section = PARAMETER_SECTION.search(own)
+    entries = dict(getattr(cls, "_entries", {}))
+    for entry in ENTRY.finditer(section[1] if section else ""):
+        entries |= dict.fromkeys(entry[1].split(", "), entry[0])
+    cls._entries = entries
+    described = dict.fromkeys(entries[name] for name in names if name in entries)  # there are none under python -OO
+    text = "Parameters\n----------\n" + "\n".join(described) + "\n"
+    if section is None:
+        summary, _, rest = own.partition("\n\n")
+        return f"{summary}\n\n{text}\n{rest}"
+    return own[: section.start()] + text + own[section.end() :]
+
+
+def instead_of(name: str, own: set[str]) -> str:
+    """Return what to give for a name that is no argument: the settings that it may stand for, or the nearest argument.
+
+    Parameters
+    ----------
+    name : as it was given
+    own : the arguments that there are
+    """
+    if name in LOOKED_FOR and SETTINGS in own:
+        return f"settings={{'{LOOKED_FOR[name]}': ...}}"
+    homes = [full for full in names_of_parameters() if full.endswith(f".{name}")] if SETTINGS in own else []
+    return " or ".join(f"settings={{'{full}': ...}}" for full in homes) or nearest_name(name, own)
+
+
+def defaults_of(function: Any) -> dict[str, Any]:
+    """Return the defaults of the arguments of a function or class."""
+    found = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in found if one.default is not one.empty}
+
+
+def settings_of(
+    given: Mapping[str, Any], defaults: Mapping[str, Any], names: Mapping[str, str] = PARAMETERS
+) -> dict[str, Any]:
+    """Return what arguments and settings ask for, by the names of settings; resources are passed over.
+
+    Parameters
+    ----------
+    given : values of arguments, `settings` among them
+    defaults : of these arguments
+    names : the setting that an argument is
+
+    Raises
+    ------
+    ConfigError
+        For what an argument and a setting both give.
+    """
+    found = {names[name]: value for name, value in given.items() if name in names}
+    if "random_state" in given:
+        found["seed"] = check_seed(given["random_state"])
+    for name in TAKE_AUTOMATIC:
+        if isinstance(given.get(name), str) and given[name] == AUTOMATIC:
+            found[names[name]] = None
+    for name, value in checked_settings(given.get(SETTINGS)).items():
+        argument = next((one for one in given if names.get(one) == name), None)
+        if argument is not None and not is_default(given[argument], defaults.get(argument)):
+            raise ConfigError(
+                f"the argument {argument} and settings[{name!r}] give the same parameter: leave out one of them"
+            )
+        found[name] = value
+    return found
+
+
+def is_default(value: Any, default: Any) -> bool:
+    """Return whether a value, which may be an array, is the default."""
+    return value is default or (
+        type(value) is type(default) and isinstance(value, str | int | float) and value == default
+    )
+
+
+@arguments
+class RunArguments(TakesArguments):
+    """What every estimator takes that makes a run.
+
+    Parameters
+    ----------
+    settings : mapping or None
+        Any other parameter by the name that `--set` has for it, {"neighbors.recall": 0.99}: `scalemani params` lists
+        all. What an argument gives is not given here.
+    random_state : int, generator or None, default 0
+        Seed of every random draw, the same on any machine layout; None or a generator to draw one.
+    use_rep : str or None
+        Of an AnnData, or the path of one: "X", or a name in `obsm`. None: "X_pca" where there is one, else "X".
+    scheduler : None, "processes", "distributed", a Dask client or cluster, or the address of a scheduler
+        Where tasks run; None for local threads, "distributed" for Dask's current client.
+    store : path, URL or None
+        Folder of the run, kept and resumed from. None for a temporary one. Workers on other machines need to see it.
+    workers, memory : int or None, str or int or None
+        Tasks at the same moment, and a budget such as "4GB".
+    verbose : bool, default False
+        Whether progress is shown on standard error: bars on a terminal, lines elsewhere.
+    """
+
+    settings: Mapping[str, Any] | None = None
+    random_state: Any = 0
+    use_rep: str | None = None
+    scheduler: Any = None
+    store: str | Path | None = None
+    workers: int | None = None
+    memory: str | int | None = None
+    verbose: bool = False

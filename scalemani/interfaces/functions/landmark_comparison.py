@@ -1,0 +1,285 @@
+"""Ways to choose landmarks, side by side at equal numbers of them: `compare_landmarks`."""
+
+import contextlib
+import math
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scalemani.config.params import Parameters
+from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.validation import check_count, check_seed
+from scalemani.engine.progress import Progress, Silent
+from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import ConfigError, DataError, ScalemaniError, nearest_name
+from scalemani.io.sources import open_points
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.landmarks.diverse import spacing_sigma
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.quality import local_conditions, nystrom_kernel, nystrom_residuals
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
+from scalemani.kernels.measures import Measure, mean_of, procrustes_error, quantile_of
+from scalemani.kernels.rows.compressed import dense_rows
+from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.runs.landmark_trials import SOLVER, refined_embedding, try_landmarks
+from scalemani.runs.opened import Run, open_run
+from scalemani.runs.parameters import check_landmarks
+from scalemani.runs.walk import run as compute_run
+from scalemani.stages.arrays.points import StoredPoints
+from scalemani.store.run_store import RunStore
+
+COMPARED = ("random", "spread", "kmeans", "kmeans++", "minmax", "dpp")  # those quick enough for any points
+SAMPLED_POINTS = 10_000
+HIGH_SHARE = 0.95  # of points that are nearer to a landmark, or have better conditioned weights
+SETTINGS = ("points", "landmarks", "landmark_weights")
+METHOD = "laplacian-eigenmaps"  # whose first stage ingests points that no run has
+
+
+class LandmarkQuality(NamedTuple):
+    """What landmarks of one method and seed are worth; distances are in the unit of the points.
+
+    Attributes
+    ----------
+    method, seed, n_landmarks : how they were chosen, and L
+    nystrom_error : the share of the trace of a Gaussian kernel of the points that Nystrom's formula leaves, in [0, 1]
+    distance, high_distance : from points to their nearest landmark: the mean, and that which 95 % do not exceed
+    largest_distance : of the points looked at
+    condition, high_condition : of the systems that give points their weights over landmarks: the median, and that which
+        95 % do not exceed; NaN where all points looked at are landmarks
+    embedding_error : of the locally linear embedding over the landmarks against the refined one of the run, after
+        Procrustes alignment, in [0, 1]; None where there is none
+    seconds, memory : of the choice; memory in bytes, beyond what the process held before
+    """
+
+    method: str
+    seed: int
+    n_landmarks: int
+    nystrom_error: Measure
+    distance: Measure
+    high_distance: Measure
+    largest_distance: float
+    condition: Measure
+    high_condition: Measure
+    embedding_error: float | None
+    seconds: float
+    memory: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What all landmarks are compared on: a run, its parameters, the rows (M,) looked at, and the kernel's sigma."""
+
+    run: Run
+    params: Parameters
+    rows: np.ndarray
+    sigma: float
+    reference: np.ndarray | None
+    executor: Executor
+
+
+def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how much is looked at
+    points: Any,
+    n_landmarks: int | None = None,
+    methods: Sequence[str] = COMPARED,
+    seeds: Sequence[int] = (0,),
+    *,
+    sigma: float | None = None,
+    n_sampled: int | None = SAMPLED_POINTS,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    workers: int | None = None,
+    memory: str | int | None = None,
+    progress: Progress | None = None,
+) -> list[LandmarkQuality]:
+    """Compare ways to choose landmarks, out of core, at equal numbers of them.
+
+    Landmarks are those of a run with the same seed. All are judged by the same points, drawn at random, and by a kernel
+    of the same bandwidth.
+
+    Parameters
+    ----------
+    points : a run, opened or its folder or URL; or points (N, D), as `open_points` takes them. Points that no run has
+        are written to a temporary folder first
+    n_landmarks : L. None: as many as the run has, or 1,000, or all distinct points of fewer
+    methods : of `select_landmarks`
+    seeds : of the draws; each method is taken with each
+    sigma : bandwidth of the kernel exp(-x^2 / 2 sigma^2) that Nystrom's formula approximates, in the unit of the
+        points. None: that at which the kernels of L random points add up to two at one of them
+    n_sampled : points looked at, of which a block is in memory; None: all
+    settings : of landmarks and weights, by stage as in a configuration file: {"landmarks": {"snap": False},
+        "landmark_weights": {"n_neighbors": 10}}; and of points that no run has, {"points": {"metric": "cosine"}}. What
+        is left out is as in the run, or by default
+    workers, memory : threads, and a budget such as "4GB"
+    progress : is told of every method and seed that is done
+
+    Returns
+    -------
+    list of LandmarkQuality, by method, then by seed. With a run whose embedding is refined or exact, the points are
+    also embedded by the landmarks, over its affinities. The first seconds of a method may hold the time in which its
+    code is compiled or loaded
+
+    Raises
+    ------
+    ConfigError
+        For unknown methods and numbers out of range.
+    DataError
+        For points that cannot be used, and fewer distinct points than landmarks.
+    StoreError
+        Where the points of a run are not finished.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, sections 4.3 and
+    4.8.1. Wachinger and Golland, arXiv:1503.03506, equation 1.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> random, farthest = compare_landmarks(load_digits().data[:500], 50, ["random", "minmax"])
+    >>> farthest.largest_distance < random.largest_distance
+    True
+    """
+    check_asked(methods, seeds, sigma, n_sampled)
+    asked = {stage: dict(values) for stage, values in checked_settings(settings).items()}
+    if n_landmarks is not None:
+        asked.setdefault("landmarks", {})["n_landmarks"] = n_landmarks
+    executor = Executor.asked_for(None, workers, memory, progress or Silent())
+    with executor.started(), run_of(points, asked.pop("points", {}), executor) as found:
+        reference = refined_embedding(found)
+        params = followed(found.params, asked, reference is not None)
+        n_points, seed = found.dimensions.n_points, check_seed(seeds[0])
+        for method in methods:
+            check_landmarks(params.with_values({"landmarks": {"method": method}}), n_points)
+        bandwidth = sigma or spacing_sigma(rows_of(found), params.n_landmarks, seed)
+        rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
+        comparison = Comparison(found, params, rows, bandwidth, reference, executor)
+        executor.progress.start("landmarks", len(methods) * len(seeds), "selection")
+        return [judged(comparison, method, check_seed(one)) for method in methods for one in seeds]
+
+
+def check_asked(methods: Sequence[str], seeds: Sequence[int], sigma: float | None, n_sampled: int | None) -> None:
+    """Refuse what cannot be compared before any points are read."""
+    if isinstance(methods, str) or not methods:
+        raise ConfigError(f"methods must be a list of names, such as {list(COMPARED[:2])}, got {methods!r}")
+    for method in methods:
+        if method not in LANDMARK_METHODS:
+            raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
+    if isinstance(seeds, int) or not seeds:
+        raise ConfigError(f"seeds must be a list of numbers, such as [0, 1, 2], got {seeds!r}")
+    if sigma is not None and not (isinstance(sigma, int | float) and 0.0 < sigma < math.inf):
+        raise ConfigError(f"sigma must be a number > 0, got {sigma!r}")
+    if n_sampled is not None:
+        check_count(n_sampled, "n_sampled", 2)
+
+
+def checked_settings(settings: Mapping[str, Mapping[str, Any]] | None) -> Mapping[str, Mapping[str, Any]]:
+    """Return the settings that were given; refuse those of other stages, before any points are read."""
+    given = settings or {}
+    for stage, values in given.items():
+        if stage not in SETTINGS or not isinstance(values, Mapping):
+            raise ConfigError(f"settings takes tables of {', '.join(SETTINGS)}, got {stage}={values!r}")
+    if "method" in given.get("landmarks", {}):
+        raise ConfigError("settings has landmarks.method: name all methods that are compared in `methods`")
+    Parameters().with_values(given)
+    return given
+
+
+@contextlib.contextmanager
+def run_of(points: Any, asked: Mapping[str, Any], executor: Executor) -> Iterator[Run]:
+    """Yield the run that is given, or one of the points, in a folder that goes when the block ends."""
+    there = points if isinstance(points, Run) else run_at(points)
+    metric = asked.get("metric", EUCLIDEAN if there is None else there.metric)
+    if there is not None and metric != there.metric:
+        raise ConfigError(
+            f"points.metric={metric} was given with a run, whose points are compared by {there.metric}: leave it out"
+        )
+    if metric == PRECOMPUTED:
+        raise DataError("landmarks are chosen among points, and metric=precomputed stands for neighbours: give points")
+    if there is not None:
+        yield there
+        return
+    params = Parameters().with_values({"points": {"metric": metric}})
+    with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
+        quiet = replace(executor, progress=Silent())
+        yield compute_run(open_points(points), Path(folder) / "run", METHOD, params, quiet, only="points")
+
+
+def run_at(location: Any) -> Run | None:
+    """Return the run at a folder or URL; None for anything that is none."""
+    if not isinstance(location, str | Path) or not ("://" in str(location) or Path(location).is_dir()):
+        return None
+    return open_run(location) if RunStore(location).is_marked else None
+
+
+def followed(params: Parameters, asked: Mapping[str, Mapping[str, Any]], embed: bool) -> Parameters:
+    """Return the parameters of a run, with those that were asked for; to embed, with a solver by landmarks alone."""
+    found = params.with_values({**asked, **({"embedding": {"solver": SOLVER}} if embed else {})})
+    if "n_neighbors" not in asked.get("landmark_weights", {}) and found.landmark_neighbors > found.n_landmarks:
+        found = found.with_values({"landmark_weights": {"n_neighbors": found.n_landmarks}})
+    return found
+
+
+def rows_of(run: Run) -> RowsOfArray:
+    """Return the points of a run, read by row numbers."""
+    return RowsOfArray(StoredPoints(run.group(StoredPoints.STAGE)).points, run.dimensions.n_points)
+
+
+def judged(comparison: Comparison, method: str, seed: int) -> LandmarkQuality:
+    """Choose landmarks by one method with one seed, and say what they are worth."""
+    run, executor = comparison.run, comparison.executor
+    params = comparison.params.with_values({"seed": seed, "landmarks": {"method": method}})
+    with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
+        try:
+            trial = try_landmarks(run, params, Path(folder) / "trial", executor, comparison.reference is not None)
+        except ScalemaniError as error:
+            raise type(error)(f"landmarks by {method}: {error}") from error
+    residuals, distances, conditions = looked_at(comparison, trial.landmarks)
+    from_refined = None
+    if trial.embedding is not None and comparison.reference is not None:
+        from_refined = procrustes_error(trial.embedding, comparison.reference)
+    n_points, solved = run.dimensions.n_points, conditions[~np.isnan(conditions)]
+    n_systems = round(n_points * len(solved) / len(conditions))  # points that are landmarks have none
+    executor.progress.advance()
+    return LandmarkQuality(
+        method,
+        seed,
+        len(trial.landmarks),
+        mean_of(residuals, n_points),
+        mean_of(distances, n_points),
+        quantile_of(distances, HIGH_SHARE, n_points),
+        float(distances.max()),
+        quantile_of(solved, 0.5, n_systems),
+        quantile_of(solved, HIGH_SHARE, n_systems),
+        from_refined,
+        trial.seconds,
+        trial.memory,
+    )
+
+
+def looked_at(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return Nystrom residuals, distances and condition numbers of the points looked at: (M,) float64 each."""
+    rows, dimensions = comparison.rows, comparison.run.dimensions
+    points = StoredPoints(comparison.run.group(StoredPoints.STAGE)).points
+    prepared, kernel = prepare_landmarks(landmarks), nystrom_kernel(landmarks, comparison.sigma)
+    n_neighbors, added = comparison.params.landmark_neighbors, comparison.params.landmark_weights.regularization
+    residuals, distances, conditions = (np.empty(len(rows)) for _ in range(3))
+
+    def look(block: int) -> None:
+        start, stop = dimensions.rows(block)
+        first, last = np.searchsorted(rows, (start, stop))
+        table = points.read_block(block) if first < last else np.empty(0)
+        for part in slices(int(last - first), TILE_ROWS):
+            tile = slice(first + part.start, first + part.stop)
+            some = dense_rows(table[rows[tile] - start])
+            indices, squares = nearest_landmarks(some, prepared, n_neighbors)
+            residuals[tile] = nystrom_residuals(some, kernel)
+            distances[tile] = np.sqrt(squares[:, 0])
+            conditions[tile] = local_conditions(some, landmarks, indices, added)
+
+    comparison.executor.over(look, range(dimensions.n_blocks))
+    return residuals, distances, conditions

@@ -1,0 +1,172 @@
+"""Landmarks and Z of points in memory: `select_landmarks` and `landmark_weights`."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.config.params import TUNED, Parameters, checked_settings
+from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
+from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.io.sources import points_in_memory
+from scalemani.io.sources.side_data import check_distinct
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
+from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
+from scalemani.stages.landmarks import choice_of
+
+NUMBERS = tuple(sorted(f"landmarks.{name}" for name in TUNED["landmarks"] - {"snap"}))  # which is an argument
+
+
+class Landmarks(NamedTuple):
+    """Landmarks (L, D) in the dtype of the points, and their rows (L,) int64.
+
+    Off the data they are float64, and `indices` is None. `points` lie where `metric` maps rows, as at unit length
+    under cosine.
+    """
+
+    points: np.ndarray
+    indices: np.ndarray | None
+    metric: str = EUCLIDEAN
+
+
+def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmarks
+    points: Any,
+    n_landmarks: int,
+    method: str = "random",
+    random_state: Any = 0,
+    *,
+    sample_points: int = 100_000,
+    snap: bool = True,
+    settings: Mapping[str, Any] | None = None,
+    metric: str = EUCLIDEAN,
+) -> Landmarks:
+    """Select landmarks of points in memory, those of a run with the same seed; no two have equal coordinates.
+
+    Parameters
+    ----------
+    points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
+    n_landmarks : L, from 1 to N
+    method : "random": uniformly without replacement; "spread": L + L/2 at random, less one of each closest pair;
+        "kmeans" and "kmeans++": mini-batch k-means from random or k-means++ seeds, each centroid then replaced by the
+        nearest data point; "kmeans++ seeding": those seeds alone; "minmax": farthest first; "dpp": landmarks that
+        repel each other, an approximation of determinantal sampling; "dpp-exact": the fixed-size determinantal point
+        process itself, of up to 5,000 points; "gp-active": each the point of which a Gaussian process knows least from
+        those before; "gp": places off the data that do so for many points, by stochastic gradients
+    random_state : seed; the same one gives the same landmarks. None draws one
+    sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding", "minmax" and
+        "gp-active" choose, and that "gp" takes in batches; random, spread and determinantal landmarks are drawn among
+        all
+    metric : "euclidean", "cosine", "correlation", "hellinger" or "hamming", as in `LaplacianEigenmaps`: landmarks
+        are mapped rows
+    snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
+    settings : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5},
+        {"landmarks.eta": 40.0, "landmarks.steps": 500, "landmarks.projection": "orthant"}
+
+    Returns
+    -------
+    Landmarks, rows ascending; off the data in float64, with `indices` None, those of "gp" in the order found
+
+    Raises
+    ------
+    ConfigError
+        For an unknown method or metric, and `n_landmarks`, `random_state`, `sample_points` or `snap` out of range.
+    DataError
+        For points that cannot be used (see `scalemani.config.validation.check_points`), points that are all equal, and
+        fewer distinct points than landmarks.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.4.
+    Wachinger and Golland, arXiv:1503.03506, sections 3.1 and 3.2, for determinantal sampling.
+    Liang and Paisley, Landmarking manifolds with Gaussian processes, ICML 2015, section 2 for "gp-active", 3 and 4
+    for "gp".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> points = np.arange(20.0).reshape(10, 2)
+    >>> select_landmarks(points, 3, method="minmax", random_state=1).indices.shape
+    (3,)
+    """
+    if not isinstance(method, str) or method not in LANDMARK_METHODS:
+        raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
+    seed = check_seed(random_state)
+    table = points_in_memory(points, metric=checked_metric(metric, "landmarks are chosen among points"))
+    n_selected = check_count(n_landmarks, "n_landmarks", 1, len(table), "the number of points")
+    n_sampled = check_count(sample_points, "sample_points")
+    if len(table) > 1:
+        check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
+    choice = choice_of(_asked(settings))._replace(n_landmarks=n_selected, method=method, seed=seed)
+    selected = selected_landmarks(table, choice._replace(sample_points=n_sampled, snap=check_flag(snap, "snap")))
+    return Landmarks(selected.points, selected.rows, metric)
+
+
+def _asked(settings: Mapping[str, Any] | None) -> Parameters:
+    given = checked_settings(settings)
+    unused = [name for name in given if name not in NUMBERS]
+    if unused:
+        raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(NUMBERS)}")
+    return Parameters().with_settings(given)
+
+
+def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:
+    """Return Z: each point as a combination of its nearest landmarks, with weights that sum to one.
+
+    Parameters
+    ----------
+    points : (N, D) array-like of real numbers, the data or new points, or whatever else `open_points` takes: they are
+        read whole
+    landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`, whose metric then maps the
+        points too
+    n_neighbors : K_Z, landmarks per point, from 1 to L
+
+    Returns
+    -------
+    (N, L) CSR matrix of float64, columns ascending in each row. Weights that are zero are left out: a point that is a
+    landmark has one entry, exactly 1. A run stores K_Z landmarks and weights of every point instead, zeros among them
+
+    Raises
+    ------
+    ConfigError
+        For `n_neighbors` out of range.
+    DataError
+        For arrays that cannot be used, differing numbers of columns, and repeated landmarks.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.3.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> landmark_weights(np.array([[0.25]]), np.array([[0.0], [1.0]]), n_neighbors=2).toarray().round(3)
+    array([[0.75, 0.25]])
+    """
+    given = landmarks if isinstance(landmarks, Landmarks) else Landmarks(landmarks, None)
+    table = points_in_memory(points, metric=given.metric)
+    selected = points_in_memory(given.points, "landmarks")
+    if table.shape[1] != selected.shape[1]:
+        raise DataError(f"points have {table.shape[1]} columns, landmarks {selected.shape[1]}; they must have the same")
+    n_used = check_count(n_neighbors, "n_neighbors", 1, len(selected), "the number of landmarks")
+    check_distinct(selected)
+    minima = np.minimum(table.min(axis=0), selected.min(axis=0))
+    maxima = np.maximum(table.max(axis=0), selected.max(axis=0))
+    if not np.array_equal(minima, maxima):
+        check_magnitude(minima, maxima, np.result_type(table, selected), "points and landmarks")
+    indices, _ = nearest_landmarks(table, selected, n_used)
+    values = local_weights(table, selected, indices)
+    offsets = np.arange(0, indices.size + 1, n_used, dtype=np.int64)
+    weights = sp.csr_matrix((values.ravel(), indices.ravel(), offsets), shape=(len(table), len(selected)))
+    weights.eliminate_zeros()
+    weights.sort_indices()
+    return weights
+
+
+def checked_metric(metric: str, use: str) -> str:
+    """Return the name of a metric, checked as that of a run is; `use` says in words what points are needed for."""
+    if metric == PRECOMPUTED:
+        raise ConfigError(f"{use}, and metric='precomputed' stands for neighbours: give points and their metric")
+    return Parameters().with_values({"points": {"metric": metric}}).points.metric

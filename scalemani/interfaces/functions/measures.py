@@ -1,0 +1,344 @@
+"""Measures of graphs, embeddings and clusterings, as `scalemani.measures`: with error bars where points are sampled."""
+
+from typing import Any
+
+from scalemani.config.validation import check_count
+from scalemani.interfaces.functions.measure_inputs import (
+    check_alike,
+    check_both,
+    check_labels,
+    check_neighbors,
+    measured_rows,
+    sampled,
+)
+from scalemani.io.sources import points_in_memory
+from scalemani.kernels import measures
+from scalemani.kernels.measures import Measure, mean_of
+from scalemani.kernels.rows.metrics import EUCLIDEAN
+
+SAMPLED_POINTS = 1000  # distances from each to all points are computed
+SAMPLED_LABELS = 10_000  # a search tree answers for each
+
+__all__ = [
+    "Measure",
+    "adjusted_rand_index",
+    "clustering_error",
+    "knn_accuracy",
+    "neighbor_preservation",
+    "normalized_mutual_information",
+    "procrustes_error",
+    "recall",
+    "subspace_angle",
+    "trustworthiness",
+]
+
+
+def recall(
+    indices: Any,
+    points: Any,
+    *,
+    metric: str = EUCLIDEAN,
+    n_sampled: int | None = SAMPLED_POINTS,
+    random_state: Any = 0,
+) -> Measure:
+    """Return the share of true nearest neighbours that a neighbour graph holds.
+
+    Parameters
+    ----------
+    indices : (N, k) integers, rows of each point's neighbours, itself excluded: `graph.indices`
+    points : (N, D), as `knn_graph` takes them, but read into memory; sparse ones stay so
+    metric : how points are compared, as in `knn_graph`: one by which the graph was not made gives another truth
+    n_sampled : how many points are looked at, drawn by `random_state`; None looks at all. Each takes N distances
+    random_state : a seed, None, or a generator to draw one
+
+    Returns
+    -------
+    Measure : a neighbour counts that is no farther than the true k-th one, whichever of equally far points it is
+
+    Raises
+    ------
+    ConfigError
+        For a number of points or a seed out of range, and unknown metrics.
+    DataError
+        For points that are not a finite table, and indices that are not N rows of k distinct other points.
+
+    Examples
+    --------
+    >>> recall([[1], [0], [1]], [[0.0], [1.0], [5.0]])
+    Measure(value=1.0, error=0.0, n_sampled=3)
+    >>> recall([[1], [0], [0]], [[0.0], [1.0], [5.0]]).value
+    0.6666666666666666
+    """
+    table = measured_rows(points, metric)
+    neighbors = check_neighbors(indices, table.shape[0])
+    rows = sampled(table.shape[0], n_sampled, random_state, "recall")
+    return mean_of(measures.neighbor_shares(table, neighbors[rows], rows), table.shape[0])
+
+
+def trustworthiness(
+    points: Any,
+    embedding: Any,
+    n_neighbors: int = 15,
+    *,
+    metric: str = EUCLIDEAN,
+    n_sampled: int | None = SAMPLED_POINTS,
+    random_state: Any = 0,
+) -> Measure:
+    """Return how far neighbours in an embedding are neighbours in the data.
+
+    1 - 2 / (N k (2N - 3k - 1)) sum over points and their k nearest in the embedding of max(0, rank in the data - k).
+
+    Parameters
+    ----------
+    points : (N, D) data, read into memory; sparse ones stay so
+    embedding : (N, d) finite numbers
+    n_neighbors : k, below N / 2
+    metric, n_sampled, random_state : as in `recall`; an embedding is always Euclidean
+
+    Returns
+    -------
+    Measure : 1 where all neighbours in the embedding are among the k nearest in the data
+
+    Raises
+    ------
+    ConfigError
+        For numbers or a seed out of range, and unknown metrics.
+    DataError
+        For points or an embedding that are not finite tables of N rows.
+
+    References
+    ----------
+    Venna and Kaski, Neighborhood preservation in nonlinear projection methods: an experimental study, ICANN 2001.
+
+    Examples
+    --------
+    >>> points = [[0.0], [1.0], [3.0], [6.0], [10.0]]
+    >>> trustworthiness(points, points, n_neighbors=2).value
+    1.0
+    """
+    table, positions = check_both(points, embedding, metric)
+    most = (table.shape[0] - 1) // 2
+    k = check_count(n_neighbors, "n_neighbors", 1, most, "less than half of the points")
+    rows = sampled(table.shape[0], n_sampled, random_state, "trustworthiness")
+    found = measures.nearest_others(positions, rows, k)
+    return mean_of(measures.trust(table, found, rows), table.shape[0])
+
+
+def neighbor_preservation(
+    points: Any,
+    embedding: Any,
+    n_neighbors: int = 15,
+    *,
+    metric: str = EUCLIDEAN,
+    n_sampled: int | None = SAMPLED_POINTS,
+    random_state: Any = 0,
+) -> Measure:
+    """Return the mean share of the k nearest neighbours in an embedding that are among the k nearest in the data.
+
+    Parameters
+    ----------
+    points : (N, D) data, read into memory; sparse ones stay so
+    embedding : (N, d) finite numbers
+    n_neighbors : k, below N
+    metric, n_sampled, random_state : as in `recall`; an embedding is always Euclidean
+
+    Returns
+    -------
+    Measure : equally far points count as one another
+
+    Raises
+    ------
+    ConfigError
+        For numbers or a seed out of range, and unknown metrics.
+    DataError
+        For points or an embedding that are not finite tables of N rows.
+
+    Examples
+    --------
+    >>> neighbor_preservation([[0.0], [1.0], [3.0]], [[0.0], [1.0], [-2.0]], n_neighbors=1).value
+    0.6666666666666666
+    """
+    table, positions = check_both(points, embedding, metric)
+    k = check_count(n_neighbors, "n_neighbors", 1, table.shape[0] - 1, "the number of other points")
+    rows = sampled(table.shape[0], n_sampled, random_state, "neighbor preservation")
+    found = measures.nearest_others(positions, rows, k)
+    return mean_of(measures.neighbor_shares(table, found, rows), table.shape[0])
+
+
+def knn_accuracy(
+    embedding: Any,
+    labels: Any,
+    n_neighbors: int = 1,
+    *,
+    n_sampled: int | None = SAMPLED_LABELS,
+    random_state: Any = 0,
+) -> Measure:
+    """Return the share of points whose label wins among their nearest others in an embedding.
+
+    Parameters
+    ----------
+    embedding : (N, d) finite numbers
+    labels : (N,) classes of any type
+    n_neighbors : k, below N; of labels that win equally often the first in sorted order counts
+    n_sampled, random_state : as in `recall`
+
+    Returns
+    -------
+    Measure
+
+    Raises
+    ------
+    ConfigError
+        For numbers or a seed out of range.
+    DataError
+        For an embedding that is not a finite table, other than N labels, and labels that are no classes.
+
+    Examples
+    --------
+    >>> knn_accuracy([[0.0], [0.1], [5.0], [5.1], [9.0]], ["a", "a", "b", "b", "a"]).value
+    0.8
+    """
+    positions = points_in_memory(embedding, "embedding")
+    classes = check_labels(labels, "labels", len(positions))
+    k = check_count(n_neighbors, "n_neighbors", 1, len(positions) - 1, "the number of other points")
+    rows = sampled(len(positions), n_sampled, random_state, "knn accuracy")
+    return mean_of(measures.label_hits(positions, classes, k, rows), len(positions))
+
+
+def procrustes_error(embedding: Any, reference: Any) -> float:
+    """Return |X - R| / |R| after the best translation, rotation, reflection and scale of an embedding X.
+
+    Parameters
+    ----------
+    embedding, reference : (N, d) finite numbers X and R; R is centred first
+
+    Returns
+    -------
+    float : in [0, 1], 0 for equal shapes; not squared
+
+    Raises
+    ------
+    DataError
+        For anything but two finite tables of one shape.
+
+    References
+    ----------
+    Cox and Cox, Multidimensional Scaling, 1994, chapter 5.
+
+    Examples
+    --------
+    >>> procrustes_error([[0.0, 0.0], [0.0, 2.0], [2.0, 0.0]], [[1.0, 1.0], [2.0, 1.0], [1.0, 2.0]]) < 1e-7
+    True
+    """
+    return measures.procrustes_error(*check_alike(embedding, reference))
+
+
+def subspace_angle(vectors: Any, reference: Any) -> float:
+    """Return the largest principal angle between what the columns of two tables span, in radians.
+
+    Parameters
+    ----------
+    vectors, reference : (N, d) finite numbers, d linearly independent columns each, such as two spectral embeddings
+
+    Returns
+    -------
+    float : in [0, pi / 2]; small angles keep their relative accuracy
+
+    Raises
+    ------
+    DataError
+        For anything but two finite tables of one shape.
+
+    References
+    ----------
+    Knyazev and Argentati, Principal angles between subspaces in an A-based scalar product, SIAM J. Sci. Comput. 2002.
+
+    Examples
+    --------
+    >>> round(subspace_angle([[1.0], [0.0]], [[1.0], [1.0]]), 6)
+    0.785398
+    """
+    return measures.subspace_angle(*check_alike(vectors, reference))
+
+
+def clustering_error(labels: Any, reference: Any) -> float:
+    """Return the share of points in the wrong cluster, after the best one-to-one matching of clusters.
+
+    Parameters
+    ----------
+    labels, reference : (N,) classes of any type; their numbers may differ
+
+    Returns
+    -------
+    float : in [0, 1)
+
+    Raises
+    ------
+    DataError
+        For anything but two lists of N classes.
+
+    Examples
+    --------
+    >>> clustering_error([0, 0, 1, 1], ["b", "b", "a", "b"])
+    0.25
+    """
+    classes = check_labels(labels, "labels", None)
+    return measures.clustering_error(classes, check_labels(reference, "reference", len(classes)))
+
+
+def normalized_mutual_information(labels: Any, reference: Any) -> float:
+    """Return the mutual information of two clusterings over the mean of their entropies.
+
+    Parameters
+    ----------
+    labels, reference : (N,) classes of any type; their numbers may differ
+
+    Returns
+    -------
+    float : in [0, 1]; 1 where both part the points alike
+
+    Raises
+    ------
+    DataError
+        For anything but two lists of N classes.
+
+    References
+    ----------
+    Vinh, Epps and Bailey, Information theoretic measures for clusterings comparison, JMLR 2010.
+
+    Examples
+    --------
+    >>> round(normalized_mutual_information([0, 0, 1, 1], ["b", "b", "a", "a"]), 6)
+    1.0
+    """
+    classes = check_labels(labels, "labels", None)
+    return measures.normalized_mutual_information(classes, check_labels(reference, "reference", len(classes)))
+
+
+def adjusted_rand_index(labels: Any, reference: Any) -> float:
+    """Return the share of pairs of points on which two clusterings agree, adjusted for chance.
+
+    Parameters
+    ----------
+    labels, reference : (N,) classes of any type; their numbers may differ
+
+    Returns
+    -------
+    float : at most 1, for equal clusterings; about 0 for unrelated ones
+
+    Raises
+    ------
+    DataError
+        For anything but two lists of N classes.
+
+    References
+    ----------
+    Hubert and Arabie, Comparing partitions, Journal of Classification 1985.
+
+    Examples
+    --------
+    >>> round(adjusted_rand_index([0, 0, 1, 2], ["b", "b", "a", "a"]), 6)
+    0.571429
+    """
+    classes = check_labels(labels, "labels", None)
+    return measures.adjusted_rand_index(classes, check_labels(reference, "reference", len(classes)))

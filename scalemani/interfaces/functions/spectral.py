@@ -1,0 +1,247 @@
+"""The spectral route on arrays in memory: `symmetric_affinities`, `reduce_laplacian` and `solve_reduced`."""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.config.validation import check_count
+from scalemani.errors import ConfigError, DataError
+from scalemani.interfaces.functions.matrices import SYMMETRY_TOLERANCE, check_affinities, checked_sparse
+from scalemani.io.sources.labels import open_labels
+from scalemani.io.sources.side_data import Labels, check_classes, check_weights
+from scalemani.kernels.affinities.classes import lowered_between_classes
+from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.graph.directed_edges import incoming_edges, loop_edges
+from scalemani.kernels.graph.symmetric import row_sums, symmetric_rows
+from scalemani.kernels.spectral import eigenproblem
+from scalemani.kernels.spectral.reduced import (
+    ROWS_PER_PRODUCT,
+    diagonal_product,
+    reduced_laplacian,
+    symmetric_part,
+    weighted_product,
+)
+
+SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish
+
+
+def symmetric_affinities(
+    indices: Any,
+    values: Any,
+    *,
+    sample_weight: Any = None,
+    twins: Any = None,
+    labels: Any = None,
+    target_weight: float = 0.0,
+) -> sp.csr_matrix:
+    """Return W = (P + P^T) / 2 of a neighbour graph with affinities.
+
+    With weights it is that of the set in which each point is repeated, summed over the copies at both ends: its
+    eigenvectors are those of the repeated points, and `objective` takes it with the same weights.
+
+    Parameters
+    ----------
+    indices : (N, k) array-like of int, the neighbours of each point, self excluded
+    values : (N, k) array-like of float, their affinities; zeros are no edges
+    sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one
+    twins : (N,), with weights: the affinity of a copy of a point to each of its others, as `entropic_affinities`
+        returns it
+    labels : (N,) integers or strings, the class of each point; -1, NaN and empty strings for none
+    target_weight : float in [0, 1), with labels: entries between points of different classes are multiplied by
+        1 - target_weight
+
+    Returns
+    -------
+    (N, N) CSR matrix in the dtype of `values` (float32, otherwise float64), symmetric bit for bit, columns ascending.
+    With weights a point's diagonal entry holds the affinities between its copies
+
+    Raises
+    ------
+    ConfigError
+        For weights without twins, twins without weights, labels without a target weight, a target weight without
+        labels, and one out of range.
+    DataError
+        For tables of different shapes, neighbours out of range, a point among its own neighbours, affinities that
+        are negative or not finite, weights that are not one finite number of at least one a point, and labels that are
+        not one class a point.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 2.1.
+
+    Examples
+    --------
+    >>> symmetric_affinities([[1], [0], [1]], [[1.0], [1.0], [1.0]]).toarray()
+    array([[0. , 1. , 0. ],
+           [1. , 0. , 0.5],
+           [0. , 0.5, 0. ]])
+    """
+    neighbors, weights = _checked_graph(indices, values)
+    n_points, extra = len(neighbors), None
+    if (sample_weight is None) != (twins is None):
+        raise ConfigError(
+            "sample_weight and twins go together, got one of them: give both, twins as sm.entropic_affinities(..., "
+            "sample_weight=) returns them, zeros for points whose copies do not attract each other"
+        )
+    if sample_weight is not None:
+        counts = Multiplicities.of_rows(check_weights(sample_weight, n_points), 0, neighbors)
+        weights = summed_over_copies(weights, counts)
+        extra = loop_edges(loops(_checked_twins(twins, n_points), counts.own), 0)
+    codes = _checked_codes(labels, target_weight, n_points)
+    (incoming,) = incoming_edges(neighbors, weights, 0, n_points, [0])
+    rows = symmetric_rows(neighbors, weights, 0, incoming, extra)
+    found = rows.values
+    if codes is not None:
+        found = lowered_between_classes(rows.indptr, found, codes, codes[rows.indices], float(target_weight))
+    return sp.csr_matrix((found, rows.indices, rows.indptr), shape=(n_points, n_points))
+
+
+def _checked_codes(labels: Any, target_weight: float, n_points: int) -> np.ndarray | None:
+    if isinstance(target_weight, bool) or not isinstance(target_weight, Real) or not 0 <= target_weight < 1:
+        raise ConfigError(f"target_weight must be a number in [0, 1), got {target_weight!r}")
+    if (labels is None) != (target_weight == 0):
+        raise ConfigError(
+            f"labels and a target_weight above 0 go together, got target_weight={target_weight:g} "
+            f"{'without' if labels is None else 'with'} labels: give both or none"
+        )
+    return None if labels is None else check_classes(Labels.of(open_labels(labels, n_points), True)).codes
+
+
+def _checked_twins(twins: Any, n_points: int) -> np.ndarray:
+    given = np.asarray(twins)
+    if given.shape != (n_points,) or given.dtype.kind not in "fiu":
+        raise DataError(f"twins must be one number a point, ({n_points},), got {given.dtype} {given.shape}")
+    bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
+    if len(bad):
+        raise DataError(f"twins must be finite and not negative, got {given[bad[0]]} in row {bad[0]}")
+    return given.astype(np.float64)
+
+
+def _checked_graph(indices: Any, values: Any) -> tuple[np.ndarray, np.ndarray]:
+    neighbors, weights = np.asarray(indices), np.asarray(values)
+    if neighbors.ndim != 2 or neighbors.shape != weights.shape or neighbors.size == 0:
+        raise DataError(
+            f"indices and values must both be (n_points, n_neighbors), got {neighbors.shape} and {weights.shape}"
+        )
+    if neighbors.dtype.kind not in "iu" or weights.dtype.kind not in "fiu":
+        raise DataError(f"indices must be integers and values real, got {neighbors.dtype} and {weights.dtype}")
+    n_points = len(neighbors)
+    outside = np.argwhere((neighbors < 0) | (neighbors >= n_points))
+    if len(outside):
+        row, column = outside[0]
+        raise DataError(
+            f"indices must lie in [0, {n_points}), got {neighbors[row, column]} in row {row}, column {column} "
+            f"({len(outside)} in all): -1 marks neighbours that a search did not find; search again"
+        )
+    own = np.flatnonzero((neighbors == np.arange(n_points)[:, None]).any(axis=1))
+    if len(own):
+        raise DataError(f"{len(own)} points are their own neighbours, the first is row {own[0]}: leave self out")
+    bad = np.argwhere(~(np.isfinite(weights) & (weights >= 0)))
+    if len(bad):
+        row, column = bad[0]
+        raise DataError(
+            f"values must be finite and not negative, got {weights[row, column]} in row {row}, column {column} "
+            f"({len(bad)} in all)"
+        )
+    dtype = np.int32 if n_points < 2**31 else np.int64
+    real = weights.dtype if weights.dtype in (np.float32, np.float64) else np.float64
+    return np.ascontiguousarray(neighbors, dtype), np.ascontiguousarray(weights, real)
+
+
+def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Return the reduced problem A~ = Z^T (D - W) Z and B~ = Z^T D Z of Laplacian eigenmaps.
+
+    Parameters
+    ----------
+    W : (N, N) sparse, symmetric affinities (`symmetric_affinities`)
+    Z : (N, L) sparse, points as combinations of landmarks, rows sum to one (`landmark_weights`)
+
+    Returns
+    -------
+    A, B : (L, L) CSR float64, symmetric bit for bit; rows of A sum to zero
+
+    Raises
+    ------
+    DataError
+        For shapes that do not fit, a W that is not symmetric, negative or not finite, a Z that is not finite or whose
+        rows do not sum to one.
+    DisconnectedGraphError
+        For a point without any affinity.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.3.
+
+    Examples
+    --------
+    >>> A, B = reduce_laplacian([[0.0, 2.0], [2.0, 0.0]], [[1.0, 0.0], [0.5, 0.5]])
+    >>> A.toarray(), B.toarray()
+    (array([[ 0.5, -0.5],
+           [-0.5,  0.5]]), array([[2.5, 0.5],
+           [0.5, 0.5]]))
+    """
+    affinities, weights = checked_sparse(W, "W"), checked_sparse(Z, "Z")
+    if affinities.shape[0] != affinities.shape[1] or affinities.shape[0] != weights.shape[0]:
+        raise DataError(f"W must be (N, N) and Z (N, L) with the same N, got {affinities.shape} and {weights.shape}")
+    check_affinities(affinities)
+    sums = np.asarray(weights.sum(axis=1)).ravel()
+    worst = int(np.argmax(np.abs(sums - 1)))
+    if abs(sums[worst] - 1) > SUM_TOLERANCE:
+        raise DataError(f"rows of Z must sum to one, row {worst} sums to {sums[worst]:.9g}: divide each row by its sum")
+    degrees = row_sums(affinities.data, affinities.indptr)
+    affinity_parts, degree_parts = [], []
+    for first in range(0, weights.shape[0], ROWS_PER_PRODUCT):
+        rows = slice(first, first + ROWS_PER_PRODUCT)
+        affinity_parts.append(weighted_product(weights[rows], affinities[rows], weights))
+        degree_parts.append(diagonal_product(weights[rows], degrees[rows]))
+    reduced = reduced_laplacian(affinity_parts, degree_parts)
+    return reduced.laplacian, reduced.mass
+
+
+def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest eigenvalues and vectors of A v = lambda B v, the constant vector left out.
+
+    Parameters
+    ----------
+    A, B : (L, L) sparse or dense, symmetric; rows of A sum to zero (`reduce_laplacian`)
+    n_components : d, from 1 to L - 1
+
+    Returns
+    -------
+    eigenvalues : (d,) float64, ascending, in [0, 2]
+    vectors : (L, d) float64, V^T B V = I; the largest absolute entry of each column is positive; rows of landmarks that
+        no point uses are zero
+
+    Raises
+    ------
+    DataError
+        For matrices that do not fit, are not finite or not symmetric.
+    DisconnectedGraphError
+        For an eigenvalue zero besides the constant vector's: vectors of a null space are one basis of many.
+    RankError
+        For a B that is singular beyond unused landmarks, and fewer landmarks than components.
+    NumericalError, ConvergenceError
+        For rows of A that do not sum to zero; for residuals that stay large.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.3.
+
+    Examples
+    --------
+    >>> eigenvalues, vectors = solve_reduced([[1.0, -1.0], [-1.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]], n_components=1)
+    >>> eigenvalues.round(6), vectors.ravel().round(6)
+    (array([2.]), array([ 0.707107, -0.707107]))
+    """
+    a, b = checked_sparse(A, "A"), checked_sparse(B, "B")
+    if a.shape != b.shape or a.shape[0] != a.shape[1]:
+        raise DataError(f"A and B must both be (L, L), got {a.shape} and {b.shape}")
+    for matrix, name in ((a, "A"), (b, "B")):
+        if abs(matrix - matrix.T).max() > SYMMETRY_TOLERANCE * abs(matrix).max():
+            raise DataError(f"{name} must be symmetric: pass ({name} + {name}.T) / 2 if it is up to rounding")
+    n_wanted = check_count(n_components, "n_components", 1, a.shape[0] - 1, "the number of landmarks less one")
+    solution = eigenproblem.solve_reduced(symmetric_part(a), symmetric_part(b), n_wanted)
+    eigenproblem.refuse_null_space(solution.n_zero)
+    return eigenproblem.within_range(solution.eigenvalues), solution.vectors

@@ -1,0 +1,363 @@
+"""What every certificate of every stage means, and the scale that tells whether it is good."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from scalemani.descents.force_errors import SINGLE_POINTS
+from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import entropy_limit
+from scalemani.stages.affinities import MUCH_AT_FLOOR
+from scalemani.stages.embedding.telling import MOST_ANGLE
+from scalemani.store.objects import damaged_object
+
+Verdict = Literal["good", "look", "short", "says"]
+VERDICTS = {"good": "good", "look": "have a look", "short": "falls short", "says": ""}  # in words
+Scale = Callable[[Any, Mapping[str, Any], Run], "Judged"]
+
+
+class Judged(NamedTuple):
+    """How a certificate stands on its scale.
+
+    Attributes
+    ----------
+    verdict : "good", "look" where nothing that was requested is missed and something follows all the same, "short"
+        where something that was requested is missed, "says" for what has no scale
+    scale : what it was compared with, in words
+    """
+
+    verdict: Verdict
+    scale: str = ""
+
+
+class Certificate(NamedTuple):
+    """A certificate as the page shows it."""
+
+    stage: str
+    name: str
+    value: Any
+    meaning: str
+    judged: Judged
+
+
+class Meaning(NamedTuple):
+    """What a certificate says, and its scale; None where there is neither good nor bad."""
+
+    text: str
+    scale: Scale | None = None
+
+
+def good_if(
+    good: Callable[[Any, Run], bool],
+    text: str | Callable[[Run], str],
+    otherwise: Verdict = "look",
+    consequence: str | Callable[[Run], str] | None = None,
+) -> Scale:
+    """Return the scale of what is good under a condition, which a text states; and what follows where it is not met."""
+
+    def judge(value: Any, _: Mapping[str, Any], run: Run) -> Judged:
+        met = good(value, run)
+        said = text if met or consequence is None else consequence
+        return Judged("good" if met else otherwise, said if isinstance(said, str) else said(run))
+
+    return judge
+
+
+def none_of(consequence: str) -> Scale:
+    """Return the scale of what should not be there at all, and what follows where it is."""
+    return good_if(lambda value, _: value == 0, "none is best", consequence=consequence)
+
+
+def at_most(parameter: str, factor: float = 1.0) -> Scale:
+    """Return the scale of what must not exceed a parameter, or a multiple of it."""
+
+    def judge(value: Any, _: Mapping[str, Any], run: Run) -> Judged:
+        limit = run.params.value(parameter)
+        if limit is None:
+            return Judged("says")
+        text = f"at most {factor * limit:.3g}, " + ("which" if factor == 1 else f"{factor:g} times what")
+        return Judged("good" if value <= factor * limit else "short", f"{text} {parameter} asks for")
+
+    return judge
+
+
+def recall(value: float, found: Mapping[str, Any], run: Run) -> Judged:
+    """Judge a recall by the one asked for, and say how uncertain it is; an exact search has to find all."""
+    if found.get("method", "exact") == "exact" and "graph" not in run.keys:
+        return Judged("good" if value == 1 else "short", "1: the search is exact")
+    asked, n_queries = run.params.neighbors.recall, found.get("sampled_queries")
+    error = found.get("recall_error")
+    told = f" ± {error:.2g}" if isinstance(error, float) else ""
+    sample = f"; {value:.4f}{told} on a sample of {n_queries:,} points" if isinstance(n_queries, int) else ""
+    return Judged("good" if value >= asked else "short", f"at least {asked:g}, which neighbors.recall asks for{sample}")
+
+
+def angle(value: float, _: Mapping[str, Any], run: Run) -> Judged:
+    """Judge the bound on the angle between the subspace found and the exact one."""
+    if run.params.layout.objective is not None:
+        return Judged("says", "the start of a descent, which goes no further from a better one")
+    text = f"at most {MOST_ANGLE:g} rad: beyond, residuals do not tell the embedding from its neighbouring eigenvectors"
+    return Judged("good" if value <= MOST_ANGLE else "look", text)
+
+
+def residual(value: float, _: Mapping[str, Any], run: Run) -> Judged:
+    """Judge the residual of the embedding by the one asked for, where the solver makes passes."""
+    if not run.params.embedding.by_passes:
+        return Judged("says", f"of the solver {run.params.embedding.solver}, which makes no pass")
+    limit = run.params.residual
+    return Judged("good" if value <= limit else "short", f"at most {limit:.3g}, which embedding.residual asks for")
+
+
+def eigengap(value: float, _: Mapping[str, Any], __: Run) -> Judged:
+    """Judge the gap behind the last eigenvalue kept."""
+    if value > 0:
+        return Judged("says", "the wider, the better the embedding is told from the next eigenvector")
+    return Judged("look", "not positive: an eigenvalue is missing among those kept, or two are equal")
+
+
+ENTROPY = good_if(
+    lambda value, run: value <= entropy_limit(run.params),
+    lambda run: (
+        f"at most {entropy_limit(run.params):.1e} nat: affinities.tolerance, and what float32 rounds off "
+        f"{run.params.n_neighbors} shares"
+    ),
+    "short",
+)
+LEAST_POINTS = good_if(
+    lambda value, run: value >= run.params.landmark_graph.neighborhood,
+    lambda run: f"at least {run.params.landmark_graph.neighborhood}, which landmark_graph.neighborhood asks for",
+    "short",
+)
+COMPONENTS = good_if(
+    lambda value, _: value == 1,
+    "1: the graph is connected",
+    consequence=lambda run: (
+        "the graph falls apart: "
+        + {"connect": "joined by bridges", "largest": "the largest alone is embedded"}.get(
+            run.params.components.disconnected, ""
+        )
+    ),
+)
+SETTLED = good_if(
+    lambda value, _: value,
+    lambda run: f"yes: no centre moved by more than clustering.settled, {run.params.clustering.settled:.3g}",
+    "short",
+)
+NEAR_ZERO = good_if(
+    lambda value, _: value == 1,
+    "1: that of the constant vector",
+    consequence="1 would be that of the constant vector: the graph falls into parts, and vectors of zero are one basis "
+    "of many",
+)
+LEAST_EIGENVALUE = good_if(
+    lambda value, run: -value <= run.eigenvalues[-1],
+    lambda run: (
+        f"not below {-float(run.eigenvalues[-1]):.3g}: farther from zero than the last component, the kernel is not "
+        "positive semidefinite"
+    ),
+)
+
+
+DEGREES = {
+    "least_degree": Meaning("the smallest sum of the affinities of one point"),
+    "largest_degree": Meaning("the largest sum of the affinities of one point"),
+}
+BANDWIDTH = {
+    "sigma": Meaning("the bandwidth of Gaussian affinities"),
+    "floor_share": Meaning(
+        "share of the edges that weigh the least there is",
+        good_if(
+            lambda value, _: value <= MUCH_AT_FLOOR,
+            f"at most {MUCH_AT_FLOOR:g}: beyond, edges no longer tell near from far",
+        ),
+    ),
+}
+SINGULAR = Meaning(
+    "landmarks around which points span less than all features",
+    none_of("their neighbours are rough: raise landmark_graph.neighborhood or take diagonal covariances"),
+)
+UNUSED = none_of("they take part in nothing: fewer landmarks would do as well")
+MEANINGS: dict[str, dict[str, Meaning]] = {
+    "points": {
+        "points": Meaning("points that were read, all of them finite"),
+        "constant_features": Meaning("columns that are the same in all points and add nothing to any distance"),
+    },
+    "partition": {
+        "cells": Meaning("cells of nearby points, in whose order points are stored and searched"),
+        "largest_cell": Meaning("points of the fullest cell"),
+        "empty_cells": Meaning("cells that no point is nearest to"),
+    },
+    "neighbors": {
+        "method": Meaning("how the neighbours were found"),
+        "recall": Meaning("share of the true nearest neighbours that the graph has, by exact search", recall),
+        "recall_error": Meaning("standard error of the recall, which is measured on a sample"),
+        "rounds": Meaning("rounds that refined the first lists"),
+        "probes": Meaning("cells that a point looked through in the first round"),
+        "sampled_queries": Meaning("points whose true neighbours were searched for to measure the recall"),
+    },
+    "graph": {"recall": Meaning("that of the neighbours", recall)},
+    "affinities": {
+        "largest_entropy_residual": Meaning(
+            "how far the entropy of the stored affinities of any point is from log(perplexity), in nats",
+            ENTROPY,
+        ),
+        "largest_solver_residual": Meaning(
+            "the same before affinities are rounded to float32", at_most("affinities.tolerance")
+        ),
+        "mean_iterations": Meaning("steps of the root finder for a point"),
+        "saturated_points": Meaning(
+            "points with as many equally near neighbours as the perplexity, which is out of their reach",
+            none_of("their affinities are uniform over those: merge duplicates or raise affinities.perplexity"),
+        ),
+        "duplicated_points": Meaning(
+            "points whose nearest neighbour lies on them", none_of("equal points weigh as much as they are many")
+        ),
+        **BANDWIDTH,
+        "effective_neighbors": Meaning("neighbours of a point that count, by the entropy of their weights"),
+    },
+    "components": {
+        "components": Meaning("connected components of the neighbour graph", COMPONENTS),
+        "largest_components": Meaning("points of the largest ones"),
+        "bridges": Meaning(
+            "edges that were added to join components",
+            none_of("how far components lie from each other in the embedding follows from few edges"),
+        ),
+        "left_out": Meaning("points of other components than the largest", none_of("they have no row in the results")),
+    },
+    "duplicates": {
+        "rows": Meaning("rows given, of which equal ones are one point"),
+        "duplicate_rows": Meaning("rows that repeat an earlier one"),
+        "most_rows_a_point": Meaning("rows of the point that has most of them"),
+    },
+    "weights": {
+        "total_weight": Meaning("sum of the weights of the points"),
+        "largest_weight": Meaning("the largest weight of a point"),
+    },
+    "symmetric_affinities": {"nonzeros": Meaning("nonzeros of W = (P + P^T) / 2"), **DEGREES, **BANDWIDTH},
+    "normalized_affinities": DEGREES,
+    "landmarks": {
+        "landmarks": Meaning("landmarks chosen"),
+        "geometry": Meaning("where landmarks lie under the metric of the run"),
+        "mean_distance_to_nearest_point": Meaning("of landmarks that lie off the data"),
+    },
+    "landmark_weights": {
+        "mean_reconstruction_error": Meaning(
+            "what combinations of landmarks leave of a point, relative to its nearest landmark alone",
+            good_if(lambda value, _: value < 1, "below 1, which is what the nearest landmark alone leaves"),
+        ),
+        "largest_reconstruction_error": Meaning("the same of the worst point"),
+        "unused_landmarks": Meaning("landmarks that are near to no point", UNUSED),
+    },
+    "affinity_weights": {
+        "landmarks_a_point": Meaning("landmarks that a point is a mean of, on average"),
+        "points_without_landmark": Meaning("points with no landmark among their neighbours, which take these for it"),
+        "further_steps": Meaning("steps from neighbour to neighbour until every point had landmarks"),
+    },
+    "reduced": {
+        "nonzeros": Meaning("nonzeros of Z^T L Z, on the landmarks"),
+        "density": Meaning("share of its entries that are not zero"),
+    },
+    "landmark_embedding": {
+        "largest_residual": Meaning("|A v - lambda B v| / |A| of the reduced eigenproblem, solved to rounding"),
+        "following_eigenvalue": Meaning("the eigenvalue behind those kept"),
+        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
+        "unused_landmarks": Meaning("landmarks that were left out of the eigenproblem", UNUSED),
+    },
+    "landmark_covariances": {
+        "least_points": Meaning("points that the covariance of any landmark is of, at least", LEAST_POINTS),
+        "singular_covariances": SINGULAR,
+    },
+    "landmark_graph": {
+        "sigma": Meaning("the bandwidth of the kernel that weighs edges between landmarks"),
+        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
+    },
+    "coarse_graphs": {
+        "levels": Meaning("coarser and coarser graphs that the solver starts from"),
+        "nodes": Meaning("nodes of each"),
+        "nonzeros": Meaning("nonzeros of each, where weight within a node is on the diagonal"),
+        "made_of": Meaning("points that these graphs were made of; those appended since have joined their nodes"),
+    },
+    "coarse_embedding": {"vectors": Meaning("vectors that start the refinement")},
+    "embedding": {
+        "residual": Meaning("|S u - theta u| of the worst eigenvector, over all points", residual),
+        "passes": Meaning("passes over the graph that refined the eigenvectors"),
+        "eigengap": Meaning("how far the next eigenvalue is from the last one kept", eigengap),
+        "eigengap_error_bound": Meaning("the gap between the exact eigenvalues differs from that by at most this"),
+        "angle_bound": Meaning(
+            "the largest angle that there can be between the embedding and the exact one, in radians", angle
+        ),
+        "eigenvalue_error_bound": Meaning("no eigenvalue is above the exact one by more"),
+        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
+        "far_points": Meaning(
+            "points more than twice as far from every landmark as 98 % of the points from the nearest one",
+            none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
+        ),
+    },
+    "diffusion_coordinates": {"scales": Meaning("what each eigenvector was multiplied by: |1 - lambda|^time")},
+    "classes": {
+        "classes": Meaning("classes of the labels"),
+        "smallest_class": Meaning("points of the smallest class"),
+        "unlabelled": Meaning("points without a label, whose affinities stay as they are"),
+    },
+    "principal_components": {"explained_share": Meaning("share of the variance that the components explain")},
+    "kernel_components": {
+        "least_eigenvalue": Meaning("least eigenvalue of the kernel on the landmarks", LEAST_EIGENVALUE)
+    },
+    "discriminants": {"between_shares": Meaning("share of the variance along each axis that lies between classes")},
+    "kernel_discriminants": {
+        "between_shares": Meaning("share of the variance along each axis that lies between classes")
+    },
+    "geodesics": {"longest_path": Meaning("the longest of the shortest paths between two landmarks")},
+    "isomap": {
+        "residual_variance": Meaning("1 - r^2 of distances along the graph and in the embedding, between landmarks"),
+        "least_eigenvalue": Meaning("below zero, by as much as no coordinates at all have these distances"),
+    },
+    "local_reconstruction": {
+        "zero_eigenvalues": Meaning(
+            "eigenvalues that are zero to rounding, beside that of the constant vector",
+            none_of("vectors of the same eigenvalue are one basis of many: raise local_reconstruction.reg"),
+        )
+    },
+    "clustering": {
+        "passes": Meaning("passes of k-means over all points"),
+        "settled": Meaning("whether the centres came to rest", SETTLED),
+        "sizes": Meaning("points of each cluster"),
+    },
+    "layout": {
+        "iterations": Meaning("iterations of the descent"),
+        "stopped": Meaning(
+            "why the descent ended",
+            good_if(lambda value, _: value == "converged", "converged, and not max_iterations", "short"),
+        ),
+        "objective": Meaning("the objective at the end"),
+        "gradient_norm": Meaning("the norm of its gradient at the end"),
+        "repulsion": Meaning("how the repulsion of all pairs was summed"),
+        "repulsion_tolerance": Meaning(
+            "what its sums were set to err by at the end, where they are to err by layout.tolerance at most"
+        ),
+        "force_error": Meaning(
+            "relative error of the repulsion at the end, against exact sums", at_most("layout.tolerance")
+        ),
+        "worst_decile_force_error": Meaning(
+            "the error that the repulsion of nine in ten single points does not exceed, relative to its own norm",
+            at_most("layout.tolerance", SINGLE_POINTS),
+        ),
+    },
+}
+
+
+def judged_certificates(run: Run) -> Iterator[Certificate]:
+    """Yield the certificates of the finished stages, in the order in which these ran."""
+    for stage, found in run.certificates.items():
+        known = MEANINGS.get(stage, {})
+        for name in [*(name for name in known if name in found), *(name for name in found if name not in known)]:
+            value, meaning = found[name], known.get(name, Meaning(name.replace("_", " ")))
+            try:
+                judged = Judged("says") if meaning.scale is None else meaning.scale(value, found, run)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                raise damaged_object(f"{run.store.root}: certificate {name} of {stage}", repr(value)) from error
+            yield Certificate(stage, name, value, meaning.text, judged)
+
+
+def counted(certificates: list[Certificate]) -> dict[str, int]:
+    """Return how many certificates have each verdict."""
+    return {verdict: sum(one.judged.verdict == verdict for one in certificates) for verdict in VERDICTS}

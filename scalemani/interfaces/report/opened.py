@@ -1,0 +1,173 @@
+"""What users open: a run that also writes a page about itself."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from scalemani.errors import ConfigError
+from scalemani.io.export.atomic import replaced_file
+from scalemani.io.figures import Size, checked_look, picture_or_path
+from scalemani.io.figures.palette import LARGEST_CLASSES
+from scalemani.io.sources.labels import chosen_labels, named_labels
+from scalemani.runs.opened import Run
+from scalemani.runs.poor_points import poor_points
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.notebook import LiveMap
+
+NAME = "report.html"
+SUFFIXES = (".html", ".htm")
+
+
+class ReportedRun(Run):
+    """A run as it stands in its store, with a report, and a picture where there is an embedding."""
+
+    def report(
+        self,
+        path: str | Path | None = None,
+        labels: Any = (),
+        *,
+        n_sampled: int | None = None,
+        random_state: Any = 0,
+    ) -> Path:
+        """Write one self-contained HTML page about the run, which opens without a network, and return its path.
+
+        Parameters
+        ----------
+        path : where to, ending in .html; None: `report.html` in the folder of the run
+        labels : labels or values of the points to colour the map by: (N,) arrays in input order or files of them, one,
+            a list, or by their names; the embedding is measured against the first classes among them
+        n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
+        random_state : of this sample
+
+        Raises
+        ------
+        ConfigError
+            For another suffix, or no path for a run that is not in a folder.
+        DataError, StoreError
+            For labels that do not fit; where the page cannot be written.
+        """
+        from scalemani.interfaces.report.map_data import map_data
+        from scalemani.interfaces.report.page import page
+        from scalemani.interfaces.report.quality import measure_quality
+
+        target = checked_target(self, path)
+        columns = named_labels(labels, self.n_input_points)
+        classes = next((values for values in columns.values() if is_classes(values)), None)
+        quality = measure_quality(self, classes, n_sampled, random_state)
+        text = page(self, quality, map_data(self, columns))
+        with replaced_file(target) as file:
+            file.write(text.encode())
+        return target
+
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: str = "auto",
+        poor: bool = False,
+        path: str | Path | None = None,
+        theme: str = "light",
+        point_size: float = 1.0,
+    ) -> Any:
+        """Return a picture of the embedding, one of Pillow, which notebooks show; or write it and return its path.
+
+        Parameters
+        ----------
+        labels : labels or values (N,) of the points in input order, as `scalemani plot --labels` takes them; several
+            by their names for a panel each; None: density
+        size : height of a panel in pixels, or "paper", "slide", "1600x900" for that of the whole picture
+        title : above the picture
+        legend : names of classes "beside" the panel, on their clusters in the "map", or "auto", by how many they are
+        poor : whether points are ringed whose affinities fall short of the perplexity asked for
+        path : where to write it, ending in .png, .svg or .pdf; None: nowhere
+        theme : "light" or "dark" paper
+        point_size : how many times as large discs are as usual; where points are dense there are none
+        """
+        look = checked_look(size, title, legend, theme, point_size)
+        columns = chosen_labels(labels, self.n_input_points, self.of_results)
+        return picture_or_path(self.embedding, path, columns, look, poor_points(self) if poor else None)
+
+    def live_map(self, labels: Any = ()) -> "LiveMap":
+        """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.
+
+        Of more points than a page of a megabyte holds, some 90,000, it draws 10,000 on top of tiles in which all are
+        counted; `report` draws more.
+
+        Parameters
+        ----------
+        labels : those of `report`
+        """
+        from scalemani.interfaces.report.map_data import columns_of_results
+        from scalemani.interfaces.report.notebook import LiveMap
+
+        columns = columns_of_results(self, named_labels(labels, self.n_input_points))
+        return LiveMap(self.embedding, columns, self.input_rows)
+
+    def _shown_map(self) -> "LiveMap | None":
+        """Return the map that a notebook shows without being asked: that of points that are not too many."""
+        from scalemani.interfaces.report.notebook import MOST_SHOWN
+
+        drawn = self.embeds and self.group(self.last_stage).complete and self.dimensions.n_points <= MOST_SHOWN
+        return self.live_map() if drawn else None
+
+    def _repr_html_(self) -> str:
+        from scalemani.interfaces.report.notebook import summary
+
+        return summary(self, self._shown_map())
+
+    def _repr_png_(self) -> bytes | None:
+        shown = self._shown_map()
+        return None if shown is None else shown._repr_png_()
+
+
+def is_classes(values: np.ndarray) -> bool:
+    """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
+    given = values.dtype.kind in "biu" or (values.dtype.kind == "U" and bool(np.all(values != "")))
+    return given and len(np.unique(values)) <= LARGEST_CLASSES
+
+
+def checked_target(run: Run, path: str | Path | None) -> Path:
+    """Return where the page goes, or raise ConfigError."""
+    if path is None:
+        if "://" in str(run.store.root):
+            raise ConfigError(f"{run.store.root} is no folder: say where the report goes, as in report.html")
+        return Path(run.store.root) / NAME
+    target = Path(path)
+    if target.suffix.lower() not in SUFFIXES:
+        raise ConfigError(f"a report is written as .html, got {path}")
+    return target
+
+
+def open_run(root: str | Path) -> ReportedRun:
+    """Open a run for reading.
+
+    Parameters
+    ----------
+    root : folder of the run, or s3://bucket/name
+
+    Returns
+    -------
+    Run
+        Its arrays in input order, its parameters, and what every stage has measured; `report` and `plot` show it.
+
+    Raises
+    ------
+    StoreError
+        For a place that holds no run, and a run that is damaged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import scalemani as sm
+    >>> points = np.random.default_rng(0).normal(size=(200, 3))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = sm.LaplacianEigenmaps(store=folder).fit(points)
+    ...     run = sm.open_run(folder)
+    ...     run.embedding.shape, run.method, run.certificates["neighbors"]["recall"]
+    ((200, 2), 'laplacian-eigenmaps', 1.0)
+    """
+    return ReportedRun(root)

@@ -1,0 +1,201 @@
+"""The page itself: facts of a run, put into a template that escapes every text."""
+
+import base64
+import hashlib
+import platform
+import shlex
+from collections.abc import Iterator, Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import jinja2
+from dask.utils import format_bytes
+
+from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.params import TUNED, Parameters
+from scalemani.config.routes import CLASSES, DUPLICATES, WEIGHTS
+from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
+from scalemani.interfaces.report.charts import distributions
+from scalemani.interfaces.report.map_data import MapData
+from scalemani.interfaces.report.quality import Quality
+from scalemani.io.sources.base import without_credentials
+from scalemani.runs.opened import Run
+from scalemani.runs.walk import given_warnings
+
+SCRIPTS = ("page", "points", "tiles", "density", "canvas", "pace", "map")
+TEMPLATES = files("scalemani.interfaces.report") / "template"
+LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
+MOST_SHOWN = 12  # numbers of a certificate that is a list
+
+
+class StageRow(NamedTuple):
+    """A finished stage: what it took, and what it warned of."""
+
+    name: str
+    seconds: float
+    share: float
+    memory: str
+    projected: str
+    disk: str
+    key: str
+    warnings: tuple[str, ...]
+
+
+class Parameter(NamedTuple):
+    """A parameter of a stage that the run has; `tuned` for those that few have a reason to change."""
+
+    name: str
+    value: Any
+    default: Any
+    tuned: bool
+
+    @property
+    def changed(self) -> bool:
+        """Whether it differs from what would have been taken had nothing been asked."""
+        return bool(self.value != self.default)
+
+
+def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
+    """Return the page about a run, of which some stages may not be finished, as HTML; with its map, if it has one."""
+    stages = list(stage_rows(run))
+    certificates = list(judged_certificates(run))
+    style, scripts = text_of("page.css"), [text_of(f"{name}.js") for name in SCRIPTS]
+    return (
+        environment()
+        .get_template("page.html")
+        .render(
+            run=run,
+            root=without_credentials(str(run.store.root)),
+            name=OBJECTIVES[run.method].name if run.method in OBJECTIVES else "",
+            stages=stages,
+            unfinished=[stage.name for stage in run.route if not run.group(stage.name).complete],
+            seconds=sum(row.seconds for row in stages),
+            disk=format_bytes(sum(run.group(row.name).committed_bytes for row in stages)),
+            certificates=certificates,
+            counts=counted(certificates),
+            verdicts=VERDICTS,
+            parameters=list(parameters_beside_defaults(run)),
+            charts=list(distributions(run)),
+            quality=quality,
+            map=drawn,
+            commands=commands(run),
+            versions=versions(),
+            style=style,
+            scripts=scripts,
+            policy=policy(style, scripts),
+        )
+    )
+
+
+def stage_rows(run: Run) -> Iterator[StageRow]:
+    """Yield what each finished stage took."""
+    records = run.records()
+    total = sum(record["seconds"] for record in records.values()) or 1.0
+    for name, record in records.items():
+        group, projected = run.group(name), record.get("projected_memory")
+        yield StageRow(
+            name,
+            record["seconds"],
+            record["seconds"] / total,
+            format_bytes(record["peak_memory"]),
+            format_bytes(projected) if isinstance(projected, int) else "",
+            format_bytes(group.committed_bytes),
+            run.keys[name],
+            tuple(message for _, message in given_warnings(group)),
+        )
+
+
+def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
+    """Yield the parameters of the stages of a run; defaults are those for its method and its number of points."""
+    default = Parameters().resolved(run.method, run.dimensions.n_points).as_dict()
+    values = run.params.as_dict()
+    yield Parameter("seed", values["seed"], default["seed"], False)
+    for stage in [known.name for known in run.route]:
+        for name, value in values.get(stage, {}).items():
+            yield Parameter(f"{stage}.{name}", value, default[stage][name], name in TUNED.get(stage, ()))
+
+
+def commands(run: Run) -> tuple[str, ...]:
+    """Return the commands that make the same run anew, and go on from it; POINTS stands for the points."""
+    asked = ["scalemani", "embed", "POINTS", "RUN", "--method", run.method]
+    for parameter in parameters_beside_defaults(run):
+        if parameter.name == "points.metric" and parameter.changed:
+            asked += ["--metric", str(parameter.value)]
+        elif parameter.changed and parameter.value is not None and parameter.name != "layout.objective":
+            asked += ["--set", f"{parameter.name}={written(parameter.value)}"]
+    if CLASSES.name in run.keys:
+        asked += ["--labels", "LABELS"]
+    if weighs(run):
+        asked += ["--weights", "WEIGHTS"]
+    return shlex.join(asked), "scalemani info RUN", "scalemani measure RUN", "scalemani report RUN"
+
+
+def weighs(run: Run) -> bool:
+    """Return whether weights were given: those of rows that are one point alone add up to the number of rows."""
+    if WEIGHTS.name not in run.keys:
+        return False
+    if DUPLICATES.name not in run.keys:
+        return True
+    found = run.certificates
+    total = found.get(WEIGHTS.name, {}).get("total_weight")
+    return total is not None and bool(total != found[DUPLICATES.name]["rows"])
+
+
+def written(value: Any) -> str:
+    """Return a value as the command line takes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what writes the page."""
+    found = {name: version(name) for name in LIBRARIES}
+    return {**found, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+
+
+def shown(value: Any) -> str:
+    """Return a value of a certificate or parameter as a person reads it."""
+    if value is None:
+        return "open"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, list):
+        more = f" and {len(value) - MOST_SHOWN:,} more" if len(value) > MOST_SHOWN else ""
+        return ", ".join(map(shown, value[:MOST_SHOWN])) + more
+    return str(value)
+
+
+def environment() -> jinja2.Environment:
+    """Return the templates, which escape whatever is put into them and refuse what was not given."""
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("scalemani.interfaces.report", "template"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters["shown"] = shown
+    return made
+
+
+def text_of(name: str) -> str:
+    """Return a file beside the templates."""
+    return (TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def policy(style: str, scripts: Sequence[str]) -> str:
+    """Return the content security policy: this style and these scripts alone, and nothing from outside the file."""
+    allowed = " ".join(map(digest, scripts))
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src {digest(style)}; img-src data: blob:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def digest(text: str) -> str:
+    """Return the source expression that allows an inline text."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,1 @@
+"""Points in; rows, tables and pictures out."""

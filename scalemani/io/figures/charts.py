@@ -1,0 +1,188 @@
+"""Charts of measurements: curves, scores over a grid of parameters, and the clusters of an image's pixels."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scalemani.errors import ConfigError
+from scalemani.io.export.atomic import replaced_file
+from scalemani.io.figures.palette import TEN_COLOURS, class_colours
+from scalemani.io.sources.base import optional_module
+
+Curve = tuple[Any, Any]
+MARKERS = "osD^vPX*<>"
+MARKED = 12  # points of a long curve
+MOST_PANELS = 24  # of heat maps, above which nobody finds the best one by eye
+PANEL_INCHES = (4.4, 3.4)
+PANELS_A_ROW = 3
+LIGHT_FROM = 0.6  # share of the ramp from which the numbers in a heat map are dark
+GAP = 2  # white pixels between the frames of a video
+
+
+def line_figure(
+    curves: Mapping[str, Curve],
+    path: str | Path,
+    x_label: str = "",
+    y_label: str = "",
+    title: str = "",
+    log_axes: str = "",
+) -> None:
+    """Draw curves with markers, told apart by shape as well as colour, and write them as .png, .svg or .pdf.
+
+    Parameters
+    ----------
+    curves : name to (x, y), each (n,)
+    log_axes : "", "x", "y" or "xy"
+    """
+    figure = optional_module("matplotlib.figure", "figures").Figure(figsize=(6.4, 4.2), layout="constrained")
+    scales = {f"{axis}scale": "log" if axis in log_axes else "linear" for axis in "xy"}
+    axes = figure.add_subplot(xlabel=x_label, ylabel=y_label, title=title, **scales)
+    draw_curves(axes, curves)
+    if len(curves) > 1:
+        axes.legend(frameon=False)
+    save_figure(figure, path)
+
+
+def draw_curves(axes: Any, curves: Mapping[str, Curve]) -> None:
+    """Draw curves with markers over a pale grid."""
+    for number, (name, (x, y)) in enumerate(curves.items()):
+        axes.plot(
+            np.asarray(x),
+            np.asarray(y),
+            label=name,
+            marker=MARKERS[number % len(MARKERS)],
+            markersize=4,
+            markevery=max(1, len(x) // MARKED),
+            color=f"#{TEN_COLOURS[number % len(TEN_COLOURS)]}",
+            linewidth=1.5,
+        )
+    axes.grid(which="major", color="0.9", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def grid_figure(
+    cells: Sequence[Mapping[str, Any]], scores: Any, path: str | Path, label: str = "", best: int | None = None
+) -> None:
+    """Draw scores over a grid and write them as .png, .svg or .pdf.
+
+    The two names with the most values span heat maps, with curves over the first beside them; others have a panel for
+    each combination. One name alone gives a curve. Cells without a score stay empty.
+
+    Parameters
+    ----------
+    cells : (n,) values of each cell, by name
+    scores : (n,) numbers, NaN where a cell has none
+
+    Raises
+    ------
+    ConfigError
+        For a grid of one cell, one that takes too many panels, and where matplotlib is not installed.
+    """
+    values = varied(cells)
+    if not values:
+        raise ConfigError("a grid of one cell has no picture: give two values or more of a parameter")
+    table = np.full([len(found) for found in values.values()], np.nan)
+    places = [tuple(found.index(cell.get(name)) for name, found in values.items()) for cell in cells]
+    for place, score in zip(places, scores, strict=True):
+        table[place] = score
+    names, others = list(values)[:2], list(values)[2:]
+    panels = list(np.ndindex(table.shape[2:]))
+    if len(panels) > MOST_PANELS:
+        raise ConfigError(f"a picture of {len(panels)} panels is too large, at most {MOST_PANELS}: give fewer values")
+    across = len(names) * min(len(panels), 1 if len(names) == 2 else PANELS_A_ROW)
+    shape = -(-len(names) * len(panels) // across), across
+    size = PANEL_INCHES[0] * shape[1], PANEL_INCHES[1] * shape[0]
+    figure = optional_module("matplotlib.figure", "figures").Figure(figsize=size, layout="constrained")
+    charts = iter(figure.subplots(*shape, squeeze=False).ravel())
+    limits = (np.nanmin(table), np.nanmax(table)) if np.isfinite(table).any() else (0.0, 1.0)
+    for panel in panels:
+        shown = table[(..., *panel)]
+        if len(names) == 2:
+            marked = places[best][:2] if best is not None and places[best][2:] == panel else None
+            draw_map(next(charts), shown, {name: values[name] for name in names}, limits, marked)
+        chart, positions = next(charts), range(len(shown))
+        lines = shown.reshape(len(shown), -1).T
+        keys = map(str, values[names[1]]) if len(names) == 2 else [label]
+        draw_curves(chart, {key: (positions, line) for key, line in zip(keys, lines, strict=True)})
+        chart.set_xticks(positions, list(map(str, values[names[0]])))
+        title = ", ".join(f"{name} {values[name][at]}" for name, at in zip(others, panel, strict=True))
+        chart.set(xlabel=names[0], ylabel=label)
+        chart.set_title(title, fontsize="medium")
+        if len(names) == 2:
+            chart.legend(frameon=False, title=names[1], fontsize="small", title_fontsize="small")
+    save_figure(figure, path)
+
+
+def varied(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Return the values of each name that has more than one, numbers ascending; names with the most values first."""
+    names = dict.fromkeys(itertools.chain(*cells))
+    values = {name: list({repr(cell.get(name)): cell.get(name) for cell in cells}.values()) for name in names}
+    for found in values.values():
+        if all(isinstance(value, int | float) for value in found):
+            found.sort()
+    return {name: values[name] for name in sorted(names, key=lambda name: -len(values[name])) if len(values[name]) > 1}
+
+
+def draw_map(
+    axes: Any,
+    table: np.ndarray,
+    values: Mapping[str, Sequence[Any]],
+    limits: tuple[float, float],
+    marked: tuple[int, ...] | None,
+) -> None:
+    """Draw a table of scores (n, m), NaN where there is no cell, as coloured cells with their numbers.
+
+    `values` are those of its two axes by name; the ends of the colours stand for the limits; `marked` has a frame.
+    """
+    axes.imshow(table.T, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
+    span = max(limits[1] - limits[0], np.finfo(float).tiny)
+    for place in np.argwhere(np.isfinite(table)):
+        score = table[tuple(place)]
+        ink = "0.1" if (score - limits[0]) / span > LIGHT_FROM else "white"
+        axes.text(*place, f"{score:.3g}", ha="center", va="center", color=ink, fontsize="small")
+    if marked is not None:
+        left, bottom = marked[0] - 0.5, marked[1] - 0.5
+        across, up = [left, left + 1, left + 1, left, left], [bottom, bottom, bottom + 1, bottom + 1, bottom]
+        axes.plot(across, up, color=f"#{TEN_COLOURS[2]}", linewidth=2.5, clip_on=False)
+    for axis, (name, found) in zip((axes.xaxis, axes.yaxis), values.items(), strict=True):
+        axis.set_ticks(range(len(found)), list(map(str, found)))
+        axis.set_label_text(name)
+
+
+def save_figure(figure: Any, path: str | Path) -> None:
+    """Write a figure of Matplotlib as .png (where there is no suffix too), .svg or .pdf, in one step."""
+    target = Path(path) if Path(path).suffix else Path(f"{path}.png")
+    with replaced_file(target) as file:
+        figure.savefig(file, format=target.suffix.lower()[1:], dpi=150)
+
+
+def label_picture(labels: np.ndarray, image: tuple[int, int, int], path: str | Path) -> None:
+    """Draw the clusters of all pixels as a .png; the frames of a video stand in rows, from left to right.
+
+    Parameters
+    ----------
+    labels : (N,) integers from 0, frame by frame and row by row
+    image : frames, rows and columns, whose product is N
+
+    Raises
+    ------
+    ConfigError
+        Where Pillow is not installed (extra `figures`).
+    """
+    pictures = optional_module("PIL.Image", "figures")
+    frames, rows, columns = image
+    shown = np.asarray(labels).reshape(image)
+    colours = np.rint(255 * class_colours(int(shown.max()) + 1)).astype(np.uint8)
+    across = math.ceil(math.sqrt(frames))
+    down = math.ceil(frames / across)
+    sheet = np.full((down * (rows + GAP) - GAP, across * (columns + GAP) - GAP, 3), 255, np.uint8)
+    for number, frame in enumerate(shown):
+        top, left = number // across * (rows + GAP), number % across * (columns + GAP)
+        sheet[top : top + rows, left : left + columns] = colours[frame]
+    with replaced_file(path) as file:
+        pictures.fromarray(sheet).save(file, format="PNG")

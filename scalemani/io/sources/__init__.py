@@ -1,0 +1,47 @@
+"""Where points and labels come from: arrays in memory, files, stores, all read by blocks of rows."""
+
+from scalemani.io.sources.annotated import take_representation
+from scalemani.io.sources.base import PointsSource
+from scalemani.io.sources.dask_arrays import DaskPoints
+from scalemani.io.sources.distance_matrix import DistanceMatrix
+from scalemani.io.sources.given_affinities import GivenAffinities
+from scalemani.io.sources.labels import named_labels, open_columns, open_labels
+from scalemani.io.sources.neighbor_lists import NeighborLists
+from scalemani.io.sources.opening import (
+    columns_shown,
+    has_names,
+    is_in_memory,
+    is_stored,
+    open_points,
+    points_in_memory,
+    rows_in_memory,
+)
+from scalemani.io.sources.opening_affinities import open_affinities, opener_instead
+from scalemani.io.sources.opening_lists import open_lists
+from scalemani.io.sources.pixels import PixelRows, open_pixels
+from scalemani.io.sources.side_data import map_points
+
+__all__ = [
+    "DaskPoints",
+    "DistanceMatrix",
+    "GivenAffinities",
+    "NeighborLists",
+    "PixelRows",
+    "PointsSource",
+    "columns_shown",
+    "has_names",
+    "is_in_memory",
+    "is_stored",
+    "map_points",
+    "named_labels",
+    "open_affinities",
+    "open_columns",
+    "open_labels",
+    "open_lists",
+    "open_pixels",
+    "open_points",
+    "opener_instead",
+    "points_in_memory",
+    "rows_in_memory",
+    "take_representation",
+]

@@ -1,0 +1,214 @@
+"""What every source of points offers, and the checks that all of them share."""
+
+import importlib
+import re
+from abc import ABC, abstractmethod
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.config.validation import check_dtype, check_exact, check_shape, refuse_masked
+from scalemani.errors import (
+    ConfigError,
+    DataError,
+    ScalemaniError,
+    StoreError,
+    UnreachableStoreError,
+    installing,
+    is_lasting,
+    remedy_of,
+    without_user,
+)
+from scalemani.kernels.rows.compressed import Points
+
+
+class Described(Protocol):
+    """What says of points (N, D) what their rows are."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, D)."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Native dtype of rows, that a store should keep."""
+
+    @property
+    def description(self) -> str:
+        """Where the points come from, for a log or a report; holds no credentials."""
+
+
+@runtime_checkable
+class PointsSource(Described, Protocol):
+    """Points (N, D) that are read by blocks of rows, from several threads if need be."""
+
+    @property
+    def preferred_rows(self) -> int | None:
+        """Rows by which reading is quickest (the chunk of a store); None where it makes no difference."""
+
+    @property
+    def sequential(self) -> bool:
+        """Whether seeking backwards is expensive, so that blocks should be asked for in ascending order."""
+
+    @property
+    def remote(self) -> bool:
+        """Whether workers on other machines can read the source themselves: one behind a URL."""
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`; the caller checks finiteness."""
+
+
+@runtime_checkable
+class SparseSource(PointsSource, Protocol):
+    """Points of which most values are zero, and that can be read as sparse rows."""
+
+    @property
+    def nonzeros(self) -> int | None:
+        """About how many values are not zero; None where the rows are better read dense."""
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop), of `dtype`: columns ascend, none comes twice, and no zero is stored."""
+
+
+def nonzeros_of(source: PointsSource) -> int | None:
+    """Return about how many values of points are not zero where these stay sparse; None where they are dense."""
+    return source.nonzeros if isinstance(source, SparseSource) else None
+
+
+def read_rows(source: PointsSource, start: int, stop: int, sparse: bool) -> Points:
+    """Return rows of points as sparse or as dense ones, however they are kept.
+
+    Parameters
+    ----------
+    start, stop : the rows [start, stop)
+    """
+    if not sparse:
+        return source.read(start, stop)
+    return (
+        source.read_sparse(start, stop) if isinstance(source, SparseSource) else sp.csr_matrix(source.read(start, stop))
+    )
+
+
+class Source(ABC):
+    """A source that knows its shape and given dtype from the start; subclasses say how to get rows."""
+
+    preferred_rows: int | None = None
+    sequential: bool = False
+    remote: bool = False
+    remark: str = ""  # what whoever uses the points should know
+    held_bytes: int = 0  # while rows are read, beside these: the largest piece that is read whole
+
+    def __init__(self, shape: tuple[int, ...], dtype: Any, description: str) -> None:
+        self.description = description
+        self.dtype = check_dtype(dtype, description)
+        self.given_dtype = np.dtype(dtype)
+        check_shape(shape, description, min_rows=0)  # nothing to transform is nothing wrong; `survey` asks for more
+        self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
+
+    @abstractmethod
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop) in whatever order and dtype they are kept."""
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`."""
+        if not 0 <= start <= stop <= self.shape[0]:
+            raise DataError(f"rows [{start}, {stop}) asked for: {self.description} has rows [0, {self.shape[0]})")
+        return native_rows(self.rows(start, stop), start, stop, self)
+
+
+def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndarray:
+    """Return rows (stop - start, D) of points, C-contiguous and of their dtype.
+
+    Parameters
+    ----------
+    start, stop : which rows [start, stop) they are
+
+    Raises
+    ------
+    DataError
+        For rows that are masked, or are not of the shape and kind of those of the points.
+    """
+    refuse_masked(given, points.description)
+    rows = np.asarray(given)
+    if rows.shape != (stop - start, points.shape[1]):
+        raise DataError(
+            f"{points.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {points.shape}: "
+            "it was changed or truncated after it was opened"
+        )
+    check_dtype(rows.dtype, points.description)  # what is lazy may say one thing and give another
+    check_exact(rows, start, points.description)
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
+        return np.ascontiguousarray(rows, dtype=points.dtype)
+
+
+def pieces(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (piece, first, last) of the pieces that hold rows [start, stop): those rows [first, last) of the piece.
+
+    `starts` are the first rows of the pieces, ascending, and behind the last one the number of all rows.
+    """
+    piece = bisect_right(starts, start) - 1
+    while start < stop:
+        end = min(starts[piece + 1], stop)
+        yield piece, start - starts[piece], end - starts[piece]
+        start, piece = end, piece + 1
+
+
+@contextmanager
+def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
+    """Turn whatever a storage library raises while rows are read into a StoreError that says which rows."""
+    try:
+        yield
+    except ScalemaniError:
+        raise
+    except (
+        Exception
+    ) as error:  # the errors of storage libraries are of many kinds, and mean the same here but for a few
+        reason = without_credentials(str(error))
+        if isinstance(error, OSError) and error.errno is not None and not is_lasting(error):
+            raise UnreachableStoreError(
+                f"cannot read rows [{start}, {stop}) of {description}: {reason}; {remedy_of(error)}"
+            ) from error
+        raise StoreError(f"cannot read rows [{start}, {stop}) of {description}, it may be damaged: {reason}") from error
+
+
+@contextmanager
+def as_opening_errors(location: str) -> Iterator[None]:
+    """Turn the refusal of a file that the system could not give for now into an UnreachableStoreError."""
+    try:
+        yield
+    except RecursionError as error:
+        raise DataError(f"{location} is described by JSON that is nested too deeply: save it again") from error
+    except ScalemaniError as error:
+        cause = error.__cause__
+        if not isinstance(cause, OSError) or cause.errno is None or is_lasting(cause):
+            raise
+        raise UnreachableStoreError(f"cannot open {location}: {cause.strerror or cause}; {remedy_of(cause)}") from cause
+
+
+def optional_module(name: str, extra: str) -> Any:
+    """Import a module that only one kind of file needs; name the extra that brings it where it is missing."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ConfigError(f"this needs {name.split('.')[0]}: {installing(extra)}") from error
+
+
+def check_file(path: Path) -> None:
+    """Refuse a pipe, which may never be written to, and a device, which may never end, where points are to be read."""
+    if path.exists() and not path.is_file():
+        raise DataError(f"{path} is no regular file: copy what it gives into one")
+
+
+def without_credentials(location: str) -> str:
+    """Return a path or URL without user, password and query string."""
+    return without_user(re.sub(r"(://[^?]*)\?.*", r"\1", location))
+
+
+def natural_order(path: Path | str) -> list[Any]:
+    """Return a sort key that puts part.2 before part.10."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(path))]

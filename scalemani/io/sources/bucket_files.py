@@ -1,0 +1,113 @@
+"""Files of points in a bucket: read by ranges of bytes, never whole, and never two versions of one file."""
+
+import contextlib
+import io
+from collections.abc import Iterator
+from pathlib import PurePosixPath
+from typing import Any
+
+from scalemani.errors import ConfigError, StoreError, refuse_credentials
+from scalemani.io.sources.base import without_credentials
+from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, bucket_errors, open_bucket
+
+BUFFER_BYTES = 2**20  # that readers of many small pieces get at once
+
+
+class BucketFile:
+    """A file at s3://bucket/key, gs:// or az://, as it was when it was opened.
+
+    Parameters
+    ----------
+    size, tag : its bytes and its ETag; None: the server is asked
+
+    Raises
+    ------
+    ConfigError
+        For a URL that names no file, or holds credentials.
+    StoreError
+        Where there is no such file, and where the server refuses or does not answer.
+    """
+
+    def __init__(self, location: str, size: int | None = None, tag: str | None = None) -> None:
+        refuse_credentials(location)
+        self.location, self.shown = location, without_credentials(location)
+        scheme, _, place = location.partition("://")
+        bucket, _, self.key = place.partition("/")
+        if not location.startswith(SCHEMES) or not bucket or not self.key:
+            raise ConfigError(f"a file in an object store is at s3://bucket/name, got {self.shown!r}: give its name")
+        self.bucket = f"{scheme}://{bucket}"
+        if size is None or tag is None:
+            with self._errors():
+                there = open_bucket(self.bucket).head(self.key)
+            size, tag = int(there["size"]), str(there["e_tag"])
+        self.size, self.tag = size, tag
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def __reduce__(self) -> tuple[type["BucketFile"], tuple[str, int, str]]:
+        return BucketFile, (self.location, self.size, self.tag)
+
+    @property
+    def suffix(self) -> str:
+        """That of the name, as of a path."""
+        return PurePosixPath(self.key).suffix
+
+    def read(self, start: int, stop: int) -> bytes:
+        """Return bytes [start, stop), as many of them as the file has.
+
+        Raises
+        ------
+        StoreError
+            Where the file was replaced since it was opened, and where the server refuses or does not answer.
+        """
+        stop = min(stop, self.size)
+        if start >= stop:
+            return b""
+        with self._errors():
+            answer = open_bucket(self.bucket).get(self.key, options={"range": (start, stop), "if_match": self.tag})
+            content: bytes = answer.bytes().to_bytes()
+            return content
+
+    def open(self, buffer_bytes: int = BUFFER_BYTES) -> io.BufferedReader:
+        """Return the file as one that is open for reading, for one reader; what it reads is at least so many bytes."""
+        return io.BufferedReader(_Ranges(self), buffer_bytes)
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        open_bucket(self.bucket)
+        try:
+            with bucket_errors(f"read {self.shown}"):
+                yield
+        except MissingObjectError as error:
+            raise StoreError(f"no file {self.shown}: give one that is there, and no folder of files") from error
+        except ConflictError as error:
+            raise StoreError(
+                f"{self.shown} was replaced while it was read: run again when nothing writes to it"
+            ) from error
+
+
+class _Ranges(io.RawIOBase):
+    """What `io.BufferedReader` reads from."""
+
+    def __init__(self, file: BucketFile) -> None:
+        self.file, self.position = file, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self.position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self.position, io.SEEK_END: self.file.size}[whence]
+        return self.position
+
+    def tell(self) -> int:
+        return self.position
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.file.read(self.position, self.position + len(buffer))
+        buffer[: len(content)] = content
+        self.position += len(content)
+        return len(content)

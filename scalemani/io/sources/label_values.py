@@ -1,0 +1,133 @@
+"""The values of labels as one type of NumPy's, in which labels that differ stay different."""
+
+import re
+from collections.abc import Collection, Sequence
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from scalemani.config.validation import LARGEST_EXACT, is_wide_integer
+from scalemani.errors import DataError
+
+INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,19})", re.ASCII)  # as they are written: 007 and 1_0 are names
+NUMBER = re.compile(r"[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+MISSING, INFINITE = ("", "nan"), ("inf", "+inf", "-inf", "infinity", "-infinity")
+NOT_AVAILABLE = "NAType"  # of pandas, which has no truth value
+
+
+def values_of_texts(texts: Sequence[str]) -> np.ndarray:
+    """Return texts (N,) as integers where all are; else as numbers where all are, missing ones as NaN; else as texts.
+
+    Missing are empty texts and `nan`, which among texts are empty. Codes such as 007, and integers that a float64 does
+    not hold beside numbers with fractions, stay texts.
+    """
+    if texts and all(map(INTEGER.fullmatch, texts)):
+        numbers = [int(text) for text in texts]
+        for kind in (np.int64, np.uint64):
+            if np.iinfo(kind).min <= min(numbers) and max(numbers) <= np.iinfo(kind).max:
+                return np.array(numbers, kind)
+    given = ["" if text.casefold() in MISSING else text for text in texts]
+    if all(not text or is_number(text) for text in given):
+        return np.array([float(text) if text else np.nan for text in given])
+    return np.array(given, dtype=str)
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is written as a number that a float64 holds, up to the rounding of fractions."""
+    if text.casefold() in INFINITE:
+        return True
+    if NUMBER.fullmatch(text) is None:
+        return False
+    value = float(text)
+    if "e" in text.casefold() or abs(value) < LARGEST_EXACT:
+        return abs(value) != np.inf
+    return Decimal(text) == Decimal(value)
+
+
+def values_of(labels: Any, where: str) -> np.ndarray:
+    """Return labels as an array of numbers, truth values or texts, in which None, NaN and NA are missing.
+
+    Arrays of one type stay as they are. Values of several types, and integers that no type of NumPy's holds together,
+    become texts, in which those that are missing are empty.
+
+    Parameters
+    ----------
+    labels : array-like (N,) or (N, 1)
+
+    Raises
+    ------
+    DataError
+        For labels that differ and have the same text, as 1 and "1".
+    """
+    try:
+        found = np.asarray(labels)
+        objects = objects_of(labels, found)
+    except (ValueError, OverflowError) as error:
+        raise DataError(f"{where} must have one value a point: {error}") from error
+    if objects is None:
+        return found
+    flat = objects.ravel() if objects.ndim == 2 and 1 in objects.shape else objects
+    if flat.ndim != 1 or not len(flat):
+        return found
+    kinds = set(map(type, flat.tolist()))
+    if any(issubclass(kind, Collection) and not issubclass(kind, str | bytes) for kind in kinds):
+        return found
+    if found.dtype != object and not is_mixed(kinds, flat, found):
+        return found
+    return texts_of(flat.tolist(), where)
+
+
+def objects_of(labels: Any, found: np.ndarray) -> np.ndarray | None:
+    """Return labels in the types they were given in, None where the array that NumPy has made of them holds these."""
+    if isinstance(labels, list | tuple):
+        return np.array(labels, dtype=object)
+    listed = getattr(labels, "to_pylist", getattr(labels, "to_list", None))  # of Arrow, of polars and pandas
+    if found.dtype.kind == "f" and listed is not None and bool(np.any(np.abs(found) >= LARGEST_EXACT)):
+        return np.array(listed(), dtype=object)
+    return found if found.dtype == object else None
+
+
+def is_mixed(kinds: set[type], objects: np.ndarray, found: np.ndarray) -> bool:
+    """Return whether NumPy has made one type of labels of several by which different ones can have become one.
+
+    Parameters
+    ----------
+    objects : (N,) the labels as they were given
+    """
+    for one in (str, bytes, bool | np.bool_):
+        n_others = sum(not issubclass(kind, one) for kind in kinds)
+        if n_others < len(kinds):
+            return n_others > 0
+    large = found.dtype.kind == "f" and bool(np.any(np.abs(found) >= LARGEST_EXACT))
+    return large and any(map(is_wide_integer, objects.tolist()))
+
+
+def texts_of(values: Sequence[Any], where: str) -> np.ndarray:
+    """Return the texts of labels (N,) of any types; refuse labels that differ and have the same one."""
+    if set(map(type, values)) <= {str, type(None)}:
+        return np.array([value or "" for value in values], dtype=str)
+    firsts: dict[str, Any] = {}
+    texts = []
+    for value in values:
+        text = "" if is_missing(value) else str(value)
+        first = firsts.setdefault(text, value)
+        if text and type(first) is not type(value) and first != value:
+            raise DataError(
+                f"{where} has {first!r} ({type(first).__name__}) and {value!r} ({type(value).__name__}), which have "
+                "the same text: give all labels in one type, as numbers or as strings"
+            )
+        texts.append(text)
+    return np.array(texts, dtype=str)
+
+
+def is_missing(value: Any) -> bool:
+    """Return whether a label is none: None, NaN, NaT, or NA of pandas."""
+    return value is None or type(value).__name__ == NOT_AVAILABLE or bool(value != value)
+
+
+def holds_wide_integers(values: np.ndarray) -> bool:
+    """Return whether some of integers (N,) would lose digits in float64; False of other types."""
+    if values.dtype.kind not in "iu" or not values.size:
+        return False
+    return int(values.max()) > LARGEST_EXACT or int(values.min()) < -LARGEST_EXACT

@@ -1,0 +1,399 @@
+"""Side data: what accompanies points, labels, weights, init, landmarks and duplicates, as one record."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
+from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources.base import PointsSource, nonzeros_of, read_rows
+from scalemani.io.sources.distance_matrix import DistanceMatrix
+from scalemani.io.sources.given_affinities import GivenAffinities
+from scalemani.io.sources.labels import open_labels
+from scalemani.io.sources.metrics import MetricPoints
+from scalemani.io.sources.neighbor_lists import NeighborLists
+from scalemani.io.sources.opening import points_in_memory
+from scalemani.kernels.rows.equal_rows import first_of_equal_rows
+from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
+from scalemani.store.objects import digest
+
+NO_CLASS = -1  # the code of a point without a label
+NO_LABEL = ("", "-1")  # in texts, in which scikit-learn's -1 for unlabelled points may be written too
+LARGEST_INIT = 1e6  # a descent ends with an error where a coordinate comes beyond ten times this
+LEFT_OUT = -1  # in the place of a point: the row is of one that was left out
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The class of each point, its place among the sorted `names` or NO_CLASS: codes (N,) int32.
+
+    `partial` says that points may have none; `counts` are the points of each class.
+    """
+
+    codes: np.ndarray
+    names: np.ndarray
+    counts: np.ndarray
+    partial: bool
+
+    @classmethod
+    def of(cls, labels: np.ndarray, partial: bool) -> "Labels":
+        """Return the classes of labels (N,); where they may be `partial`, those without one apart."""
+        labels = np.asarray(labels)  # without the order of categories
+        known = has_label(labels) if partial else np.ones(len(labels), bool)
+        given = labels[known]
+        if given.dtype.kind == "f" and not np.array_equal(given, np.rint(given)):
+            raise DataError(
+                "labels must be classes, got numbers with fractions or NaN (Unknown label type: continuous): round "
+                "them, or group them first"
+            )
+        names, places, counts = np.unique(given, return_inverse=True, return_counts=True)
+        codes = np.full(len(labels), NO_CLASS, np.int32)
+        codes[known] = places
+        return cls(codes, names, counts, partial)
+
+    @cached_property
+    def digest(self) -> str:
+        """Of the classes of all points."""
+        return digest(self.codes.tobytes())
+
+    @property
+    def lonely(self) -> list[str]:
+        """The names of classes of one point, where every point has one."""
+        return [] if self.partial else [str(name) for name in self.names[self.counts == 1]]
+
+    def with_codes(self, codes: np.ndarray) -> "Labels":
+        """Return the labels of other points that have some of these classes, by their codes (M,)."""
+        found = Labels.of(codes, self.partial)
+        return found if self.partial else check_classes(found)  # where they may be missing, none need be left
+
+    def of_rows(self, rows: np.ndarray) -> "Labels":
+        """Return the labels of some points."""
+        return self.with_codes(self.codes[rows])
+
+    def of_distinct(self, points_of_rows: np.ndarray, n_points: int) -> "Labels":
+        """Return the labels of distinct points, each of which some of the rows (N,) stand for.
+
+        A point whose rows have different classes has none; rows without a label leave the class to the others.
+        """
+        known = self.codes != NO_CLASS
+        least = np.full(n_points, np.iinfo(np.int32).max, np.int32)
+        most = np.full(n_points, NO_CLASS, np.int32)
+        np.minimum.at(least, points_of_rows[known], self.codes[known])
+        np.maximum.at(most, points_of_rows[known], self.codes[known])
+        return self.with_codes(np.where(least == most, most, NO_CLASS))
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """How many equal points each point stands for: values (N,) float64 in input order."""
+
+    values: np.ndarray
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all weights."""
+        return digest(self.values.tobytes())
+
+    def fewest_neighbors(self, n_neighbors: int) -> float:
+        """Return how many points so many neighbours stand for at least, whichever they are."""
+        return float(np.partition(self.values, n_neighbors - 1)[:n_neighbors].sum())
+
+    def of_rows(self, rows: np.ndarray) -> "Weights":
+        """Return the weights of some points."""
+        return Weights(self.values[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Init:
+    """Where a descent starts: coordinates (N, d) float64, NaN for points that start among their neighbours."""
+
+    coordinates: np.ndarray
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all coordinates."""
+        return digest(f"{self.coordinates.shape[1]} ".encode() + self.coordinates.tobytes())
+
+    def of_rows(self, rows: np.ndarray) -> "Init":
+        """Return where some points start."""
+        return Init(self.coordinates[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class Landmarks:
+    """Landmarks (L, D) float64 that the user chose, as the metric maps them."""
+
+    points: np.ndarray
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all landmarks."""
+        return digest(f"{self.points.shape} ".encode() + self.points.tobytes())
+
+    def of_rows(self, rows: np.ndarray) -> "Landmarks":
+        """Return the same landmarks: they need not be among the points."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class Duplicates:
+    """The point of each row of the input, (n,) int64, LEFT_OUT for rows of points that were left out."""
+
+    points_of_rows: np.ndarray
+    n_points: int
+
+    @cached_property
+    def digest(self) -> str:
+        """Of which point each row is."""
+        return digest(self.points_of_rows.data)
+
+    def __str__(self) -> str:
+        n_rows = len(self.points_of_rows)
+        return f"{n_rows} rows are {self.n_points} distinct points, each weighs as much as its rows"
+
+    def of_rows(self, rows: np.ndarray) -> "Duplicates":
+        """Return which of some distinct points each row of the input is."""
+        numbers = np.full(self.n_points + 1, LEFT_OUT)  # the last one is that of rows left out already
+        numbers[rows] = np.arange(len(rows))
+        return Duplicates(numbers[self.points_of_rows], len(rows))
+
+
+@dataclass(frozen=True, eq=False)
+class SideData:
+    """What accompanies points (N, D), each part None where it was not given; all of it is in this process."""
+
+    labels: Labels | None = None
+    weights: Weights | None = None
+    init: Init | None = None
+    landmarks: Landmarks | None = None
+    duplicates: Duplicates | None = None
+
+    def of_rows(self, rows: np.ndarray) -> "SideData":
+        """Return what accompanies some of the points, by their rows (M,)."""
+        return SideData(**{name: part.of_rows(rows) for name, part in vars(self).items() if part is not None})
+
+
+class AccompaniedPoints:
+    """Points (N, D) of another source with their side data."""
+
+    remote = False  # side data are in this process
+
+    def __init__(self, points: PointsSource, side: SideData) -> None:
+        self.points, self.side = points, side
+        self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
+        self.preferred_rows, self.sequential = points.preferred_rows, points.sequential
+        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop) of the points."""
+        return self.points.read(start, stop)
+
+    @property
+    def nonzeros(self) -> int | None:
+        """As of the points."""
+        return nonzeros_of(self.points)
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) of the points as sparse rows."""
+        return read_rows(self.points, start, stop, sparse=True)
+
+    def with_points(self, points: PointsSource) -> "AccompaniedPoints":
+        """Return the same side data of the rows of another source of as many points."""
+        return AccompaniedPoints(points, self.side)
+
+
+def points_of(source: PointsSource) -> PointsSource:
+    """Return the points themselves, without their side data."""
+    return source.points if isinstance(source, AccompaniedPoints) else source
+
+
+def side_data_of(source: PointsSource) -> SideData:
+    """Return what accompanies points."""
+    return source.side if isinstance(source, AccompaniedPoints) else SideData()
+
+
+def with_side_data(source: PointsSource, **parts: Any) -> AccompaniedPoints:
+    """Return points with more side data than they have, parts of `SideData` by name."""
+    return AccompaniedPoints(points_of(source), replace(side_data_of(source), **parts))
+
+
+def with_labels(source: PointsSource, labels: Any, partial: bool = False) -> AccompaniedPoints:
+    """Return points with the class of each.
+
+    Parameters
+    ----------
+    source : (N, D)
+    labels : (N,) integers, whole numbers or strings, or the path of a file of them
+    partial : whether -1, NaN and empty strings say that a point has no label; else these are classes as others, or
+        refused
+
+    Raises
+    ------
+    DataError
+        For other than N labels, labels that are no classes, fewer than two classes, and classes of one point each.
+    """
+    return with_side_data(source, labels=check_classes(Labels.of(open_labels(labels, source.shape[0]), partial)))
+
+
+def with_weights(source: PointsSource, weights: Any) -> AccompaniedPoints:
+    """Return points with the weight of each, (N,) real numbers of at least one, or the path of a file of them.
+
+    Raises
+    ------
+    ConfigError, StoreError, DataError
+        For a file that cannot be read, and for anything but one finite number of at least one a point.
+    """
+    where, n_points = str(weights) if isinstance(weights, str | Path) else "weights", source.shape[0]
+    return with_side_data(
+        source, weights=Weights(check_weights(open_labels(weights, n_points, "weight"), n_points, where))
+    )
+
+
+def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:
+    """Return points with the coordinates (N, d) from which a descent starts; NaN in a row for one without any.
+
+    Raises
+    ------
+    DataError
+        For other than N rows, rows of which a part is NaN, values beyond 1e6, and coordinates for no point at all;
+        messages call them by `name`.
+    """
+    refuse_masked(coordinates, name)
+    given = np.asarray(coordinates)
+    check_dtype(given.dtype, name)
+    check_shape(given.shape, name)
+    n_points = source.shape[0]
+    if len(given) != n_points:
+        raise DataError(
+            f"{name} has {len(given)} rows for {n_points} points: give each point one, of NaN where it has no start"
+        )
+    found = np.array(given, np.float64, order="C")
+    unknown = np.isnan(found)
+    without = unknown.all(axis=1)
+    wrong = np.flatnonzero((unknown.any(axis=1) & ~without) | (np.abs(found) > LARGEST_INIT).any(axis=1))
+    if len(wrong):
+        raise DataError(
+            f"{name} must hold finite numbers up to {LARGEST_INIT:g}, or NaN in all columns of a row, and "
+            f"does not in {len(wrong)} rows: first {', '.join(map(str, wrong[:N_REPORTED_ROWS]))}"
+        )
+    if without.all():
+        raise DataError(f"{name} has coordinates for none of the {n_points} points: give those of one at least")
+    found[without] = np.nan  # of one sign and payload
+    return with_side_data(source, init=Init(found))
+
+
+def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN) -> AccompaniedPoints:
+    """Return points with landmarks (L, D), distinct, of any kind that points are given in: among the points or not.
+
+    Parameters
+    ----------
+    source : (N, D)
+    landmarks : (L, D)
+    metric : in which points and landmarks are compared, a name of `METRICS`
+
+    Raises
+    ------
+    ConfigError
+        For neighbours or affinities in the place of points.
+    DataError
+        For other columns than the points have, one landmark alone, repeated ones, and rows that cannot be used.
+    """
+    if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
+        raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
+    found = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
+    if found.shape[1] != source.shape[1]:
+        raise DataError(f"landmarks have {found.shape[1]} columns, points {source.shape[1]}; they must have the same")
+    check_distinct(found)
+    if len(found) < 2:
+        raise DataError("landmarks has 1 row, at least 2 are needed: give more landmarks")
+    return with_side_data(source, landmarks=Landmarks(found))
+
+
+def map_points(metric: str, points: PointsSource) -> PointsSource:
+    """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
+    if isinstance(points, AccompaniedPoints):
+        return points.with_points(map_points(metric, points.points))
+    if isinstance(points, GivenAffinities):
+        if metric not in (EUCLIDEAN, PRECOMPUTED):
+            raise ConfigError(f"affinities are given, and metric={metric!r} compares points: leave out one of the two")
+        return points
+    if isinstance(points, NeighborLists | DistanceMatrix) != (metric == PRECOMPUTED):
+        raise ConfigError(
+            "neighbour lists go with metric='precomputed', and points with another metric: this metric is "
+            f"{metric!r}, and what was given is {points.description}"
+        )
+    return points if metric in (EUCLIDEAN, PRECOMPUTED) else MetricPoints(points, metric)
+
+
+def has_label(labels: np.ndarray) -> np.ndarray:
+    """Return where labels (N,) of one kind are there: neither -1, NaN nor empty, (N,) bool."""
+    if labels.dtype.kind == "U":
+        return ~np.isin(labels, NO_LABEL)
+    if labels.dtype.kind == "f":
+        return ~(np.isnan(labels) | (labels == NO_CLASS))
+    return np.asarray(labels != NO_CLASS)
+
+
+def check_classes(found: Labels) -> Labels:
+    """Return classes; raise DataError where there is one or none, or one for each point."""
+    n_classes = len(found.names)
+    if n_classes < 2:
+        many = "one class" if n_classes else "none"
+        raise DataError(f"labels must be of two classes at least, got {many}, {found.names.tolist()}")
+    if n_classes == len(found.codes):
+        raise DataError(
+            f"labels must leave some class two points at least, got {n_classes} classes with one member each: labels "
+            "that name single points say nothing of what varies within a class"
+        )
+    return found
+
+
+def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> np.ndarray:
+    """Return the weights (N,) float64 of points, each the number of equal points that it stands for.
+
+    Raises
+    ------
+    DataError
+        For anything but one finite number of at least one a point.
+    """
+    given = np.asarray(weights)
+    if given.dtype.kind not in "biuf":
+        raise DataError(f"{where} must be real numbers, got dtype {given.dtype}: give each point how often it counts")
+    if given.shape != (n_points,):
+        raise DataError(
+            f"{where} must have one weight a point, ({n_points},), got shape {given.shape}: give them in the points' "
+            "order"
+        )
+    counts = given.astype(np.float64)
+    wrong = np.flatnonzero(~((counts >= 1.0) & np.isfinite(counts)))
+    if len(wrong):
+        row = wrong[0]
+        kinds = (
+            ("NaN or infinite", ~np.isfinite(counts[row])),
+            ("negative", counts[row] < 0),
+            ("zero", counts[row] == 0),
+            ("below one", True),
+        )
+        kind = next(name for name, holds in kinds if holds)
+        listed = ", ".join(map(str, wrong[:N_REPORTED_ROWS]))
+        raise DataError(
+            f"{where} must be finite and at least 1, as a weight counts the equal points that one stands for: "
+            f"{len(wrong)} are not, in row(s) {listed}; the first is {kind}, {given[row]}. Leave points of weight zero "
+            "out, and divide smaller weights by the least"
+        )
+    return counts
+
+
+def check_distinct(landmarks: np.ndarray) -> None:
+    """Refuse landmarks (L, D) of which some are repeated."""
+    distinct = first_of_equal_rows(landmarks)
+    if len(distinct) < len(landmarks):
+        repeated = int(np.setdiff1d(np.arange(len(landmarks)), distinct)[0])
+        raise DataError(
+            f"landmarks must be distinct, got {len(landmarks) - len(distinct)} repeated rows, the first of them row "
+            f"{repeated}; select them with select_landmarks, or pass numpy.unique(landmarks, axis=0)"
+        )

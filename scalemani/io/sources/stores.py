@@ -1,0 +1,181 @@
+"""Points in zarr arrays, local or behind a URL."""
+
+import itertools
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import zarr
+from zarr.abc.store import ByteRequest
+from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.storage import FsspecStore, LocalStore, ObjectStore
+
+from scalemani.config.limits import check_limit
+from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, refuse_credentials
+from scalemani.io.sources.annotated import COMPONENTS, WHOLE
+from scalemani.io.sources.base import Source, as_store_errors, check_file, without_credentials
+from scalemani.io.sources.missing_chunks import chunks_of, missing_chunks
+from scalemani.io.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
+from scalemani.io.sources.zarr_codecs import check_codecs, check_declared_codecs
+from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
+
+DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
+
+
+class RegularFiles(LocalStore):
+    """A local zarr store that reads regular files in its own folder alone, and descriptions of a bounded size.
+
+    A pipe may never be written to, a device may never end, and a link may lead to a file of somebody else.
+    """
+
+    async def get(
+        self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
+        """Return the object under `key`, or None where there is none; refuse what is neither file nor folder."""
+        path = self.root / key
+        below = itertools.accumulate(key.split("/"), os.path.join, initial=str(self.root))
+        if any(map(os.path.islink, itertools.islice(below, 1, None))) and not path.resolve().is_relative_to(
+            self.root.resolve()
+        ):
+            raise UnsafeStoreError(f"{path} leads out of {self.root} through a symbolic link: copy what it leads to")
+        if not path.is_dir():
+            check_file(path)
+        if path.name in DESCRIPTIONS and path.is_file():
+            check_limit("description", path.stat().st_size, str(path))
+        return await super().get(key, prototype, byte_range)
+
+
+class UrlStore(ObjectStore):
+    """A zarr store in a bucket or at an http(s) address, opened anew in each process that it is sent to.
+
+    Processes find credentials of their own, and none travel.
+    """
+
+    def __init__(self, location: str, read_only: bool = True) -> None:
+        super().__init__(open_bucket(location.rstrip("/")), read_only=read_only)
+        self.location = location
+
+    def __reduce__(self) -> tuple[type["UrlStore"], tuple[str, bool]]:
+        return UrlStore, (self.location, self.read_only)
+
+    def __str__(self) -> str:
+        return without_credentials(self.location)
+
+    @property
+    def supports_listing(self) -> bool:
+        """Whether the server lists what it holds: web servers do not."""
+        return self.location.startswith(SCHEMES)
+
+    def with_read_only(self, read_only: bool = False) -> "UrlStore":
+        """Return the same store, for reading alone or for both."""
+        return UrlStore(self.location, read_only)
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        """Return the object under `key`, or None where there is none."""
+        with bucket_errors(f"read {self}/{key}"):
+            return await super().get(key, prototype, byte_range)
+
+    async def set(self, key: str, value: Buffer) -> None:
+        """Write the object under `key`."""
+        with bucket_errors(f"write {self}/{key}"):
+            await super().set(key, value)
+
+
+def store_at(url: str, read_only: bool = True) -> UrlStore | str:
+    """Return what zarr opens at a URL: fsspec reads what is neither a bucket nor at an http(s) address."""
+    return UrlStore(url, read_only) if url.startswith((*SCHEMES, "http://", "https://")) else url
+
+
+class ZarrPoints(Source):
+    """A zarr array, local or behind a URL."""
+
+    def __init__(self, array: zarr.Array, description: str) -> None:
+        check_codecs(dict(array.metadata.to_dict()), description)
+        super().__init__(array.shape, array.dtype, description)
+        self.array = array
+        self.remote = isinstance(array.store, FsspecStore | UrlStore)
+        chunks = chunks_of(array)
+        self.preferred_rows = chunks.stored_rows
+        self.held_bytes = chunks.most_rows * self.shape[1] * self.dtype.itemsize
+        self.remark = missing_chunks(array, description)
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop)."""
+        with as_store_errors(self.description, start, stop):
+            return np.asarray(self.array[start:stop])
+
+
+def open_zarr(location: str, member: str | None) -> Source:
+    """Open a zarr array, an array within a group, or a matrix of an AnnData .zarr."""
+    node, description = zarr_node(location, member), described(location, member)
+    if isinstance(node, zarr.Array):
+        return ZarrPoints(node, description)
+    attributes = dict(node.attrs)
+    if all(name in node for name in SPARSE_PARTS):
+        for name in SPARSE_PARTS:
+            check_codecs(dict(node[name].metadata.to_dict()), description)
+        return SparseRows(*sparse_parts(node, attributes, description))
+    if not member and attributes.get("encoding-type") == "anndata":
+        components = f"obsm/{COMPONENTS}"
+        return open_zarr(location, components if components in node else WHOLE)
+    arrays = arrays_of(node)
+    if len(arrays) == 1:
+        name, array = next(iter(arrays.items()))
+        return ZarrPoints(array, f"{description}::{name}")
+    offered = zarr_names(location) if not member else f"; found {', '.join(arrays) or 'no array'}"
+    raise StoreError(f"{description} is a zarr group: say which array, as in {location}::NAME{offered}")
+
+
+def arrays_of(node: zarr.Group) -> dict[str, Any]:
+    """Return the arrays of a group; none where a web server does not list them."""
+    return dict(node.arrays()) if node.store.supports_listing else {}
+
+
+def described(location: str, member: str | None) -> str:
+    """Return what messages call an array or group."""
+    return without_credentials(location) + (f"::{member}" if member else "")
+
+
+def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
+    """Return the zarr array or group at a path or URL, or a member of it; an array may hold `texts`.
+
+    Raises
+    ------
+    ConfigError, StoreError
+        For nothing there, saying what is, for what is no zarr, and for a package that is missing.
+    """
+    refuse_credentials(location)
+    description = described(location, member)
+    if "://" in location and "::" in location:
+        raise ConfigError(f"{description} is a chain of URLs: give one URL, or copy or unpack what it leads to")
+    if "://" not in location:
+        check_declared_codecs(Path(location, member or ""), description, texts)
+    try:
+        with zarr.config.set(UNEVEN):
+            return zarr.open(place_of(location), path=member, mode="r")
+    except ImportError as error:
+        raise ConfigError(f"{description} needs another package: {error}") from error
+    except ScalemaniError:
+        raise
+    except FileNotFoundError as error:
+        there = zarr_names(location) if member else ""
+        raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
+    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
+        raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+
+
+def place_of(location: str) -> Any:
+    """Return what zarr reads at a path or URL."""
+    return store_at(location) if "://" in location else RegularFiles(location, read_only=True)
+
+
+def zarr_names(location: str) -> str:
+    """Return the end of a message that lists what a zarr group holds."""
+    try:
+        group = zarr.open_group(place_of(location), mode="r")
+        names = sorted(group.keys()) if group.store.supports_listing else []
+    except Exception:  # only a hint inside another error's message
+        return ""
+    return f"; found {', '.join(names) or 'nothing'}"

@@ -1,0 +1,136 @@
+"""What is known of new points once they are placed: which lie far from what is known, and how well each was placed."""
+
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from scalemani.errors import ScalemaniWarning, ShortfallWarning
+from scalemani.kernels.landmarks.quality import WIDE
+from scalemani.kernels.rows.compressed import Points
+from scalemani.runs.new_points.reach import Reach, far_away, far_from_all
+
+ERROR_QUANTILES = {"median_error": 0.5, "p95_error": 0.95, "largest_error": 1.0}
+
+
+class Placed(NamedTuple):
+    """New points' coordinates (n, d), and what is known of each of them (n,).
+
+    `nearest` is the distance of the nearest landmark or training point, where one is looked for; `errors`, of points
+    that are placed by landmarks, how far these miss the point, in units of the distance of the nearest one; of points
+    that descend, `descended` says whether a point had to, `arrived` whether the step that it would take next is too
+    short to matter, and `falls` by how much its objective fell.
+    """
+
+    coordinates: np.ndarray
+    nearest: np.ndarray | None = None
+    errors: np.ndarray | None = None
+    descended: np.ndarray | None = None
+    arrived: np.ndarray | None = None
+    falls: np.ndarray | None = None
+
+
+class Placement(Protocol):
+    """A finished embedding that can place points."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+
+    @property
+    def metric(self) -> str:
+        """The metric of the training points."""
+
+    @property
+    def reach(self) -> Reach:
+        """How far out the training points lie."""
+
+    @property
+    def spacing(self) -> float:
+        """How far nearly all training points lie from the nearest landmark or neighbour; infinite where none is known.
+
+        A point that is more than `WIDE` times as far from the nearest one is isolated.
+        """
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the training points are sparse; new ones are then read as sparse rows too."""
+
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D), mapped for the metric, placed: each row depends on its own point only."""
+
+
+@dataclass
+class Account:
+    """Adds up what is known of the new points that were placed.
+
+    `spacing` is that of the placement, `remark` what is to be said of the source of the points. `far` are the rows
+    beyond reach that are not next to a known point either, `alone` the other ones that are isolated.
+    """
+
+    spacing: float
+    n_points: int = 0
+    isolated: int = 0
+    descended: int = 0
+    arrived: int = 0
+    fall: float = 0.0
+    far: list[np.ndarray] = field(default_factory=list)
+    alone: list[np.ndarray] = field(default_factory=list)
+    errors: list[np.ndarray] = field(default_factory=list)
+    remark: str = ""
+
+    def add(self, start: int, far: np.ndarray, placed: Placed) -> None:
+        """Take note of placed points, the rows from `start` on, of which those in `far` (m,) are beyond reach."""
+        self.n_points += len(placed.coordinates)
+        if placed.nearest is not None:
+            far = far[placed.nearest[far] > self.spacing]
+            alone = np.flatnonzero(placed.nearest > WIDE * self.spacing)
+            self.isolated += len(alone)
+            self.alone.append(start + np.setdiff1d(alone, far))
+        self.far.append(start + far)
+        if placed.errors is not None:
+            self.errors.append(placed.errors)
+        if placed.descended is not None and placed.arrived is not None and placed.falls is not None:
+            descended = placed.descended.astype(np.bool_)
+            self.descended += int(descended.sum())
+            self.arrived += int(placed.arrived[descended].sum())
+            self.fall += float(placed.falls[descended].sum())
+
+    @property
+    def certificates(self) -> dict[str, float]:
+        """How well the points were placed.
+
+        The shares of points beyond reach, and isolated; quantiles of the relative errors of those that landmarks
+        place; the share of those that descended which arrived, and how far their objectives fell. Nothing of no points.
+        """
+        if self.n_points == 0:
+            return {}
+        far = sum(map(len, self.far))
+        found = {"far": far / self.n_points}
+        if np.isfinite(self.spacing):
+            found["isolated"] = self.isolated / self.n_points
+        if self.errors:
+            errors = np.concatenate(self.errors)
+            found |= {name: float(np.quantile(errors, share)) for name, share in ERROR_QUANTILES.items()}
+        if self.descended:
+            found |= {"arrived": self.arrived / self.descended, "mean_fall": self.fall / self.descended}
+        return found
+
+    @property
+    def warnings(self) -> list[tuple[str, type[ScalemaniWarning]]]:
+        """What whoever uses the coordinates should know."""
+        found: list[tuple[str, type[ScalemaniWarning]]] = []
+        if self.remark:
+            found.append((self.remark, ScalemaniWarning))
+        for parts, said in ((self.far, far_away), (self.alone, far_from_all)):
+            rows = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
+            if len(rows):
+                found.append((said(rows, self.n_points), ScalemaniWarning))
+        if self.arrived < self.descended:
+            missing = self.descended - self.arrived
+            message = (
+                f"{missing} of {self.n_points} new points were still moving when their descent ended: their positions "
+                "are nearer to a minimum than their start, not at one"
+            )
+            found.append((message, ShortfallWarning))
+        return found

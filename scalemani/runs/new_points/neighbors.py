@@ -1,0 +1,151 @@
+"""The nearest training points of new points, by the cells in which the run's points are stored."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.config.params.by_stage import NeighborsParams
+from scalemani.engine.memory.sparse_rows import SparseRowsReader
+from scalemani.engine.reading import ArrayReader
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
+from scalemani.kernels.neighbors.cell_scan import search_enough_cells
+from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
+from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
+from scalemani.kernels.rows.compressed import Points, compressed_rows
+from scalemani.kernels.rows.renumbering import compact_rows
+from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
+from scalemani.runs.opened import Run
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.neighbors.tables import SketchesByCell, listed_by_cell
+
+CANDIDATES_PER_NEIGHBOR = 2.0
+CACHE_BYTES = 2**28  # of decoded blocks of training points
+ROWS_OF_TRUTH = 8192  # training points that are in memory at once while the recall is measured
+
+
+class TrainingRows(Protocol):
+    """The training points in work order."""
+
+    def gather(self, rows: np.ndarray) -> Points:
+        """Return points (n, D) at ascending work rows (n,)."""
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Training points that stay in their store."""
+
+    points: ArrayReader | SparseRowsReader
+    cache_bytes: int
+
+    def gather(self, rows: np.ndarray) -> Points:
+        """Return points (n, D) at ascending work rows (n,)."""
+        return self.points.gather(rows, self.cache_bytes)
+
+
+@dataclass(frozen=True)
+class HeldRows:
+    """Training points in memory, (N, D) in work order."""
+
+    points: Points
+
+    def gather(self, rows: np.ndarray) -> Points:
+        """Return points (n, D) at ascending work rows (n,)."""
+        return self.points[rows]
+
+
+@dataclass(frozen=True)
+class NeighborIndex:
+    """What finding neighbours takes: sketches (N, s) of the training points by cell, and the points themselves.
+
+    `cells` is the index of these, by which a new point comes to the cells near it as the points of a run do;
+    `sketches` are those in work order, and `by_cell` the same as cells are scanned.
+    """
+
+    basis: SketchBasis
+    centroids: np.ndarray
+    cells: CellIndex
+    by_cell: SketchesByCell
+    sketches: np.ndarray
+    rows: TrainingRows
+    dtype: np.dtype
+    tuning: NeighborsParams
+    sparse: bool
+
+    def neighbors(self, points: Points, n_neighbors: int) -> Neighbors:
+        """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
+        points = self._comparable(points)
+        if len(self.sketches) <= self.tuning.exact_below:
+            return self._exact(points, n_neighbors)
+        own = sketch_points(points, self.basis)
+        n_probes = min(self.tuning.first_probes, len(self.centroids))
+        probes = nearest_indexed_cells(own, self.cells, n_probes)
+        wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
+        behind = len(self.sketches)
+        by_cell = self.by_cell
+        candidates = search_enough_cells(by_cell.sketches, by_cell.offsets, self.centroids, probes, behind, wanted, own)
+        labels, places = compact_rows(by_cell.work_rows(candidates))
+        rows = self.rows.gather(labels).astype(points.dtype, copy=False)
+        none = no_neighbors(points.shape[0], n_neighbors)
+        if self.sparse:
+            points, rows = compressed_rows(points), compressed_rows(rows, queried=False)
+        return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]
+
+    def recall(self, points: Points, n_neighbors: int) -> float:
+        """Return the share of the true neighbours of points (n, D) that `neighbors` finds, by exact search."""
+        points = self._comparable(points)
+        found = self.neighbors(points, n_neighbors)
+        limits = found.distances[:, -1].astype(np.float64)
+        true = no_neighbors(points.shape[0], n_neighbors)
+        for rows in slices(len(self.sketches), ROWS_OF_TRUTH):
+            true = self._nearest_among(points, rows, true, limits)
+        return float(np.mean(found.distances <= true.distances[:, -1:]))
+
+    def _comparable(self, points: Points) -> Points:
+        """Return points in the dtype in which they are compared, sparse where the training points are."""
+        dtype = np.result_type(points.dtype, self.dtype)
+        if self.sparse:
+            return sp.csr_matrix(points, dtype=dtype)
+        return np.ascontiguousarray(self._within_sight(points), dtype)
+
+    def _nearest_among(self, points: Points, rows: slice, known: Neighbors, limits: np.ndarray) -> Neighbors:
+        """Return the nearest of what is known and consecutive training points, by exact distance."""
+        none = np.full(points.shape[0], -1)
+        held = self.rows.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
+        if self.sparse:
+            return sparse_neighbors(points, none, held, rows.start, known, limits)
+        queries = SketchedRows(points, sketch_points(points, self.basis), self.basis.scale)
+        block = SketchedRows(held, self.sketches[rows], self.basis.scale)
+        return exact_neighbors(queries, none, block, rows.start, known, limits)
+
+    def _within_sight(self, points: np.ndarray) -> np.ndarray:
+        """Return points with no coordinate so far away that sketches overflow; distances say nothing out there."""
+        farthest = IN_SIGHT * self.basis.scale
+        if points.dtype.kind != "f" or max(points.max(), -points.min()) < farthest:
+            return points
+        return np.clip(points, self.basis.mean - farthest, self.basis.mean + farthest).astype(points.dtype, copy=False)
+
+    def _exact(self, points: Points, n_neighbors: int) -> Neighbors:
+        none, unlimited = no_neighbors(points.shape[0], n_neighbors), np.full(points.shape[0], np.inf)
+        return self._nearest_among(points, slice(0, len(self.sketches)), none, unlimited)
+
+
+def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) -> NeighborIndex:
+    """Return the index of a finished run's points, which are read into memory or stay in the store."""
+    partition, stored = StoredPartition(run.group("partition")), StoredWorkPoints(run.group("work_points"))
+    rows = HeldRows(stored.points.read()) if in_memory else StoredRows(stored.points, cache_bytes)
+    centroids, sketches = partition.centroids.read(), stored.sketch.read()
+    return NeighborIndex(
+        partition.basis,
+        centroids,
+        index_cells(centroids),
+        listed_by_cell(stored, sketches, len(centroids), np.empty),
+        sketches,
+        rows,
+        np.dtype(run.dimensions.dtype),
+        run.params.neighbors,
+        run.dimensions.sparse,
+    )

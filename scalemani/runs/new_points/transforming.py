@@ -1,0 +1,431 @@
+"""New points from a file into a file: blocks that workers place within a budget, kept until all of them are done.
+
+Finished blocks lie beside the output in a folder of their own, OUT.transform. The same command goes on from there, and
+removes it at the end.
+"""
+
+import contextlib
+import functools
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import zarr
+
+from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.validation import check_finite_block
+from scalemani.descents.growth import mesh_values
+from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held, memory_need
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
+from scalemani.engine.work import DIMENSIONS, Arrays, StageTask, StageWork
+from scalemani.engine.workers.budget import Batch
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
+from scalemani.io.export import beside, checked_target, rows_per_block, write_rows
+from scalemani.io.export.atomic import already_there
+from scalemani.io.export.rows import SUFFIXES, Rows, new_zarr_array, run_blocks, zarr_rows
+from scalemani.io.sources import PointsSource, map_points, open_points
+from scalemani.io.sources.base import nonzeros_of, read_rows
+from scalemani.io.sources.stores import store_at
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.runs.incoming.computing import computed_once
+from scalemani.runs.new_points import NEEDS_POINTS, check_features, read_placement
+from scalemani.runs.new_points.account import Account, Placed, Placement
+from scalemani.runs.new_points.by_descent import read_descent_placement
+from scalemani.runs.new_points.by_landmarks import ROWS_AT_ONCE
+from scalemani.runs.new_points.by_neighbors import usual_neighbor_distance
+from scalemani.runs.new_points.by_paths import placed_by_paths
+from scalemani.runs.new_points.clusters import centers_of, nearest_clusters
+from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, neighbor_index
+from scalemani.runs.opened import Run
+from scalemani.runs.resources import Fit, check_memory, fit
+from scalemani.runs.survey import default_block_rows
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiscriminants, StoredLayout, StoredPlacement
+from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredGeodesics, StoredLandmarks
+from scalemani.stages.shared.tile_digests import tile_digests
+from scalemani.store.groups import StageGroup
+from scalemani.store.objects import digest
+from scalemani.store.run_store import RunStore
+from scalemani.store.schema import ArrayDescription
+
+KEY, CERTIFICATES = "scalemani_transform", "scalemani_certificates"  # attributes of an output of zarr
+KEY_CHARACTERS = 16
+
+
+def result_key(run: Run, dimensions: Dimensions, content: str) -> str:
+    """Return what tells the results of some points in a run from those of others."""
+    identity = [run.keys, dimensions.n_points, dimensions.n_features, dimensions.dtype, content]
+    return digest(json.dumps(identity).encode())[:KEY_CHARACTERS]
+
+
+def earlier_result(target: str) -> dict[str, str] | None:
+    """Return what an earlier transform has told of itself in the array at `target`; None where nothing is there.
+
+    Raises
+    ------
+    StoreError
+        For anything else that is there.
+    """
+    try:
+        there = zarr.open(store_at(target) if "://" in target else target, mode="r")
+    except Exception as error:  # stores say in many ways that nothing is there, and what is wrong with what is
+        if "://" in target or not Path(target).exists():
+            return None
+        raise already_there(target) from error
+    told = {name: there.attrs.get(name) for name in (KEY, CERTIFICATES)}
+    if None in told.values():
+        raise already_there(target)
+    return {name: str(value) for name, value in told.items()}
+
+
+def write(
+    coordinates: Any,
+    target: str,
+    labels: str | None,
+    centers: np.ndarray | None,
+    told: Mapping[str, str] = MappingProxyType({}),
+) -> None:
+    """Write coordinates (n, d), and before them the clusters (n,) where there are centres.
+
+    Parameters
+    ----------
+    coordinates : (n, d), read by rows
+    labels, centers : where clusters go, and centres (K, d); None where there are none
+    told : attributes of an array of zarr, which it has once all rows are written
+    """
+
+    def read(start: int, stop: int) -> np.ndarray:
+        return np.asarray(coordinates[start:stop])
+
+    if labels is not None and centers is not None:
+
+        def clusters(start: int, stop: int) -> np.ndarray:
+            return nearest_clusters(read(start, stop), centers)
+
+        write_rows(clusters, (coordinates.shape[0],), np.int32, labels)
+    if not told or not target.lower().endswith(".zarr"):
+        write_rows(read, coordinates.shape, coordinates.dtype, target)
+        return
+    kind = np.dtype(coordinates.dtype)
+    rows = Rows(coordinates.shape, kind, rows_per_block(coordinates.shape[1] * kind.itemsize))
+    with new_zarr_array(target, rows) as array:
+        run_blocks(read, rows, zarr_rows(array))
+        array.attrs.update(told)
+
+
+COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
+COPIES_OF_POINTS = 2  # as read, and as compared
+COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions and what they are made of
+
+
+def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what placing blocks of so many new points holds."""
+    width, features = run.params.n_components, points.n_features
+    held = [
+        Held("landmarks", EACH_PROCESS, run.params.n_landmarks, features, "float64", COPIES_OF_LANDMARKS),
+        Held("new points of a block", EACH_TASK, rows, *points.kept_row, COPIES_OF_POINTS),
+        Held("coordinates of a block and what is known of them", EACH_TASK, rows, width + 5),
+    ]
+    if StoredAffinityWeights.STAGE in run.keys:
+        return held + neighbors_held(run, points, rows)
+    if placed_by_paths(run):
+        trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
+        return [
+            *held,
+            *neighbors_held(run, points, rows),
+            Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
+            Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
+        ]
+    if StoredLayout.STAGE not in run.keys:
+        n_neighbors = run.params.landmark_neighbors
+        return [
+            *held,
+            Held("coordinates of the landmarks", EACH_PROCESS, run.params.n_landmarks, width),
+            Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
+            Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, features),
+        ]
+    return [
+        *held,
+        *neighbors_held(run, points, rows),
+        Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
+        Held("positions of a block", EACH_TASK, rows, width, "float64", COPIES_OF_POSITIONS),
+    ]
+
+
+def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what the search for the neighbours of a block takes, and what is known of these."""
+    trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
+    sketch = Sizes(run.dimensions, run.params).sketch_width
+    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
+    return [
+        Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
+        Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
+        Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
+        Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
+        Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
+        Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
+        Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
+    ]
+
+
+WORKING = ".transform"
+SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is measured: known to a few percent
+LARGEST_STORED = 1e300  # what is beyond all numbers is stored as this
+
+
+@dataclass(frozen=True)
+class Transformed:
+    """What became of new points: what measures how well they were placed, and what to say of it.
+
+    certificates : far and isolated (shares of the points); of spectral embeddings median_error, p95_error and
+        largest_error, of the points as combinations of landmarks relative to the distance of the nearest one; of
+        nonlinear ones arrived, mean_fall and recall, the share of true neighbours among those that were found
+    labels : where the clusters of the points are, None where the run has none
+    """
+
+    certificates: dict[str, float]
+    labels: str | None
+    warnings: list[tuple[str, type[ScalemaniWarning]]]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker has to know: the run and its plan, the points, and the threads of one call.
+
+    `points` is a source, or what `open_points` takes where every worker opens it.
+    """
+
+    root: str
+    plan: str
+    points: PointsSource | str
+    threads: int
+
+
+def transform_points(run: Run, points: Any, out: str | Path, executor: Executor) -> Transformed:
+    """Place new points in a finished run and write their coordinates, by blocks within a budget; see `sm.transform`.
+
+    Parameters
+    ----------
+    points : (n, D), whatever `open_points` takes; workers read what is given by a path or URL
+    """
+    if run.metric == PRECOMPUTED:
+        raise ConfigError(NEEDS_POINTS)
+    target, suffix = checked_target(out, SUFFIXES)
+    if "://" not in target and not Path(target).absolute().parent.is_dir():
+        raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
+    given = map_points(run.metric, open_points(points))
+    check_features(given, run.dimensions.n_features)
+    centers = centers_of(run) if StoredClustering.STAGE in run.keys else None
+    labels = None if centers is None else beside(target, "labels")
+    with executor.started(), working_folder(target) as folder, computed_once(given, folder, executor) as source:
+        if source.shape[0] == 0:
+            write(np.empty((0, run.embedding.shape[1])), target, labels, centers)
+            return Transformed({}, labels, [])
+        earlier = earlier_result(target) if suffix == ".zarr" else None
+        dimensions = fitting_dimensions(run, source, executor)
+        content = content_of(source, dimensions, executor)  # refuses what cannot be placed before anything is written
+        key = result_key(run, dimensions, content)
+        if earlier is not None:
+            if earlier[KEY] != key:
+                raise already_there(target)
+            remark = f"{target} holds these points, placed in this run, already: nothing was computed"
+            return Transformed(json.loads(earlier[CERTIFICATES]), labels, [(remark, ScalemaniWarning)])
+        store = RunStore.create(folder)
+        with store.locked(executor.wait, executor.progress.note):
+            store.objects.sweep()
+            executor.check_reach(store.root)
+            group, dimensions = opened_group(store, key, dimensions, executor)
+            place_blocks(run, points, source, group, dimensions, executor)
+            account = account_of(run, StoredPlacement(group), dimensions)
+            account.remark = getattr(source, "remark", "")
+            certificates = account.certificates
+            if by_neighbors(run):
+                certificates["recall"] = sampled_recall(run, source)
+            told = {KEY: key, CERTIFICATES: json.dumps(certificates)}
+            write(StoredPlacement(group).coordinates.zarr(), target, labels, centers, told)
+    return Transformed(certificates, labels, account.warnings)
+
+
+@contextlib.contextmanager
+def working_folder(target: str) -> Iterator[str]:
+    """Yield where finished blocks are kept; it goes once the result is written, or where there are none to keep."""
+    if "://" in target:  # nothing is left half done behind a URL: blocks wait on this machine
+        with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
+            yield str(Path(folder) / "blocks")
+        return
+    kept = Path(target + WORKING)
+    try:
+        yield str(kept)
+    except BaseException:
+        if not any(kept.rglob("marks/block-*.json")):
+            shutil.rmtree(kept, ignore_errors=True)
+        raise
+    shutil.rmtree(kept, ignore_errors=True)
+
+
+def opened_group(
+    store: RunStore, key: str, dimensions: Dimensions, executor: Executor
+) -> tuple[StageGroup, Dimensions]:
+    """Return where the blocks of these points in this run go, and how they are cut: as before where some are there."""
+    group = store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
+    known = group.objects.get_json(DIMENSIONS)
+    if known is None:
+        group.objects.set_json(DIMENSIONS, dimensions.as_dict())
+        return group, dimensions
+    before = Dimensions(**known)
+    group = store.group(StoredPlacement.STAGE, key, before.block_rows)
+    group.forget(group.damaged_units(executor.workers))
+    return group, before
+
+
+def content_of(source: PointsSource, dimensions: Dimensions, executor: Executor) -> str:
+    """Return one digest of all points, which have to be finite."""
+    executor.progress.start("reading", dimensions.n_blocks)
+
+    def look(block: int) -> list[str]:
+        start, stop = dimensions.rows(block)
+        rows = read_rows(source, start, stop, dimensions.sparse)
+        check_finite_block(rows, start)
+        return tile_digests(rows)
+
+    tiles = executor.fold_locally(look, lambda one, other: one + other, range(dimensions.n_blocks), source.sequential)
+    return digest(" ".join(tiles).encode())
+
+
+def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Dimensions:
+    """Return the shape of the points and blocks of which one at least fits the budget.
+
+    Raises
+    ------
+    MemoryBudgetError
+        Where not even the smallest block does.
+    """
+    (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
+    least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+    nonzeros = nonzeros_of(source) if run.dimensions.sparse else None
+    dimensions = Dimensions(n_points, n_features, dtype.name, 1, nonzeros)
+    rows = min(default_block_rows(n_points, dimensions.row_bytes, least), -(-n_points // TILE_ROWS) * TILE_ROWS)
+    while rows > TILE_ROWS and not fit_of(run, dimensions, rows, executor).at_once:
+        rows = max(TILE_ROWS, rows // 2 // TILE_ROWS * TILE_ROWS)
+    check_memory({StoredPlacement.STAGE: fit_of(run, dimensions, rows, executor)}, executor.processes, TILE_ROWS)
+    return replace(dimensions, block_rows=rows)
+
+
+def fit_of(run: Run, dimensions: Dimensions, rows: int, executor: Executor) -> Fit:
+    """Return how many blocks of so many rows are placed at once."""
+    need = memory_need(needs_of(run, dimensions, rows))
+    return fit(need, executor.processes, -(-dimensions.n_points // rows))
+
+
+def place_blocks(
+    run: Run, points: Any, source: PointsSource, group: StageGroup, dimensions: Dimensions, executor: Executor
+) -> None:
+    """Place the blocks that are missing: on the workers where they can read the points too, else on this process.
+
+    Parameters
+    ----------
+    points, source : the new points as given, and opened as the metric of the run takes them
+    """
+    used = fit_of(run, dimensions, dimensions.block_rows, executor)
+    anywhere = isinstance(points, str) and (source.remote or executor.scheduler in (None, "threads", "processes"))
+    anywhere = anywhere and not source.sequential
+    here = executor.scheduler in (None, "threads") or not anywhere
+    threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
+    job = Job(str(run.store.root), json.dumps(run.plan), points if anywhere else source, threads)
+    task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.need.cache, used.in_memory)
+    batch = Batch(StoredPlacement.STAGE, group.path, used.need)
+    work = StageWork(task, executor, used.at_once, used.in_one_process, batch)
+    described = described_arrays(run)
+    width = run.embedding.shape[1]
+    columns = [(width,) if one == StoredPlacement.coordinates else () for one in described]
+    group.create(dimensions.n_points, [one.sized(*shape) for one, shape in zip(described, columns, strict=True)])
+    function = functools.partial(placed_block, job)
+    if anywhere:
+        work.map_blocks(function)
+    else:
+        work.map_blocks_here(function, source.sequential)
+    PROCESS.free()
+
+
+def placed_block(job: Job, task: StageTask, block: int) -> Arrays:
+    """Return one block of new points placed, and what is known of them."""
+    placement, source = task.once(placement_of_job, job.root, job.plan, job.threads), job.points
+    if isinstance(source, str):
+        source = task.once(opened_points, source, placement.metric)
+    start, stop = task.dimensions.rows(block)
+    rows = read_rows(source, start, stop, placement.sparse)
+    check_finite_block(rows, start)
+    placed = placement.place(rows)
+    far = np.zeros(stop - start, np.uint8)
+    far[placement.reach.beyond(rows)] = 1
+    found = dict(zip(StoredPlacement.ARRAYS, (*placed, far), strict=True))
+    if placed.nearest is not None:
+        found[StoredPlacement.nearest] = np.minimum(placed.nearest, LARGEST_STORED)
+    return {one: np.asarray(values, str(one.dtype)) for one, values in found.items() if values is not None}
+
+
+def opened_points(task: StageTask, location: str, metric: str) -> PointsSource:
+    """Open points once a process, as the metric of the run takes them."""
+    return map_points(metric, open_points(location))
+
+
+def placement_of_job(task: StageTask, root: str, plan: str, threads: int) -> Placement:
+    """Return what places points, made once a process."""
+    run = Run(root, json.loads(plan))
+    if StoredLayout.STAGE in run.keys:
+        return read_descent_placement(run, in_memory=False, threads=threads)
+    return read_placement(run)
+
+
+def by_neighbors(run: Run) -> bool:
+    """Return whether new points are placed among their neighbours, not among landmarks or along axes."""
+    return StoredLayout.STAGE in run.keys or StoredAffinityWeights.STAGE in run.keys or placed_by_paths(run)
+
+
+def spacing_of(run: Run) -> float:
+    """Return how far nearly all training points lie from the nearest landmark or neighbour."""
+    if by_neighbors(run):
+        return usual_neighbor_distance(run)
+    if StoredDiscriminants.STAGE in run.keys:
+        return np.inf
+    return StoredLandmarks(run.group("landmarks")).read_coverage().spacing
+
+
+def account_of(run: Run, stored: StoredPlacement, dimensions: Dimensions) -> Account:
+    """Return the account of all blocks."""
+    account, described = Account(spacing_of(run)), described_arrays(run)
+    for block in range(dimensions.n_blocks):
+        found: dict[Any, Any] = {one: stored.reader(one).read_block(block) for one in described}
+        quality = [found.get(one) for one in StoredPlacement.ARRAYS if one != StoredPlacement.far]
+        far = np.flatnonzero(found[StoredPlacement.far])
+        account.add(dimensions.rows(block)[0], far, Placed(*quality))  # type: ignore[arg-type]
+    return account
+
+
+def described_arrays(run: Run) -> tuple[ArrayDescription, ...]:
+    """Return what is stored of new points in a run."""
+    stored = StoredPlacement
+    if StoredLayout.STAGE in run.keys:
+        return stored.coordinates, stored.far, stored.nearest, stored.descended, stored.arrived, stored.falls
+    if by_neighbors(run):
+        return stored.coordinates, stored.far, stored.nearest
+    axes = (stored.coordinates, stored.far)
+    return axes if StoredDiscriminants.STAGE in run.keys else (*axes, stored.nearest, stored.errors)
+
+
+def sampled_recall(run: Run, source: PointsSource) -> float:
+    """Return the share of true neighbours of a sample of the new points that were found among the training points."""
+    rows = sample_rows(run.params.seed, StoredPlacement.STAGE, source.shape[0], SAMPLED_POINTS)
+    parts = [read_rows(source, int(row), int(row) + 1, run.dimensions.sparse) for row in rows]
+    points = sp.vstack(parts, format="csr") if run.dimensions.sparse else np.concatenate(parts)
+    return neighbor_index(run, in_memory=False).recall(points, run.params.affinity_neighbors)

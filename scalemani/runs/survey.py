@@ -1,0 +1,314 @@
+"""One pass over the source before anything is written: what the points are, and that they can be used."""
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from dask.utils import format_bytes
+from numpy.typing import DTypeLike
+
+from scalemani.config.limits import check_limit
+from scalemani.config.params import LANDMARKS
+from scalemani.config.validation import check_finite_block, check_magnitude, check_shape
+from scalemani.engine.task import Dimensions
+from scalemani.engine.workers.budget import Batch, MemoryNeed
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import ConfigError, MemoryBudgetError
+from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource
+from scalemani.io.sources.base import nonzeros_of, read_rows
+from scalemani.io.sources.side_data import Labels, SideData, points_of, side_data_of
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.equal_rows import first_of_equal_rows
+from scalemani.stages.arrays.points import stored_parts
+from scalemani.stages.shared.tile_digests import UNREAD, tile_digests
+from scalemani.store.objects import digest
+from scalemani.store.schema import encoded_bytes
+
+FAR = 1000.0  # times as far from the median as most rows: beyond what heavy tails do in a block
+MOST = 0.9  # of the rows
+
+
+class Outlier(NamedTuple):
+    """A row, the column in which it lies far out, its value there, and how many times as far out as most rows."""
+
+    row: int
+    column: int
+    value: float
+    times: float
+
+
+def outlying_row(rows: np.ndarray, minima: np.ndarray, maxima: np.ndarray) -> Outlier | None:
+    """Return the row that lies farthest from the median of the widest column, None where it is not far out.
+
+    Parameters
+    ----------
+    rows : (n, D) real, finite
+    minima, maxima : (D,) of the columns
+    """
+    with np.errstate(over="ignore"):
+        column = int(np.argmax(np.asarray(maxima, np.float64) - np.asarray(minima, np.float64)))
+        values = rows[:, column].astype(np.float64)
+        away = np.abs(values - np.median(values))
+        usual, row = float(np.quantile(away, MOST, method="lower")), int(np.argmax(away))
+        times = float(away[row]) / usual if usual else 0.0
+    return Outlier(row, column, float(values[row]), times) if times > FAR else None
+
+
+BLOCK_BYTES = 16 * 2**20
+BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its block takes some ten times as much
+COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
+LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
+MOST_BLOCK_ROWS = 65_536
+SHOWN_CLASSES = 5
+LEAST_POINTS = 3  # of which a graph and an embedding say something
+SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
+
+
+class SeenRows(NamedTuple):
+    """What was seen of some rows.
+
+    Digests of tiles, least and largest value of each feature (D,), how many rows of a sample take how many bytes
+    as they are stored, the nonzeros of sparse rows, and the dense row that lies farthest out in its block, if one does.
+    """
+
+    tiles: list[str]
+    minima: np.ndarray
+    maxima: np.ndarray
+    sampled_rows: int
+    sampled_bytes: int
+    nonzeros: int
+    outlier: Outlier | None
+
+
+class Extremes(NamedTuple):
+    """The least and the greatest value (D,) of each feature of the first `n_points` points."""
+
+    n_points: int
+    minima: np.ndarray
+    maxima: np.ndarray
+
+    @classmethod
+    def from_dict(cls, stored: Mapping[str, Any], dtype: DTypeLike) -> "Extremes":
+        """Return the extremes that `as_dict` has described, of points of a dtype."""
+        return cls(stored["n_points"], np.array(stored["minima"], dtype), np.array(stored["maxima"], dtype))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a store keeps."""
+        return {"n_points": self.n_points, "minima": self.minima.tolist(), "maxima": self.maxima.tolist()}
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What one pass over the source found.
+
+    `content` identifies the points whatever file they came in, of points that were appended to a run those behind it;
+    `tile_digests` are UNREAD of what the survey of that run has read; `extremes` are those of all points as read;
+    `stored_row_bytes` is about what one takes as stored;
+    `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
+    `components_given` are the points in each component of affinities that were given, the largest first.
+    `side` is what accompanies the points.
+    """
+
+    dimensions: Dimensions
+    content: str
+    tile_digests: tuple[str, ...]
+    constant_features: int
+    stored_row_bytes: float
+    distinct_points: int
+    extremes: Extremes | None = None
+    side: SideData = field(default_factory=SideData)
+    components_given: tuple[int, ...] = ()
+
+
+def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
+    """Return the rows a block: a multiple of the tile, some 16 MiB of points or less where a process has little memory.
+
+    There are some blocks for every core.
+    """
+    block_bytes = BLOCK_BYTES if memory is None else min(BLOCK_BYTES, memory // BLOCKS_IN_MEMORY)
+    rows = min(block_bytes // max(row_bytes, 1), -(-n_points // LEAST_BLOCKS), MOST_BLOCK_ROWS)
+    return max(TILE_ROWS, rows // TILE_ROWS * TILE_ROWS)
+
+
+def checked_block_rows(block_rows: int, n_points: int) -> int:
+    """Return the rows a block that were asked for, no more than hold all points."""
+    if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1 or block_rows % TILE_ROWS:
+        raise ConfigError(f"block_rows must be a multiple of {TILE_ROWS} above zero, got {block_rows!r}")
+    return min(block_rows, -(-n_points // TILE_ROWS) * TILE_ROWS)
+
+
+def survey(
+    source: PointsSource, executor: Executor, block_rows: int | None = None, before: Extremes | None = None
+) -> Survey:
+    """Read all points once: digests by tile, finiteness, constant features.
+
+    Parameters
+    ----------
+    source : (N, D), the points
+    block_rows : rows a block; None chooses them
+    before : what was seen of the first points when these were surveyed: blocks of them alone are not read again
+
+    Raises
+    ------
+    DataError
+        For NaN, infinity, equal points and values whose squared distances overflow or vanish, before anything is
+        written.
+    """
+    check_source(source)
+    (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
+    dimensions = dimensions_of(source, executor, block_rows)
+    check_reading(dimensions, executor, source)
+    tell_of_changes(source, dimensions, block_rows, executor)
+    first = 0 if before is None else before.n_points // dimensions.block_rows
+    look, blocks = functools.partial(survey_block, source, dimensions), range(first, dimensions.n_blocks)
+    executor.progress.start("reading", len(blocks))
+    if source.remote:
+        need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
+        seen = executor.fold(look, combine_seen, blocks, batch=Batch("reading", "reading", need))
+    else:
+        seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
+    seen, first_new = with_earlier(seen, before, dimensions)
+    # Of lists and affinities, no column is a coordinate.
+    side, given = side_data_of(source), points_of(source)
+    instead = isinstance(given, NeighborLists | GivenAffinities)
+    constant = 0 if instead else check_magnitude(seen.minima, seen.maxima, dtype)
+    if side.landmarks is not None:
+        lowest, highest = side.landmarks.points.min(axis=0), side.landmarks.points.max(axis=0)
+        both = np.minimum(seen.minima, lowest), np.maximum(seen.maxima, highest)
+        check_magnitude(*both, np.float64, "points and landmarks")
+    tell_of_values(source, constant, None if instead else seen.outlier, executor)
+    kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
+    content = digest(f"{n_points} {n_features} {kind} {' '.join(seen.tiles[first_new:])}".encode())
+    stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
+    few = n_points <= LANDMARKS
+    distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
+    if dimensions.sparse:
+        dimensions = replace(dimensions, nonzeros=seen.nonzeros)
+    tell_of_lonely(side.labels, executor)
+    components = tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else ()
+    extremes = Extremes(n_points, seen.minima, seen.maxima)
+    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, side, components)
+
+
+def with_earlier(seen: SeenRows, before: Extremes | None, dimensions: Dimensions) -> tuple[SeenRows, int]:
+    """Return what was seen of all points, and the first tile that holds points that no earlier run has had."""
+    if before is None:
+        return seen, 0
+    unread = before.n_points // dimensions.block_rows * dimensions.block_rows // TILE_ROWS
+    extremes = np.minimum(before.minima, seen.minima), np.maximum(before.maxima, seen.maxima)
+    tiles = [UNREAD] * unread + seen.tiles
+    return seen._replace(tiles=tiles, minima=extremes[0], maxima=extremes[1]), before.n_points // TILE_ROWS
+
+
+def tell_of_lonely(labels: Labels | None, executor: Executor) -> None:
+    """Warn of classes that have one member."""
+    if labels is not None and (lonely := labels.lonely):
+        executor.progress.warn(
+            f"{len(lonely)} classes have one member and add nothing to what varies within classes: "
+            f"{', '.join(lonely[:SHOWN_CLASSES])}"
+        )
+
+
+def check_source(source: PointsSource) -> None:
+    """Refuse what is no table of points, and fewer or more points than there may be."""
+    check_shape(source.shape, source.description, LEAST_POINTS)
+    check_limit("points", source.shape[0], source.description)
+
+
+def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | None) -> Dimensions:
+    """Return the shape of points and their blocks, of sparse ones with about how many nonzeros they have."""
+    n_points, n_features = source.shape
+    found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, nonzeros_of(source))
+    if block_rows is not None:
+        blocks = replace(found, block_rows=checked_block_rows(block_rows, n_points))
+    else:
+        least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+        blocks = replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
+    check_limit("blocks", blocks.n_blocks, source.description)
+    return blocks
+
+
+def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: int | None, executor: Executor) -> None:
+    """Tell of what is not as it was given, though no result depends on it."""
+    if block_rows is not None and block_rows > dimensions.block_rows:
+        executor.progress.note(
+            f"a block has {dimensions.block_rows} rows, which hold all {dimensions.n_points} points: {block_rows} were "
+            "asked for"
+        )
+    if getattr(source, "given_dtype", None) == np.bool_:
+        executor.progress.note(f"Booleans are kept as {dimensions.dtype} 0 and 1")
+
+
+def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None, executor: Executor) -> None:
+    """Tell of constant features, of the row of the input that lies farthest out, and what the source says itself."""
+    if constant:
+        executor.progress.note(
+            f"{constant} of {source.shape[1]} features are constant: they add nothing to any distance"
+        )
+    if outlier is not None:
+        merged = side_data_of(source).duplicates
+        row = outlier.row if merged is None else int(np.flatnonzero(merged.points_of_rows == outlier.row)[0])
+        executor.progress.warn(
+            f"row {row} is {outlier.value:.3g} in column {outlier.column}, {outlier.times:.0e} times as far from the "
+            f"median as {MOST:.0%} of the rows read with it: look whether it is an error, and leave it out or scale "
+            "the column if so"
+        )
+    if remark := getattr(source, "remark", ""):
+        executor.progress.warn(remark)
+
+
+def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
+    """Refuse rows so long that a tile of them cannot be stored, or read within the budget, before any is read.
+
+    A source that can read some of its pieces only whole needs room for the largest of them too.
+    """
+    check_limit("dense row", dimensions.row_bytes, f"a row of {source.description}")
+    least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+    need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
+    if least is not None and need > least:
+        raise MemoryBudgetError(
+            f"reading {TILE_ROWS} rows of {dimensions.row_bytes} bytes at a time from {source.description} takes "
+            f"{format_bytes(need)}, a process may take {format_bytes(least)}: raise --memory, or give fewer features"
+        )
+    whole = getattr(source, "held_bytes", 0)
+    if least is not None and need + whole > least:
+        raise MemoryBudgetError(
+            f"chunks of {source.description} are read whole, the largest takes {format_bytes(whole)} beside "
+            f"{format_bytes(need)} of rows at work, and a process may take {format_bytes(least)}: raise --memory, or "
+            "store the points in smaller chunks, those of a compressed .npz by numpy.savez"
+        )
+
+
+def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:
+    """Return the digests of a block's tiles, the extremes of its features, and the encoded size of its first tile."""
+    start, stop = dimensions.rows(block)
+    rows = read_rows(source, start, stop, dimensions.sparse)
+    check_finite_block(rows, start)
+    sample = rows[:TILE_ROWS]
+    minima, maxima = rows.min(axis=0), rows.max(axis=0)
+    if sp.issparse(rows):
+        minima, maxima = minima.toarray().ravel(), maxima.toarray().ravel()
+    nonzeros = int(rows.nnz) if sp.issparse(rows) else rows.size
+    found = None if sp.issparse(rows) else outlying_row(rows, minima, maxima)
+    outlier = None if found is None else found._replace(row=start + found.row)
+    return SeenRows(tile_digests(rows), minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros, outlier)
+
+
+def bytes_as_stored(rows: Points) -> int:
+    """Return the bytes that rows take in a store."""
+    if sp.issparse(rows):
+        return sum(encoded_bytes(part) for part in stored_parts(rows))
+    return encoded_bytes(rows)
+
+
+def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
+    """Return what was seen of consecutive blocks; the list of the first is lengthened."""
+    one.tiles.extend(other.tiles)
+    sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
+    extremes = np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima)
+    outlier = max(one.outlier, other.outlier, key=lambda found: found.times if found else 0.0)
+    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier)

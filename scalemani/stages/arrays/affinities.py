@@ -1,0 +1,160 @@
+"""Affinities of the edges of the neighbour graph, its components, and W: stored, or made of the pixels of an image."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
+from scalemani.kernels.affinities.window import window_affinities
+from scalemani.kernels.arrays.tiles import run
+from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.store.groups import StageGroup
+
+
+class StoredAffinities(StoredStage, stage="affinities"):
+    """The affinity of every edge of the graph, in work order, and how it was found."""
+
+    values = Rows(
+        "point neighbor",
+        "float32",
+        "the affinity of each edge of `neighbors`; with entropic affinities, those of a point sum to one; of points "
+        "with weights, that of one copy to one copy, and those to all copies sum to one",
+    )
+    beta = Rows("point", "float64", "1 / (2 sigma^2), sigma the point's bandwidth", "1 / as given^2")
+    iterations = Rows("point", "int32", "steps of the root finder")
+    saturated = Rows("point", "uint8", "1 where ties put the perplexity out of reach, else 0")
+    duplicated = Rows("point", "uint8", "1 where the nearest neighbour is at distance 0, else 0")
+    residuals = Rows("point", "float64", "entropy of the affinities less log(perplexity)", "nat")
+    twins = Rows(
+        "point", "float64", "the affinity of a copy of each point to each of its others; stored for points with weights"
+    )
+    sigma = Whole(
+        "", "float64", "the sigma of Gaussian affinities; stored where it is chosen from the points", "as given"
+    )
+    SIGMA_UNIT: ClassVar = "sigma"
+
+
+class StoredComponents(StoredStage, stage="components"):
+    """The connected components of the graph, the bridges that join them, or the rows of the one that is kept."""
+
+    labels = Whole("point", "int32", "the component of each work row, numbered by their first rows", "component")
+    bridge_rows = Whole("bridge end", "int64", "the two ends of each bridge", "work row")
+    bridge_distances = Whole("bridge", "float64", "the length of each bridge in sketches", "as given")
+    bridge_weights = Whole("bridge", "float64", "the affinity of each bridge")
+    kept_rows = Whole(
+        "kept_point",
+        "int64",
+        "the rows of the largest component, ascending; stored where that alone is embedded",
+        "input row",
+    )
+    KEPT_UNIT: ClassVar = "kept_rows"
+
+    @property
+    def keeps_largest(self) -> bool:
+        """Whether the largest component alone is embedded, and points are left out."""
+        return self.group.committed(self.KEPT_UNIT)
+
+
+class StoredAffinityMatrix(StoredStage):
+    """W by blocks of rows in work order, each a sparse matrix in CSR form."""
+
+    indptr = Parts("row_bound", "int64", "where each row of the block begins and ends among its nonzeros", "nonzero")
+    indices = Parts("nonzero", "int32", "the column of each nonzero, ascending in a row", "work row")
+    values = Parts(
+        "nonzero",
+        "float32",
+        "the nonzeros of (P + P^T) / 2; of points with weights, their sums over the copies at both ends; lower between "
+        "classes where the target weight is above zero; those of a W that was given in the place of points",
+    )
+    degrees = Parts("row", "float64", "the sum of each row of the block")
+
+    def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of one block's rows of W."""
+        return self.indptr(block), self.indices(block), self.values(block)
+
+    def read_matrix(self, block: int, n_points: int) -> sp.csr_matrix:
+        """Return one block's rows of W (n, N) as a sparse matrix."""
+        indptr, indices, values = self.read_rows(block)
+        return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_points))
+
+    def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return work rows, ascending, that hold all columns (m,) of nonzeros, and the place of each among them."""
+        rows, places = np.unique(columns, return_inverse=True)
+        return rows, places
+
+    def read_degrees(self, n_points: int, empty: Empty = np.empty) -> np.ndarray:
+        """Return the degrees (N,) float64 of W in an array made by `empty`."""
+        degrees, first, block = empty((n_points,), np.float64), 0, 0
+        while first < n_points:
+            part = self.degrees(block)
+            degrees[first : first + len(part)] = part
+            first, block = first + len(part), block + 1
+        return degrees
+
+    def read_all_rows(self, n_blocks: int, over: Callable[..., Iterable[Any]] = map) -> AffinityRows:
+        """Return all of W in memory, 8 bytes a nonzero; `over` runs blocks side by side."""
+        counts = [np.diff(bounds) for bounds in over(self.indptr, range(n_blocks))]
+        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate(counts), dtype=np.int64)])
+        ends = np.cumsum([part.sum() for part in counts])
+        indices, values = np.empty(indptr[-1], np.uint32), np.empty(indptr[-1], np.float32)
+
+        def fill(block: int) -> None:
+            _, block_indices, block_values = self.read_rows(block)
+            own = slice(ends[block] - len(block_indices), ends[block])
+            indices[own], values[own] = block_indices, block_values
+
+        run(over(fill, range(n_blocks)))
+        return AffinityRows(indptr, indices, values)
+
+
+class StoredSymmetricAffinities(StoredAffinityMatrix, stage="symmetric_affinities"):
+    """W in work order: each block of rows is one sparse matrix in CSR form."""
+
+    image = Whole("extent", "int64", "frames, rows and columns; stored where W is that of pixels")
+    reach = Whole("side", "int64", "how far the window of a pixel goes; with `image`", "pixel, frame")
+    sigma = Whole("", "float64", "the sigma of these affinities; with `image`", "as given")
+    WINDOW_UNIT: ClassVar = "window"
+
+
+class StoredNormalizedAffinities(StoredAffinityMatrix, stage="normalized_affinities"):
+    """W normalised by density, q^-alpha W q^-alpha, in the form of `symmetric_affinities`."""
+
+    values = Parts("nonzero", "float32", "the nonzeros of W, each over (q_n q_m)^alpha")
+
+
+@dataclass(frozen=True)
+class WindowAffinities(StoredSymmetricAffinities):
+    """Gaussian affinities of pixels: their degrees are stored, their rows are made anew each time they are read."""
+
+    pixels: StoredWorkPoints
+
+    def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of one block's rows of W."""
+        start = block * self.group.block_rows
+        return self.rows_of(start, start + len(self.indptr(block)) - 1)
+
+    def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return work rows, ascending, that hold all columns: those between, which windows leave few of."""
+        first = columns.min()
+        return np.arange(first, columns.max() + 1), columns - first
+
+    def rows_of(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of rows [start, stop) of W."""
+        image, reach = (tuple(sides.read_once().tolist()) for sides in (self.image, self.reach))
+        points, sigma = self.pixels.dense_points.read_once(), float(self.sigma.read_once())
+        return window_affinities(points, image, reach, sigma, (start, stop))
+
+
+def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
+    """Return the W that a stage works on, from its inputs: normalised by density where the method has that stage."""
+    if StoredNormalizedAffinities.STAGE in inputs:
+        return StoredNormalizedAffinities(inputs[StoredNormalizedAffinities.STAGE])
+    group = inputs[StoredSymmetricAffinities.STAGE]
+    if group.committed(StoredSymmetricAffinities.WINDOW_UNIT):
+        return WindowAffinities(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
+    return StoredSymmetricAffinities(group)

@@ -1,0 +1,83 @@
+"""The neighbour graph in work order, round by round, and what users are given of it in input order."""
+
+import numpy as np
+
+from scalemani.engine.reading import Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
+from scalemani.store.schema import AS_DISTANCES
+
+QUERIES, TRUTH = "queries", "truth"  # units: the points by which the recall is measured, and their true neighbours
+ROUND_FOLDERS, RECALL_FOLDERS = ("round_N",), ("recall_N",)
+
+
+def round_step(number: int) -> str:
+    """Return the step of the stage `neighbors` that writes a round: the folder of its arrays."""
+    return f"round_{number}"
+
+
+def recall_unit(number: int) -> str:
+    """Return the unit that says how good a round was, and its folder."""
+    return f"recall_{number}"
+
+
+class StoredNeighbors(StoredStage, stage="neighbors"):
+    """Rounds of the search, of which the last is the graph and may be the only one left. Rows are work rows."""
+
+    indices = RowsInFolders(
+        "point neighbor", "int32", "the neighbours of each work row, itself excluded", "work row", folders=ROUND_FOLDERS
+    )
+    distances = RowsInFolders(
+        "point neighbor",
+        AS_DISTANCES,
+        "distances of these neighbours in the metric of the points, ascending",
+        "metric",
+        folders=ROUND_FOLDERS,
+    )
+    fresh = RowsInFolders(
+        "point neighbor", "uint8", "1 where the neighbour was found in this round, else 0", folders=ROUND_FOLDERS
+    )
+    recall = WholeInFolders(
+        "figure",
+        "float64",
+        "the share of true neighbours after a round, its standard error, and how many points it was measured on",
+        folders=RECALL_FOLDERS,
+    )
+    last_round = Whole(
+        "",
+        "int64",
+        "the round whose arrays are the graph; where it is missing, the certificate `rounds` says it",
+        "round",
+    )
+    query_rows = Whole("query", "int64", "the points by which the recall is measured", "work row")
+    query_limits = Whole(
+        "query",
+        "float64",
+        "the distance within which as many points as a list holds are known for each of these",
+        "as given",
+    )
+    true_distances = Whole("query neighbor", "float64", "the distances of their true neighbours, ascending", "as given")
+    n_probes = Whole("", "int64", "the cells that a point visits in a first round over cells")
+
+    @property
+    def final_step(self) -> str:
+        """The step of the last round."""
+        return round_step(self.read_count(self.last_round, "rounds"))
+
+    def read_graph_block(self, block: int, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return (indices, distances) of one block of work rows of the graph: (n, k) each, ascending distance.
+
+        Of the `width` nearest neighbours; None: of all.
+        """
+        step = self.final_step
+        indices, distances = (table(step).read_block(block)[:, :width] for table in (self.indices, self.distances))
+        return np.ascontiguousarray(indices), np.ascontiguousarray(distances)
+
+    def read_recall(self, number: int) -> np.ndarray:
+        """Return the recall (3,) after a round: the share, its standard error, and points looked at."""
+        return self.recall(recall_unit(number)).read()
+
+
+class StoredGraph(StoredStage, stage="graph"):
+    """The graph in input order."""
+
+    indices = Rows("point neighbor", "int64", "the neighbours of each point, itself excluded", "input row")
+    distances = Rows("point neighbor", AS_DISTANCES, "Euclidean distances of these neighbours, ascending", "as given")

@@ -1,0 +1,199 @@
+"""Landmarks, Z, the reduced problem over the landmarks, and its solution."""
+
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.reading import ArrayReader, MatrixDescription, Parts, Rows, StoredStage, Whole, landmark_matrix
+from scalemani.kernels.landmarks.quality import Coverage, coverage
+from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS
+
+
+class StoredLandmarks(StoredStage, stage="landmarks"):
+    """The landmarks: points among the points, or, off the data, points beside them."""
+
+    rows = Whole("landmark", "int64", "the row of each landmark, ascending; on the data", "input row")
+    points = Whole("landmark feature", AS_LANDMARKS, "the landmarks themselves", "as given")
+    anchor_rows = Whole(
+        "landmark anchor", "int64", "the points nearest to each landmark, ascending distance; off the data", "input row"
+    )
+    anchor_weights = Whole(
+        "landmark anchor",
+        "float64",
+        "the weights of these points, whose combination each landmark nearly is; they sum to one; off the data",
+    )
+    spacing = Whole(
+        "",
+        "float64",
+        "how far 98 % of a sample of the points lie, at most, from the nearest landmark that they are not themselves",
+        "as given",
+    )
+    center = Whole("feature", "float64", "the median of each column of the sample", "as given")
+    radius = Whole("", "float64", "how far 98 % of the sample lie, at most, from the center", "as given")
+    ANCHORS_UNIT: ClassVar = "anchors"
+    COVERAGE_UNIT: ClassVar = "coverage"
+
+    @property
+    def off_data(self) -> bool:
+        """Whether the landmarks are no data points: they have anchors then, and no rows."""
+        return self.group.committed(self.ANCHORS_UNIT)
+
+    def read_coverage(self) -> Coverage:
+        """Return how the landmarks cover the points; of runs that did not measure it, how they cover each other."""
+        if not self.group.committed(self.COVERAGE_UNIT):
+            landmarks = self.points.read()
+            return coverage(landmarks, landmarks)
+        spacing, center, radius = (one.read() for one in (self.spacing, self.center, self.radius))
+        return Coverage(float(spacing), center, float(radius))
+
+    def coordinates_in(self, embedding: ArrayReader) -> np.ndarray:
+        """Return the coordinates (L, d) of the landmarks in an embedding (N, d) of the points, in input order."""
+        if not self.off_data:
+            return embedding.gather(self.rows.read())
+        rows, weights = self.anchor_rows.read(), self.anchor_weights.read()
+        distinct, places = np.unique(rows, return_inverse=True)
+        return np.einsum("la,lad->ld", weights, embedding.gather(distinct)[places.reshape(rows.shape)])
+
+
+class StoredLandmarkWeights(StoredStage, stage="landmark_weights"):
+    """Z in work order: every point as an affine combination of its nearest landmarks."""
+
+    indices = Rows(
+        "point nearest_landmark", "int32", "the nearest landmarks of each point, ascending distance", "landmark"
+    )
+    values = Rows("point nearest_landmark", "float64", "the weights of these landmarks; those of a point sum to one")
+    errors = Rows("point", "float32", "reconstruction error, relative to that of the nearest landmark alone")
+
+    def read_matrix(self, block: int, n_landmarks: int) -> sp.csr_matrix:
+        """Return one block's rows of Z (n, L)."""
+        return sparse_weights(self.indices.read_block(block), self.values.read_block(block), n_landmarks)
+
+
+class StoredAffinityWeights(StoredStage, stage="affinity_weights"):
+    """Z in work order, by affinities: one sparse matrix in CSR form."""
+
+    indptr = Whole("point_bound", "int64", "where each row of Z begins and ends", "nonzero")
+    indices = Whole("nonzero", "int32", "the landmarks of each point, ascending", "landmark")
+    values = Whole(
+        "nonzero", "float64", "affinities to these landmarks over their sum; those of a landmark are its own"
+    )
+
+    def shared_matrix(self, n_landmarks: int) -> sp.csr_matrix:
+        """Return Z (N, L), on arrays that the tasks of a process share."""
+        indptr, indices, values = (one.read_once() for one in (self.indptr, self.indices, self.values))
+        return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_landmarks), copy=False)
+
+    def read_matrix(self, block: int, n_landmarks: int) -> sp.csr_matrix:
+        """Return one block's rows of Z (n, L)."""
+        start = block * self.group.block_rows
+        return self.shared_matrix(n_landmarks)[start : start + self.group.block_rows]
+
+
+def sparse_weights(indices: np.ndarray, values: np.ndarray, n_landmarks: int) -> sp.csr_matrix:
+    """Return rows of Z in CSR form on the arrays given: (n, L) from (n, K_Z) each."""
+    indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
+    return sp.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(len(indices), n_landmarks), copy=False)
+
+
+PART_FOLDERS = ("block-N", "sum_N-block-N")
+
+
+class StoredReduced(StoredStage, stage="reduced"):
+    """The reduced problem: parts of the sums over blocks, sums of parts, and the two matrices that they come to."""
+
+    AFFINITY_PART: ClassVar = landmark_matrix("reduced", "affinity", "part", PART_FOLDERS, "a part of Z^T W Z")
+    MASS_PART: ClassVar = landmark_matrix("reduced", "mass", "part", PART_FOLDERS, "a part of Z^T D Z")
+    LAPLACIAN: ClassVar = landmark_matrix("reduced", "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric")
+    MASS: ClassVar = landmark_matrix("reduced", "mass", "whole", ("",), "Z^T D Z, symmetric")
+
+    def read_part_of(self, described: MatrixDescription, part: int, step: str) -> sp.csr_matrix:
+        """Return a part (L, L) of the sum that gives a matrix; `step` is the round of summing."""
+        return described.matrix(lambda array: self.group.read_part(array.name, part, step))
+
+    def read_matrix(self, described: MatrixDescription) -> sp.csr_matrix:
+        """Return `LAPLACIAN` or `MASS`: (L, L)."""
+        return described.matrix(lambda array: self.reader(array).read())
+
+
+class StoredLandmarkEmbedding(StoredStage, stage="landmark_embedding"):
+    """The solution of the reduced problem."""
+
+    eigenvalues = Whole(
+        "component", "float64", "the smallest eigenvalues of the reduced problem, ascending, the trivial one left out"
+    )
+    vectors = Whole("landmark component", "float64", "their eigenvectors: the coordinates of the landmarks")
+
+
+class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
+    """Covariances of the points around each landmark, by which landmarks are joined."""
+
+    covariances = Whole(
+        "landmark feature other_feature",
+        "float64",
+        "of each landmark, positive definite; stored where landmark_graph.covariances is full",
+        "squared, as given",
+    )
+    variances = Whole(
+        "landmark feature",
+        "float64",
+        "their diagonals alone, positive; stored where landmark_graph.covariances is diagonal",
+        "squared, as given",
+    )
+    counts = Whole("landmark", "int64", "how many points each covariance is of")
+
+    def read_covariances(self, diagonal: bool) -> np.ndarray:
+        """Return the covariances (L, D, D) float64, or their diagonals (L, D)."""
+        return (self.variances if diagonal else self.covariances).read()
+
+
+class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
+    """The landmarks' own neighbour graph, and its Laplacian eigenmaps."""
+
+    neighbors = Whole(
+        "landmark joined_landmark", "int64", "the landmarks that each is joined to, nearest first", "landmark"
+    )
+    eigenvalues = Whole(
+        "component",
+        "float64",
+        "the smallest eigenvalues of the Laplacian of the graph, ascending, the trivial one left out",
+    )
+    vectors = Whole(
+        "landmark component", "float64", "eigenvectors of L v = lambda D v: the coordinates of the landmarks"
+    )
+    sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given")
+
+    def read_sigma(self) -> float:
+        """Return the bandwidth of the kernel."""
+        return float(self.sigma.read())
+
+
+class StoredGeodesics(StoredStage, stage="geodesics"):
+    """How far landmarks are from each other and from all points along the graph, bridges where it falls apart."""
+
+    TOGETHER: ClassVar = 8  # landmarks of a part
+    distances = Parts(
+        "source_landmark landmark",
+        "float64",
+        "the lengths of the shortest paths from eight consecutive landmarks, fewer in the last part, to all landmarks",
+        "as given",
+    )
+    to_points = Parts(
+        "source_landmark point",
+        AS_DISTANCES,
+        "the lengths of the shortest paths from the same landmarks to all points in work order",
+        "as given",
+    )
+
+    def n_parts(self, n_landmarks: int) -> int:
+        """Return the number of parts for so many landmarks."""
+        return -(-n_landmarks // self.TOGETHER)
+
+    def read_matrix(self, n_landmarks: int) -> np.ndarray:
+        """Return the distances (L, L) float64; there and back they may differ in the last bit."""
+        return np.concatenate([self.distances(part) for part in range(self.n_parts(n_landmarks))])
+
+    def read_symmetric(self, n_landmarks: int) -> np.ndarray:
+        """Return the distances (L, L) float64, the shorter of a path and its way back, which are summed otherwise."""
+        ways = self.read_matrix(n_landmarks)
+        return np.minimum(ways, ways.T)

@@ -1,0 +1,191 @@
+"""Points in input order, the cells they lie in, points in work order, sorted by cell, and what accompanies them.
+
+Groups of sparse points hold CSR parts, a set for every block, and the number of features; `points` reads either kind.
+"""
+
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.memory.sparse_rows import SparseRowsReader
+from scalemani.engine.reading import ArrayReader, Rows, StoredStage, Whole
+from scalemani.kernels.neighbors.stretches import Stretches, stretches_of_sorted
+from scalemani.kernels.rows.sketches import SketchBasis
+from scalemani.store.groups import StageGroup
+from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
+
+FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
+
+
+class SparseDescription(NamedTuple):
+    """The arrays of sparse points: CSR parts of every block, and the number of features."""
+
+    indptr: ArrayDescription
+    indices: ArrayDescription
+    values: ArrayDescription
+    n_features: ArrayDescription
+
+    def parts(self, rows: sp.csr_matrix) -> dict[ArrayDescription, np.ndarray]:
+        """Return the rows of a block as they are stored."""
+        return dict(zip(self[:3], stored_parts(rows), strict=True))
+
+    def features(self, n_features: int) -> dict[ArrayDescription, np.ndarray]:
+        """Return the number of features as it is stored, in the unit `FEATURES`."""
+        return {self.n_features: np.array(n_features)}
+
+
+def stored_parts(rows: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return where rows (n, D) begin and end, the columns of their nonzeros, and these, in the dtypes of a store."""
+    columns = np.uint16 if rows.shape[1] <= 2**16 else np.int32
+    return rows.indptr.astype(np.int64), rows.indices.astype(columns), rows.data
+
+
+def sparse_points(stage: str, folder: str, order: str) -> SparseDescription:
+    """Return the description of sparse points in some order, the parts of each block in a folder."""
+
+    def part(name: str, dim: str, dtype: str | DtypeRule, units: str, says: str) -> ArrayDescription:
+        return ArrayDescription(
+            stage, name, "part", (dim,), dtype, units, f"of sparse points in {order}: {says}", (folder,)
+        )
+
+    return SparseDescription(
+        part(
+            "indptr", "row_bound", "int64", "nonzero", "where each row of the block begins and ends among its nonzeros"
+        ),
+        part("indices", "nonzero", AS_COLUMNS, "feature", "the column of each nonzero, ascending in each row"),
+        part("values", "nonzero", AS_POINTS, "as given", "the nonzeros, as the metric of the run maps them"),
+        ArrayDescription(
+            stage, "n_features", "whole", (), "int64", "1", "of sparse points: D; where it is missing they are dense"
+        ),
+    )
+
+
+class StoredRows(StoredStage):
+    """A group with a row a point, dense or sparse."""
+
+    dense_points: ClassVar[Rows]
+    SPARSE: ClassVar[SparseDescription]
+    ROWS_STEP: ClassVar[str] = ""
+
+    @property
+    def points(self) -> ArrayReader | SparseRowsReader:
+        """Points (N, D), read as NumPy arrays where they are dense and as SciPy's sparse rows where they are sparse."""
+        if not self.group.committed(FEATURES):
+            return self.dense_points
+        n_features = self.reader(self.SPARSE.n_features).read_once()
+        return SparseRowsReader(self.group, int(n_features), self.ROWS_STEP)
+
+
+class StoredPoints(StoredRows, stage="points"):
+    """Points as they came, in input order."""
+
+    dense_points = Rows(
+        "point feature",
+        AS_POINTS,
+        "points in input order, as the metric of the run maps them; neighbours and distances, or affinities as sparse "
+        "rows, where these were given",
+        "as given",
+        name="points",
+    )
+    SPARSE: ClassVar = sparse_points("points", "block-N", "input order")
+
+
+def points_in_order(inputs: Mapping[str, StageGroup]) -> StoredRows:
+    """Return the points of a stage in the order that it works in: that of cells where its route has them."""
+    if StoredWorkPoints.STAGE in inputs:
+        return StoredWorkPoints(inputs[StoredWorkPoints.STAGE])
+    return StoredPoints(inputs[StoredPoints.STAGE])
+
+
+class StoredPartition(StoredStage, stage="partition"):
+    """The principal axes of the points, cells in their span, and the cell of each point."""
+
+    mean = Whole("feature", "float64", "mean of a sample of the points", "as given")
+    axes = Whole(
+        "feature axis",
+        "float32",
+        "leading principal directions of that sample, orthonormal columns of descending variance",
+    )
+    scale = Whole(
+        "",
+        "float64",
+        "unit of length of sketches, a power of two: a point's sketch is (point - mean) @ axes / scale",
+        "as given",
+    )
+    centroids = Whole("cell axis", "float32", "centres of the cells, as sketches", "scale")
+    cells = Rows("point", "int32", "the cell nearest to each point, in input order", "cell")
+
+    @property
+    def basis(self) -> SketchBasis:
+        """The axes of the sketches, kept in this process."""
+        mean, axes, scale = (array.read_once() for array in (self.mean, self.axes, self.scale))
+        return SketchBasis(mean, axes, float(scale))
+
+
+class StoredWorkPoints(StoredRows, stage="work_points"):
+    """Points and sketches in work order, and the way back to input order."""
+
+    ROWS_STEP: ClassVar = "rows"
+    input_rows = Whole("point", "int64", "the input row of each work row", "input row")
+    cell_offsets = Whole(
+        "cell_bound",
+        "int64",
+        "the first work row of each cell, and behind the last one the number of points",
+        "work row",
+    )
+    stretch_offsets = Whole(
+        "stretch_bound",
+        "int64",
+        "in the place of `cell_offsets` where appended points come behind the others, sorted by cell among themselves: "
+        "the first row of each stretch of work rows of one cell, and behind the last one the number of points",
+        "work row",
+    )
+    stretch_cells = Whole("stretch", "int32", "the cell of each of these stretches", "cell")
+    dense_points = Rows("point feature", AS_POINTS, "the same points in work order", "as given", name="points")
+    SPARSE: ClassVar = sparse_points("work_points", "rows-block-N", "work order")
+    sketch = Rows("point axis", "float32", "their leading principal components, in units of `partition/scale`", "scale")
+
+    @property
+    def sorted_by_cell(self) -> bool:
+        """Whether all work rows are sorted by cell: no appended points have come behind the others."""
+        return not self.group.holds(self.stretch_offsets.path)
+
+    @property
+    def stretches(self) -> Stretches:
+        """The stretches of work rows of one cell: the cells, where all rows are sorted by these."""
+        if self.sorted_by_cell:
+            return stretches_of_sorted(self.cell_offsets.read())
+        return Stretches(self.stretch_offsets.read(), self.stretch_cells.read())
+
+
+class StoredWeights(StoredStage, stage="weights"):
+    """How many equal points each point stands for, in work order; computed where points have weights."""
+
+    weights = Rows("point", "float64", "the weight of each point, at least one")
+
+
+def stored_weights(inputs: Mapping[str, StageGroup]) -> ArrayReader | None:
+    """Return the weights (N,) float64 of the points in work order, from a stage's inputs; None where all are one."""
+    return StoredWeights(inputs[StoredWeights.STAGE]).weights if StoredWeights.STAGE in inputs else None
+
+
+class StoredDuplicates(StoredStage, stage="duplicates"):
+    """Which of the distinct points each row that was given is; computed where equal rows are one point."""
+
+    points = Whole(
+        "given_row",
+        "int64",
+        "the row in `points` of the point that each row given is; -1 where that is in a component that was left out",
+        "input row",
+    )
+
+
+class StoredClasses(StoredStage, stage="classes"):
+    """The class of each point, by its place among the sorted labels, in work order."""
+
+    codes = Rows(
+        "point", "int32", "the class of each point, by the order of the labels, -1 of those without one", "class"
+    )
+    counts = Whole("class", "int64", "the number of points of each class")

@@ -1,0 +1,1 @@
+"""Sums and readers that several stages use."""

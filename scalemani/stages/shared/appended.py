@@ -1,0 +1,74 @@
+"""What stages of a run share to which points were appended: blocks that stay, and the rows of W of these points."""
+
+import functools
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.task import StageTask
+from scalemani.engine.work import StageWork
+from scalemani.kernels.arrays.tiles import Mapper, slices
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.store.groups import block_unit
+
+
+@dataclass(frozen=True)
+class KnownPoints:
+    """Points by row, (N, D), of which those at some ascending `rows` (m,) are `known` (m, D) and not read."""
+
+    points: RowsOfArray
+    rows: np.ndarray
+    known: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        there = np.isin(rows, self.rows)
+        found = np.empty((len(rows), *self.known.shape[1:]), self.known.dtype)
+        found[there] = self.known[np.searchsorted(self.rows, rows[there])]
+        if not there.all():
+            found[~there] = self.points[rows[~there]]
+        return found
+
+
+def take_earlier_blocks(work: StageWork) -> None:
+    """Commit the blocks that hold rows of the earlier run alone as its group has them; none is decoded.
+
+    Where that cannot be, as where one is damaged, a block is left to be computed as any other.
+    """
+    task = work.task
+    if task.earlier is None:
+        return
+    earlier = task.earlier.groups[task.stage]
+    whole = range(task.earlier.n_points // task.dimensions.block_rows)
+    missing = [block for block in whole if not task.output.committed(block_unit(block))]
+    work.executor.over(functools.partial(task.output.take_block, other=earlier), missing)
+
+
+def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:
+    """Return rows of W in memory: blocks that hold none of them are not read.
+
+    Parameters
+    ----------
+    appended : (n,) int64, ascending work rows
+
+    Returns
+    -------
+    rows (n, N)
+    """
+    blocks = slices(task.dimensions.n_points, task.dimensions.block_rows)
+    held = [blocks[number] for number in np.unique(appended // task.dimensions.block_rows).tolist()]
+    parts = list(over(functools.partial(rows_of_block, task, appended), held))
+    rows = sp.csr_matrix(sp.vstack(parts, format="csr"))
+    return AffinityRows(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data)
+
+
+def rows_of_block(task: StageTask, appended: np.ndarray, block: slice) -> sp.csr_matrix:
+    """Return the rows (n, N) of W of those of the appended points that are in a block, which is given by its rows."""
+    first, last = np.searchsorted(appended, [block.start, block.stop])
+    number, n_points = block.start // task.dimensions.block_rows, task.dimensions.n_points
+    return affinity_graph(task.inputs).read_matrix(number, n_points)[appended[first:last] - block.start]

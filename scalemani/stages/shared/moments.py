@@ -1,0 +1,174 @@
+"""Sums over all points beside their rows of Z, in one pass: Z^T Y, Z^T Z, and sums of the points of each class."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.workers.folds import runs_of
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.rows.compressed import dense_rows
+from scalemani.kernels.spectral.linear import add_moments
+from scalemani.kernels.spectral.reduced import diagonal_product, symmetric_part
+from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights, sparse_weights
+from scalemani.stages.arrays.points import StoredClasses, points_in_order
+
+TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
+PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
+COPIES_OF_BLOCK = 3  # as read, decoded, and a tile in float64
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over points Y with rows of Z, about some centre c.
+
+    moments : (L, D), Z^T (Y - c)
+    weights : (L,), Z^T 1
+    gram : (L, L), Z^T Z
+    sums : (C, D), of Y - c over each class; one class where there are no labels
+    counts : (C,), points of each class
+    squares : sum of |y - c|^2
+    """
+
+    moments: np.ndarray
+    weights: np.ndarray
+    gram: sp.csr_matrix
+    sums: np.ndarray
+    counts: np.ndarray
+    squares: float
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(
+            self.moments + other.moments,
+            self.weights + other.weights,
+            sp.csr_matrix(self.gram + other.gram),
+            self.sums + other.sums,
+            self.counts + other.counts,
+            self.squares + other.squares,
+        )
+
+    @property
+    def shift(self) -> np.ndarray:
+        """The mean of the points (D,), less the centre."""
+        return np.asarray(self.sums.sum(axis=0) / self.counts.sum())
+
+    def centered(self) -> np.ndarray:
+        """Return G = Z^T (Y - mean): (L, D)."""
+        return self.moments - np.outer(self.weights, self.shift)
+
+    @property
+    def total_scatter(self) -> float:
+        """The sum of the squared distances of the points from their mean."""
+        return max(0.0, self.squares - float(self.counts.sum() * (self.shift @ self.shift)))
+
+
+def moments_held(sizes: Sizes, n_classes: int = 1) -> list[Held]:
+    """List what the sums take in memory."""
+    dimensions, n_landmarks, width = sizes.dimensions, sizes.params.n_landmarks, sizes.params.landmark_neighbors
+    entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
+    return [
+        Held("Z' Y of a run of tiles", EACH_TASK, n_landmarks + n_classes, dimensions.n_features, copies=PARTS_AT_ONCE),
+        *entries_held("Z' Z of a run of tiles", EACH_TASK, entries, PARTS_AT_ONCE),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, 2),
+        Held("a tile of points, centred", EACH_TASK, TILE_ROWS, dimensions.n_features, copies=COPIES_OF_BLOCK),
+        Held("rows of Z in a block", EACH_TASK, dimensions.block_rows, 2 * width, copies=COPIES_OF_BLOCK),
+        Held("Z' Y in sum", EACH_PROCESS, n_landmarks + n_classes, dimensions.n_features, copies=PARTS_AT_ONCE),
+    ]
+
+
+def gram_held(sizes: Sizes) -> list[Held]:
+    """List what the sum of Z^T Z takes in memory."""
+    n_landmarks, width = sizes.params.n_landmarks, sizes.params.landmark_neighbors
+    entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
+    return [
+        *entries_held("Z' Z of a run of tiles", EACH_TASK, entries, PARTS_AT_ONCE),
+        Held("rows of Z in a run of tiles", EACH_TASK, TILES_TOGETHER * TILE_ROWS, 2 * width, copies=COPIES_OF_BLOCK),
+    ]
+
+
+def summed_gram(work: StageWork) -> sp.csr_matrix:
+    """Return Z^T Z (L, L), symmetric bit for bit."""
+    runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
+    return symmetric_part(work.fold(gram_of_tiles, add_matrices, runs, "gram"))
+
+
+def add_matrices(one: sp.csr_matrix, other: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the sum of two sparse matrices."""
+    return sp.csr_matrix(one + other)
+
+
+def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
+    """Return what consecutive tiles of rows of Z add to Z^T Z."""
+    weights, block_rows = StoredLandmarkWeights(task.inputs["landmark_weights"]), task.dimensions.block_rows
+    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
+    parts = []
+    for block in range(first // block_rows, -(-last // block_rows)):
+        start, stop = task.dimensions.rows(block)
+        parts.append(
+            weights.read_matrix(block, task.params.n_landmarks)[max(first, start) - start : min(last, stop) - start]
+        )
+    rows = sp.csr_matrix(sp.vstack(parts))
+    return diagonal_product(rows, np.ones(rows.shape[0]))
+
+
+def center_of(task: StageTask) -> np.ndarray:
+    """Return the mean (D,) float64 of the landmarks: near enough to the points' for sums to keep their digits."""
+    return StoredLandmarks(task.inputs["landmarks"]).points.read_once().mean(axis=0, dtype=np.float64)
+
+
+def summed_moments(work: StageWork) -> Moments:
+    """Return the sums over all points."""
+    runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
+    found: Moments = work.fold(moments_of_tiles, Moments.__add__, runs, "moments")
+    return found
+
+
+def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
+    """Return what consecutive tiles add: row by row, so that bits do not depend on blocks."""
+    n_landmarks, n_features = task.params.n_landmarks, task.dimensions.n_features
+    center, weights = task.once(center_of), StoredLandmarkWeights(task.inputs["landmark_weights"])
+    moments, used, squares = np.zeros((n_landmarks, n_features)), np.zeros(n_landmarks), 0.0
+    n_classes, rows_of_z = number_of_classes(task), []
+    sums, counts = np.zeros((n_classes, n_features)), np.zeros(n_classes, np.int64)
+    for tile, block, part in tiles_of(task, tiles):
+        indices, values = weights.indices.read_block(block)[part], weights.values.read_block(block)[part]
+        add_moments(tile, center, indices, values, moments, used)
+        centred = tile - center
+        squares += float(np.einsum("ij,ij->", centred, centred))
+        codes = codes_of(task, block, part)
+        counts += np.bincount(codes, minlength=n_classes)
+        sums += sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes))) @ centred
+        rows_of_z.append(sparse_weights(indices, values, n_landmarks))
+    stacked = sp.csr_matrix(sp.vstack(rows_of_z))
+    gram = symmetric_part(diagonal_product(stacked, np.ones(stacked.shape[0])))
+    return Moments(moments, used, gram, sums, counts, squares)
+
+
+def tiles_of(task: StageTask, tiles: range) -> Iterator[tuple[np.ndarray, int, slice]]:
+    """Yield consecutive tiles of the points, and their place: a block and rows in it."""
+    block_rows, points = task.dimensions.block_rows, points_in_order(task.inputs).points
+    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
+    for block in range(first // block_rows, -(-last // block_rows)):
+        start, stop = task.dimensions.rows(block)
+        rows = points.read_block(block)
+        for tile in range(max(first, start) - start, min(last, stop) - start, TILE_ROWS):
+            part = slice(tile, min(tile + TILE_ROWS, rows.shape[0]))
+            yield dense_rows(rows[part]), block, part
+
+
+def number_of_classes(task: StageTask) -> int:
+    """Return the number of classes; one of all points where the stage reads no labels."""
+    if StoredClasses.STAGE not in task.inputs:
+        return 1
+    return len(StoredClasses(task.inputs[StoredClasses.STAGE]).counts.read_once())
+
+
+def codes_of(task: StageTask, block: int, part: slice) -> np.ndarray:
+    """Return the class (n,) of some rows of a block."""
+    if StoredClasses.STAGE not in task.inputs:
+        return np.zeros(part.stop - part.start, np.int32)
+    return StoredClasses(task.inputs[StoredClasses.STAGE]).codes.read_block(block)[part]

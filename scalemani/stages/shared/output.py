@@ -1,0 +1,136 @@
+"""Embeddings that one process makes and holds in work order, written in input order.
+
+Rows brought to their places in a large array, a few places at a time.
+
+Rows whose places lie all over an array in a mapped file touch a page each. So they first go to the part of the array
+that they belong to, a stream for each part, and then to their places within it, in memory.
+"""
+
+import functools
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scalemani.engine.needs import GROWING, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.arrays.workspace import Empty
+from scalemani.stages.arrays.embeddings import StoredLandmarkScores
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.landmark_maps import stored_landmark_weights
+from scalemani.store.schema import ArrayDescription
+
+PART_BYTES = 2**24  # of rows that are brought to their places in memory
+LEAST_PART = 4096  # rows
+
+
+def reordered(values: np.ndarray, places: np.ndarray, dtype: DTypeLike, empty: Empty = np.empty) -> np.ndarray:
+    """Return an array (N, d) whose row `places[i]` is row i of the values.
+
+    Parameters
+    ----------
+    values : (N, d) real, in memory or mapped.
+    places : (N,) int, each of 0 to N - 1 once, in memory or mapped.
+    empty : makes that array, and one of N row numbers; default `numpy.empty`, arrays of which are written in any order.
+    """
+    ordered = empty(values.shape, dtype)
+    if empty is np.empty:
+        for panel in panels(len(ordered)):
+            ordered[places[panel]] = values[panel]
+        return ordered
+    size = max(LEAST_PART, PART_BYTES // max(1, ordered.itemsize * ordered.shape[1]))
+    within = empty(places.shape, np.int32)
+    _bring_to_parts(values, places, size, ordered, within)
+    for part in slices(len(ordered), size):
+        rows = np.empty_like(ordered[part])
+        rows[within[part]] = ordered[part]
+        ordered[part] = rows
+    return ordered
+
+
+def _bring_to_parts(values: np.ndarray, places: np.ndarray, size: int, ordered: np.ndarray, within: np.ndarray) -> None:
+    """Write every row somewhere in the part of `size` rows that its place is in, and its place within that part.
+
+    Parameters
+    ----------
+    values, places : those of `reordered`.
+    ordered, within : (N, d) and (N,) int32, written.
+    """
+    n_parts = -(-len(ordered) // size)
+    ends = size * np.arange(n_parts)  # of what each part has so far
+    for panel in panels(len(ordered)):
+        parts, inside = np.divmod(places[panel], size)
+        rows = values[panel]
+        order, offsets = group_by(parts, n_parts)
+        for part in np.flatnonzero(np.diff(offsets)):
+            chosen = order[offsets[part] : offsets[part + 1]]
+            target = slice(ends[part], ends[part] + len(chosen))
+            ordered[target], within[target] = rows[chosen], inside[chosen]
+            ends[part] = target.stop
+
+
+def embedding_held(sizes: Sizes) -> Held:
+    """List the embedding of a stage that finds it in work order and writes it by `write_embedding`."""
+    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
+    return Held(
+        "embedding and rows, in work and in input order", GROWING, n_points, width + 1, copies=2, step="writing"
+    )
+
+
+def over_landmarks(task: StageTask, coordinates: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
+    """Return Z times the coordinates (L, d) of the landmarks: (N, d) float64, in work order."""
+    stored = stored_landmark_weights(task.inputs)
+    vectors = empty((task.dimensions.n_points, coordinates.shape[1]), np.float64)
+    for block in range(task.dimensions.n_blocks):
+        weights = stored.read_matrix(block, len(coordinates))
+        vectors[slice(*task.dimensions.rows(block))] = weights @ coordinates
+    return vectors
+
+
+def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
+    """Return positions (N, d) of the order that a stage works in, in input order."""
+    if StoredWorkPoints.STAGE not in task.inputs:
+        return positions
+    input_rows = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read(empty)
+    return reordered(positions, input_rows, np.float64, empty)
+
+
+def write_scores(stored: StoredLandmarkScores, eigenvalues: np.ndarray, vectors: np.ndarray) -> None:
+    """Write the eigenvalues (d,) and the landmarks' coordinates (L, d) of an embedding, unless they are stored."""
+    if not stored.group.committed(stored.SOLVED):
+        arrays = {type(stored).eigenvalues: eigenvalues, type(stored).vectors: vectors}
+        stored.group.write_whole(arrays, stored.SOLVED)
+
+
+def write_over_landmarks(work: StageWork, stored: StoredLandmarkScores) -> None:
+    """Write the embedding of all points, Z times the stored coordinates of the landmarks."""
+    empty = work.workspace().empty
+    write_embedding(work, type(stored).embedding, over_landmarks(work.task, stored.vectors.read(), empty), empty)
+
+
+def write_embedding(
+    work: StageWork, described: ArrayDescription, positions: np.ndarray, empty: Empty = np.empty
+) -> None:
+    """Write positions in input order, by blocks, from this process.
+
+    Parameters
+    ----------
+    positions : (N, d) float64, in work order
+    empty : makes the array (N, d) in input order: in memory, or in a mapped file
+    """
+    embedding = in_input_order(work.task, positions, empty)
+    work.task.output.create(len(embedding), [described.sized(embedding.shape[1])])
+    work.map_blocks_here(functools.partial(embedding_block, described, embedding))
+
+
+def embedding_block(described: ArrayDescription, embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
+    """Return one block of the embedding.
+
+    Parameters
+    ----------
+    embedding : (N, d) float64, in input order
+    """
+    return {described: embedding[slice(*task.dimensions.rows(block))]}

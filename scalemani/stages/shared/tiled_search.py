@@ -1,0 +1,152 @@
+"""Neighbour search in tables that may lie in files: a tile of queries at a time, with copies of the rows it looks at.
+
+Queries that follow each other lie near each other, and so does what they look at: the more queries a tile has,
+the fewer rows are copied for each. A tile has as many as there is room for what they look at.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.memory.process import PROCESS, Key
+from scalemani.engine.memory.rows_in_file import Table
+from scalemani.engine.memory.sparse_rows import SparseTable
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
+from scalemani.kernels.rows.compressed import compressed_rows
+from scalemani.kernels.rows.renumbering import compact_rows
+
+NUMBER_BYTES = 40  # of a row that a query looks at: its number, and its places in a hash table and among the others
+PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**26  # of sketches and of points, half of them for numbers of rows
+
+Tile = TypeVar("Tile")
+
+
+def tiles_with_room(
+    n_queries: int, per_query: int, row_bytes: int, most_bytes: int, copied: Callable[[slice, int], Tile | None]
+) -> Iterator[tuple[slice, Tile]]:
+    """Yield consecutive tiles of queries, each with what is copied for it.
+
+    Parameters
+    ----------
+    per_query : rows that a query looks at, at most
+    copied : returns what a tile looks at, or None where that is more rows than it is told
+    """
+    most_rows = max(per_query, most_bytes // 2 // row_bytes)
+    size = max(1, most_bytes // 2 // (per_query * NUMBER_BYTES))
+    start = 0
+    while start < n_queries:
+        tile = slice(start, min(start + size, n_queries))
+        found = copied(tile, most_rows)
+        if found is None:
+            size = max(1, (tile.stop - tile.start) // 2)
+            continue
+        yield tile, found
+        start = tile.stop
+
+
+def propose_by_tiles(
+    sketches: Table,
+    start: int,
+    own: NeighborLists,
+    visited: np.ndarray,
+    lists: tuple[Table, Table],
+    limits: np.ndarray,
+    n_candidates: int,
+) -> np.ndarray:
+    """Return what `propose_neighbors` does of queries that are rows `start` and following.
+
+    Parameters
+    ----------
+    sketches : (N, s) float32 or int8, of all points
+    visited : (n, w) int, rows of all points whose lists are looked at, -1 for none
+    lists : the fields of `NeighborLists`, of all points
+    limits : (n,) float32, as of `propose_neighbors`
+
+    Returns
+    -------
+    (n, n_candidates) int32, rows of all points in no particular order; -1 where there are fewer
+    """
+    indices, fresh = lists
+    if isinstance(sketches, np.ndarray) and isinstance(indices, np.ndarray) and isinstance(fresh, np.ndarray):
+        return propose_neighbors(sketches, start, own, visited, NeighborLists(indices, fresh), limits, n_candidates)
+
+    def copied(tile: slice, most_rows: int) -> tuple[NeighborLists, NeighborLists, np.ndarray, np.ndarray] | None:
+        """Return own lists, those visited, which of these, and rows: all that is looked at is numbered anew.
+
+        The numbers are in the order of the rows: to the kernel there are no other rows.
+        """
+        sources, places = compact_rows(visited[tile])
+        near, far = own.indices[tile], indices[sources]
+        queries = np.arange(start + tile.start, start + tile.stop, dtype=np.int32)
+        everything = np.concatenate([queries, near.ravel(), far.ravel()])
+        rows, numbers = compact_rows(everything[:, np.newaxis])
+        if len(rows) > most_rows:
+            return None
+        _, near_places, far_places = np.split(numbers[:, 0], np.cumsum([len(queries), near.size]))
+        near_lists = NeighborLists(near_places.reshape(near.shape), own.fresh[tile])
+        return near_lists, NeighborLists(far_places.reshape(far.shape), fresh[sources]), places, rows
+
+    per_query = 1 + own.indices.shape[1] + visited.shape[1] * indices.shape[1]
+    row_bytes = sketches.dtype.itemsize * sketches.shape[1]
+    found = np.empty((len(limits), n_candidates), np.int32)
+    for tile, (near, far, places, rows) in tiles_with_room(len(limits), per_query, row_bytes, PROPOSED_BYTES, copied):
+        first = int(np.searchsorted(rows, start + tile.start))
+        candidates = propose_neighbors(sketches[rows], first, near, places, far, limits[tile], n_candidates)
+        found[tile] = np.where(candidates < 0, candidates, rows[candidates])
+    return found
+
+
+def refine_by_tiles(
+    points: Table | SparseTable, start: int, candidates: np.ndarray, known: Neighbors, row_bytes: int
+) -> tuple[Neighbors, np.ndarray]:
+    """Return what `refine_neighbors` does of queries that are rows `start` and following.
+
+    Parameters
+    ----------
+    points : (N, D), dense or sparse, in memory or in files
+    candidates : (n, c) int32, rows of all points; -1 for none
+    known : the neighbours (n, k) that were found before
+
+    Returns
+    -------
+    neighbors : the nearest of those known and the candidates, (n, k)
+    fresh : (n, k) bool, true where a candidate entered
+    """
+    parts = []
+    if isinstance(points, np.ndarray):
+        for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):
+            queries, own = points[start + tile.start : start + tile.stop], Neighbors(*(part[tile] for part in known))
+            parts.append(refine_neighbors(queries, points, row_numbers(len(points)), candidates[tile], own))
+        return joined(parts)
+
+    def copied(tile: slice, most_rows: int) -> tuple[np.ndarray, np.ndarray] | None:
+        rows, places = compact_rows(candidates[tile])
+        return None if len(rows) + tile.stop - tile.start > most_rows else (rows, places)
+
+    per_query = 1 + candidates.shape[1]
+    for tile, (rows, places) in tiles_with_room(len(candidates), per_query, row_bytes, SETTLED_BYTES, copied):
+        own, labels = Neighbors(*(part[tile] for part in known)), rows.astype(np.int32)
+        queries, others = points[start + tile.start : start + tile.stop], points[rows]
+        if sp.issparse(others):
+            compressed = compressed_rows(queries), compressed_rows(others, queried=False)
+            parts.append(refine_neighbors(*compressed, labels, places, own))
+        else:
+            parts.append(refine_neighbors(queries, others, labels, places, own))
+    return joined(parts)
+
+
+def joined(parts: list[tuple[Neighbors, np.ndarray]]) -> tuple[Neighbors, np.ndarray]:
+    """Return the neighbours of consecutive tiles, and which of them are new, as those of one."""
+    indices, distances = (np.concatenate([found[field] for found, _ in parts]) for field in (0, 1))
+    return Neighbors(indices, distances), np.concatenate([fresh for _, fresh in parts])
+
+
+def row_numbers(n_points: int) -> np.ndarray:
+    """Return the numbers of all work rows (N,) int32, made once a process."""
+    make = functools.partial(np.arange, n_points, dtype=np.int32)
+    return PROCESS.once(Key.of(row_numbers, (n_points,)), make)

@@ -1,0 +1,103 @@
+"""Stored arrays in memory are what is stored, read no more often than has to be."""
+
+import gc
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from scalemani.engine.memory.arrays import FEW_ROWS, gather_into, gather_rows, keep_in_file, read_large, read_once
+from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.memory.rows_in_file import RowsInFile
+from scalemani.errors import CorruptChunkError
+from scalemani.store.groups import StageGroup
+from scalemani.store.schema import ArrayDescription
+
+N_ROWS, BLOCK_ROWS = 5000, 1024
+VALUES = ArrayDescription("some", "values", "rows", ("point", "column"), "float32", "1", "some values")
+
+
+@pytest.fixture(scope="module")
+def values():
+    return np.random.default_rng(0).normal(size=(N_ROWS, 3)).astype(np.float32)
+
+
+@pytest.fixture
+def group(tmp_path_factory, values, monkeypatch):
+    made = StageGroup(tmp_path_factory.mktemp("run"), "stages/some/key", BLOCK_ROWS)
+    made.create(N_ROWS, [VALUES.sized(3)])
+    for block in range(-(-N_ROWS // BLOCK_ROWS)):
+        made.write_block(block, {VALUES: values[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]})
+    made.refresh()
+    yield made
+    PROCESS.free()
+
+
+@pytest.fixture
+def reads(group, monkeypatch):
+    """The blocks that were read, in order."""
+    blocks, read_block = [], group.read_block
+    monkeypatch.setattr(group, "read_block", lambda name, block: blocks.append(block) or read_block(name, block))
+    return blocks
+
+
+def test_a_whole_array_is_read_once_and_cannot_be_written_to(group, values):
+    found = read_once(group, "values")
+    np.testing.assert_array_equal(found, values)
+    assert read_once(group, "values") is found
+    with pytest.raises(ValueError, match="read-only"):
+        found[0] = 0
+
+
+def test_an_array_in_a_file_is_never_taken_for_one_in_memory(group, values):
+    read, filed = read_once(group, "values"), keep_in_file(group, "values")
+    assert isinstance(read, np.ndarray)
+    assert isinstance(filed, RowsInFile)
+    assert keep_in_file(group, "values") is filed
+    np.testing.assert_array_equal(filed[:], values)
+
+
+def test_a_large_array_lies_where_it_was_asked_to(group, values, tmp_path):
+    np.testing.assert_array_equal(read_large(group, "values", np.empty), values)
+    found = read_large(group, "values", MappedArrays(tmp_path).empty)
+    np.testing.assert_array_equal(found, values)
+    del found
+    gc.collect()
+
+
+@given(st.lists(st.integers(0, N_ROWS - 1), min_size=1, max_size=300), st.booleans())
+@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_gathered_rows_are_the_rows_asked_for_in_their_order(group, values, rows, ascending):
+    rows = np.array(sorted(rows) if ascending else rows)
+    np.testing.assert_array_equal(gather_rows(group, "values", rows, 0), values[rows])
+
+
+def test_gathering_reads_each_block_once_and_a_cache_spares_the_next_call(group, values, reads):
+    rows = np.random.default_rng(1).permutation(N_ROWS)
+    gathered = np.empty_like(values)
+    gather_into(gathered, group, "values", rows, values.nbytes)
+    np.testing.assert_array_equal(gathered, values[rows])
+    assert sorted(reads) == list(range(5))
+    gather_rows(group, "values", rows, values.nbytes)
+    assert len(reads) == 5
+    gather_rows(group, "values", rows, 0)
+
+
+def test_many_rows_are_gathered_as_few_are(group, values):
+    rows = np.random.default_rng(2).integers(0, N_ROWS, FEW_ROWS + 1)
+    np.testing.assert_array_equal(gather_rows(group, "values", rows, 0), values[rows])
+
+
+@pytest.mark.parametrize("row", [-1, N_ROWS])
+def test_a_row_that_is_none_is_refused_before_it_is_looked_up(group, row):
+    with pytest.raises(CorruptChunkError, match=f"row {row} of {N_ROWS} is asked for"):
+        gather_rows(group, "values", np.array([3, row]), 0)
+
+
+def test_a_cache_of_one_block_drops_the_block_used_least_recently(group, values, reads):
+    block_bytes = values[:BLOCK_ROWS].nbytes
+    for row in (0, 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2):
+        np.testing.assert_array_equal(gather_rows(group, "values", np.array([row]), block_bytes)[0], values[row])
+    assert reads == [0, 1, 0]

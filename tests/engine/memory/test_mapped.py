@@ -1,0 +1,94 @@
+"""Arrays in mapped files: they hold what was written, and their space is given back."""
+
+import gc
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scalemani.config.params import Parameters
+from scalemani.engine.memory import mapped
+from scalemani.engine.memory.mapped import MappedArrays, mapped_file
+from scalemani.engine.task import Dimensions
+from scalemani.engine.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import MemoryBudgetError, StoreError
+from scalemani.io.sources import open_points
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.runs import plan
+from scalemani.runs.resources import check_memory, fit
+from scalemani.runs.survey import BLOCKS_IN_MEMORY, default_block_rows
+from scalemani.runs.walk import run
+
+
+def test_they_hold_what_was_written(tmp_path):
+    empty, rng = MappedArrays(tmp_path).empty, np.random.default_rng(0)
+    written = [rng.random((rows, 7)) for rows in (3, 5_000, 30_000, 400_000)]
+    held = [empty(values.shape, values.dtype) for values in written]
+    assert all(not array.any() for array in held)
+    for array, values in zip(held, written, strict=True):
+        array[...] = values
+    for array, values in zip(held, written, strict=True):
+        np.testing.assert_array_equal(array, values)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_their_space_is_given_back(tmp_path):
+    files = len(os.listdir("/proc/self/fd"))
+    empty = MappedArrays(tmp_path).empty
+    arrays = [empty((200_000,), np.float64) for _ in range(50)]
+    assert len(os.listdir("/proc/self/fd")) - files < 10
+    del empty, arrays
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) <= files
+
+
+def test_a_folder_that_is_not_there_is_told_of(tmp_path):
+    with pytest.raises(StoreError, match="cannot write"):
+        MappedArrays(tmp_path / "no").empty((10**6,), np.float64)
+
+
+@pytest.mark.parametrize("residual", [1e-3, 1e-6])
+def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path, monkeypatch, residual):
+    values = {
+        "neighbors": {"n_neighbors": 12, "method": "partition"},
+        "affinities": {"perplexity": 4},
+        "landmarks": {"n_landmarks": 200},
+        "partition": {"cell_points": 200, "sample_points": 2000},
+        "embedding": {"residual": residual, "solver": "lll+refine"},
+    }
+    params = Parameters().with_values(values)
+    runs = [run(open_points(roll), tmp_path / "held", "laplacian-eigenmaps", params, Executor(), 1024)]
+    monkeypatch.setattr(plan, "fit", lambda *given: fit(*given)._replace(in_memory=False))
+    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
+    made = []
+    monkeypatch.setattr(mapped, "mapped_file", lambda *given: made.append(given) or mapped_file(*given))
+    runs.append(run(open_points(roll), tmp_path / "mapped", "laplacian-eigenmaps", params, Executor(), 1024))
+    assert made
+    for stage in ("neighbors", "reduced", "coarse_graphs", "coarse_embedding", "embedding"):
+        groups = [each.group(stage) for each in runs]
+        assert groups[0].content_digest == groups[1].content_digest, stage
+
+
+def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_within_it():
+    need = MemoryNeed(fixed=10**7, per_task=10**8, cache=10**12, growing=2 * 10**9)
+    dimensions = Dimensions(10**6, 100, "uint8", 1024)
+    totals = []
+    for budget in (1_000_000_000, 2_500_000_000, 4_000_000_000):
+        chosen = fit(need, [Budget(2, budget)], dimensions.n_blocks)
+        assert chosen.in_memory == (budget == 4_000_000_000)
+        totals.append(chosen.need.total(chosen.at_once))
+        assert budget - need.per_task < totals[-1] <= budget
+    short = [Budget(2, PROCESS_BYTES + need.fixed + need.per_task - 1)]
+    with pytest.raises(MemoryBudgetError, match="with one task at a time"):
+        check_memory({"neighbors": fit(need, short, dimensions.n_blocks)}, short, dimensions.block_rows)
+
+
+@given(st.integers(1, 10**7), st.integers(1, 4096), st.integers(4 * 10**8, 10**10))
+def test_blocks_fit_the_memory_and_are_whole_tiles(n_points, row_bytes, memory):
+    rows = default_block_rows(n_points, row_bytes, memory)
+    assert rows % TILE_ROWS == 0
+    assert rows <= default_block_rows(n_points, row_bytes)
+    assert rows == TILE_ROWS or rows * row_bytes <= memory // BLOCKS_IN_MEMORY

@@ -1,0 +1,78 @@
+"""What the peak of memory counts: this process, those below it at any depth, and nothing that has ended."""
+
+import os
+import subprocess
+import sys
+import time
+
+import numpy as np
+import psutil
+import pytest
+
+from scalemani.engine.memory import peak
+from scalemani.engine.memory.mapped import MappedArrays
+
+HELD = 50_000_000
+# Holds memory, starts one more of itself below it where it is told so, says that it is ready, and waits.
+HOLDER = f"""
+import subprocess, sys
+held = bytearray(b"1") * {HELD}
+if sys.argv[1:] == ["twice"]:
+    subprocess.Popen(sys.orig_argv[:-1])
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def family():
+    """A process that holds memory, below it another one, and their numbers."""
+    command = [sys.executable, "-c", HOLDER, "twice"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert [process.stdout.readline() for _ in range(2)] == ["ready\n"] * 2
+        yield [process.pid, *(child.pid for child in psutil.Process(process.pid).children())]
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("listed", [peak.CHILDREN_ARE_LISTED, False])
+def test_processes_below_this_one_count_at_any_depth(family, listed, monkeypatch):
+    monkeypatch.setattr(peak, "CHILDREN_ARE_LISTED", listed)
+    assert len(family) == 2
+    below = {child.pid for child in psutil.Process().children(recursive=True)}
+    assert set(family) <= below
+    assert set(peak.family_of(family[0])) == set(family)
+    own = psutil.Process().memory_info()
+    assert peak.anonymous_bytes() > own.rss - own.shared + 2 * HELD
+
+
+def test_the_memory_of_a_process_is_that_which_the_system_shows_less_pages_of_files(family):
+    for process in family:
+        shown = psutil.Process(process).memory_info()
+        assert shown.shared > 0
+        assert peak.anonymous_bytes_of(process) == shown.rss - shown.shared
+
+
+def test_pages_of_a_mapped_file_do_not_count(tmp_path):
+    array, before = MappedArrays(tmp_path).empty((HELD // 8,), np.float64), peak.anonymous_bytes_of(os.getpid())
+    array[:] = 1
+    assert psutil.Process().memory_info().shared > HELD
+    assert peak.anonymous_bytes_of(os.getpid()) < before + HELD // 10
+
+
+def test_a_process_that_has_ended_counts_nothing():
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    assert peak.anonymous_bytes_of(process.pid) == 0
+    assert list(peak.family_of(process.pid)) == [process.pid]
+
+
+def test_the_peak_is_kept_when_the_memory_is_gone():
+    with peak.PeakMemory() as found:
+        before = found.before
+        held, deadline = np.ones(HELD // 8), time.monotonic() + 30
+        while found.bytes <= before + 0.9 * HELD:
+            assert time.monotonic() < deadline
+            time.sleep(peak.SECONDS_BETWEEN_SAMPLES)
+        assert held.sum() > 0
+        del held
+    assert found.bytes > before + 0.9 * HELD

@@ -1,0 +1,188 @@
+"""Tasks on a Dask cluster: as many as fit into the memory of the workers, under names that a dashboard groups."""
+
+import operator
+import re
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from distributed import Client, LocalCluster, get_worker
+from distributed.utils import key_split
+
+from scalemani.engine.workers import cluster as module
+from scalemani.engine.workers.budget import Batch, MemoryNeed
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import SchedulerLostError, StoreError, WorkersLostError
+
+GIGABYTE = 10**9
+LOADED = """
+import sys
+from scalemani.stages.table import STAGES
+from scalemani.engine.workers.cluster import run_unit
+assert STAGES
+print(*sorted(name for name in sys.argv[1:] if name in sys.modules))
+"""
+
+
+class Side:
+    """How many tasks were at work at the same moment, by thread of this process; what was called, and how often."""
+
+    def __init__(self):
+        self.lock, self.now, self.most, self.calls = threading.Lock(), 0, 0, []
+
+
+SIDE = Side()
+
+
+@pytest.fixture(autouse=True)
+def side():
+    SIDE.__init__()
+    return SIDE
+
+
+def work(unit):
+    with SIDE.lock:
+        SIDE.now += 1
+        SIDE.most = max(SIDE.most, SIDE.now)
+    time.sleep(0.05)
+    with SIDE.lock:
+        SIDE.now -= 1
+    return unit
+
+
+def fail_at_first(unit):
+    SIDE.calls.append(unit)
+    if SIDE.calls.count(unit) < 3:
+        raise ConnectionResetError("gone")
+    return unit
+
+
+def always_fails(unit):
+    SIDE.calls.append(unit)
+    raise {1: ConnectionResetError, 2: StoreError, 3: ZeroDivisionError}[unit]("not to be had")
+
+
+@pytest.fixture
+def started():
+    """Start clusters in this process: `started(threads, memory, workers=1)` returns a client."""
+    open_ones = []
+
+    def start(threads=2, memory=4 * GIGABYTE, workers=1, **options):
+        local = LocalCluster(
+            n_workers=workers,
+            threads_per_worker=threads,
+            memory_limit=memory,
+            processes=False,
+            dashboard_address=None,
+            **options,
+        )
+        open_ones.append((Client(local), local))
+        return open_ones[-1][0]
+
+    yield start
+    for client, local in open_ones:
+        client.close()
+        local.close()
+
+
+def summed(client, function, units, need=None):
+    return Executor(client).fold(function, operator.add, units, batch=Batch("demo", "scope", need or MemoryNeed()))
+
+
+@pytest.mark.parametrize(("per_task", "side_by_side"), [(GIGABYTE, 4), (1.5 * GIGABYTE, 2), (3 * GIGABYTE, 1)])
+def test_no_more_tasks_run_side_by_side_than_fit_into_the_memory_of_workers(started, side, per_task, side_by_side):
+    client = started(threads=4)
+    assert summed(client, work, range(12), MemoryNeed(per_task=int(per_task))) == 66
+    assert side.most == side_by_side
+
+
+def test_where_workers_declare_bytes_dask_divides_them(started, side):
+    client = started(threads=4, resources={module.RESOURCE: 5 * GIGABYTE})
+    assert summed(client, work, range(12), MemoryNeed(fixed=GIGABYTE, per_task=2 * GIGABYTE)) == 66
+    assert side.most == 2
+
+
+def test_a_worker_that_has_no_room_for_a_task_is_given_none(started, side):
+    client = started(threads=4, memory=GIGABYTE)
+    client.cluster.worker_spec["larger"] = {
+        "cls": client.cluster.new_spec["cls"],
+        "options": {**client.cluster.new_spec["options"], "memory_limit": 4 * GIGABYTE, "nthreads": 1},
+    }
+    client.sync(client.cluster._correct_state)
+    client.wait_for_workers(2)
+    assert summed(client, work, range(6), MemoryNeed(per_task=3 * GIGABYTE)) == 15
+    assert side.most == 1
+
+
+def test_parts_are_combined_in_order_and_the_units_left_out_are_not_sent(started):
+    client = started(workers=2)
+    executor = Executor(client)
+    parts = executor.fold(lambda unit: [unit], operator.add, range(40), batch=Batch("demo", "scope"))
+    assert parts == list(range(40))
+    assert executor.fold(work, operator.add, [], batch=Batch("demo", "scope")) is None
+
+
+def own_key(unit):
+    return [get_worker().get_current_task()]
+
+
+def test_tasks_have_the_name_of_their_stage_and_block(started):
+    keys = Executor(started()).fold(own_key, operator.add, [[3], range(4, 7)], batch=Batch("neighbors", "scope"))
+    assert [key_split(key) for key in keys] == ["neighbors"] * 2
+    assert [key[1] for key in keys] == ["3", "4 to 6"]
+    assert len({key[0] for key in keys}) == 1
+    assert re.fullmatch(r"neighbors-[0-9a-f]{8}", keys[0][0])
+
+
+def test_no_result_stays_on_the_cluster(started):
+    client = started()
+    summed(client, work, range(12))
+    end = time.monotonic() + 30
+    while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
+
+
+def test_errors_of_the_system_may_pass(started, side):
+    assert summed(started(), fail_at_first, range(3)) == 3
+    assert sorted(side.calls) == sorted([0, 1, 2] * 3)
+
+
+@pytest.mark.parametrize(
+    ("unit", "error", "attempts"), [(1, ConnectionResetError, 4), (2, StoreError, 1), (3, ZeroDivisionError, 1)]
+)
+def test_other_errors_and_those_that_do_not_pass_are_raised_as_they_are(started, side, unit, error, attempts):
+    with pytest.raises(error, match="not to be had"):
+        summed(started(), always_fails, [unit])
+    assert side.calls == [unit] * attempts
+
+
+def test_no_room_for_long_is_an_error_that_says_what_is_missing(started, monkeypatch):
+    client = started()
+    monkeypatch.setattr(module, "WORKERS_LOST_SECONDS", 0.5)
+    with pytest.raises(WorkersLostError, match="stage demo has no worker: none has the memory for one task"):
+        summed(client, work, range(3), MemoryNeed(per_task=5 * GIGABYTE))
+    client.cluster.scale(0)
+    with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there"):
+        summed(client, work, range(300))
+
+
+def test_nobody_waits_longer_than_two_minutes_for_workers_or_one_for_a_scheduler():
+    longest = module.ANSWER_SECONDS + module.POLL_SECONDS
+    assert module.WORKERS_LOST_SECONDS + longest <= 120
+    assert module.SCHEDULER_LOST_SECONDS + longest <= 60
+
+
+def test_a_client_that_is_closed_is_an_error(started):
+    client = started()
+    client.close()
+    with pytest.raises(SchedulerLostError, match="the scheduler has not answered"):
+        summed(client, work, range(3))
+
+
+def test_a_worker_does_not_load_what_only_drivers_need():
+    needless = ["dask.array", "matplotlib", "pandas", "pyarrow", "sklearn.manifold", "typer"]
+    command = [sys.executable, "-c", LOADED, *needless]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []

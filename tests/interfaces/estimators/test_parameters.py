@@ -1,0 +1,81 @@
+"""Arguments of estimators, and what is said of names that are none."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import scalemani as sm
+from scalemani.config.params import names_of_parameters
+from scalemani.interfaces.estimators.parameters import LOOKED_FOR
+
+ROWS = np.random.default_rng(0).random((150, 3))
+ESTIMATORS = [one for name in sm.__all__ if inspect.isclass(one := getattr(sm, name)) and hasattr(one, "get_params")]
+
+
+def test_settings_are_kept_as_given_and_travel_with_the_estimator():
+    settings = {"layout.exaggerated_iterations": 5}
+    model = sm.TSNE(perplexity=5, max_iter=12, exaggeration=4.0, learning_rate="auto", settings=settings)
+    assert model.get_params()["settings"] is settings
+    assert model.learning_rate == "auto"
+    expected = sm.TSNE(perplexity=5, max_iter=12, exaggeration=4.0, settings=settings).fit(ROWS)
+    for same in (model, clone(model), pickle.loads(pickle.dumps(model))):
+        np.testing.assert_array_equal(same.fit(ROWS).embedding_, expected.embedding_)
+    assert settings == {"layout.exaggerated_iterations": 5}
+
+
+def test_divergences_have_the_name_they_have_in_scikit_learn():
+    """Of P in the place of affinities, and Q of all pairs."""
+    weights = np.random.default_rng(1).random((40, 40))
+    weights += weights.T
+    np.fill_diagonal(weights, 0)
+    few = {"affinity": "precomputed", "init": "random", "max_iter": 5}
+    model = sm.TSNE(**few, settings={"layout.converged": 0}).fit(weights)
+    kernel = 1 / (1 + np.square(model.embedding_[:, None] - model.embedding_).sum(axis=2))
+    np.fill_diagonal(kernel, 0)
+    p, q = weights / weights.sum(), kernel / kernel.sum()
+    apart = ~np.eye(40, dtype=bool)
+    assert model.kl_divergence_ == pytest.approx((p[apart] * np.log(p[apart] / q[apart])).sum(), rel=1e-6)
+    assert model.kl_divergence_ == model.objective_
+    assert sm.SymmetricSNE(**few).fit(weights).kl_divergence_ > 0
+    for other in (
+        sm.TSNE(**few),
+        sm.TSNE(**few, strength=2).fit(weights),
+        sm.TSNE(**few, settings={"layout.strength": 2.0}).fit(weights),
+        sm.ElasticEmbedding(**few).fit(weights),
+    ):
+        assert not hasattr(other, "kl_divergence_")
+
+
+@pytest.mark.parametrize(
+    ("estimator", "given", "words"),
+    [
+        ("TSNE", {"perplexty": 3}, r"^perplexty is no argument of TSNE: did you mean 'perplexity'"),
+        ("TSNE", {"recall": 0.9}, r"^recall is no argument of TSNE: settings=\{'neighbors.recall': ...\}$"),
+        ("TSNE", {"cell_sample": 900}, r"settings=\{'partition.sample_points': ...\}$"),
+        ("LaplacianEigenmaps", {"neighbors_method": "exact"}, r"settings=\{'neighbors.method': ...\}$"),
+        ("TSNE", {"jitter": 1}, r"settings=\{'affinities.jitter': ...\} or settings=\{'layout.jitter': ...\}$"),
+        ("LandmarkPCA", {"early_exaggeration": 5}, r"no argument of LandmarkPCA: .*allowed: .*n_landmarks"),
+        ("KNeighborsTransformer", {"n_probes": 5}, r"settings=\{'neighbors.n_probes': ...\}$"),
+        ("LandmarkFeatures", {"metod": "gp"}, "did you mean 'method'"),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_no_argument_is_answered_with_the_setting(estimator, given, words):
+    with pytest.raises(TypeError, match=words):
+        getattr(sm, estimator)(**given)
+
+
+def test_words_that_are_looked_for_lead_to_parameters_that_there_are():
+    assert set(LOOKED_FOR.values()) <= set(names_of_parameters())
+    assert not {name for one in ESTIMATORS for name in inspect.signature(one).parameters} & set(LOOKED_FOR)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_help_describes_every_argument_once_in_the_order_of_the_signature(estimator):
+    lines = inspect.getdoc(estimator).split("\n")
+    section = lines[lines.index("Parameters") : lines.index("Attributes")]
+    described = [name for line in section if " : " in line and not line.startswith(" ")
+                 for name in line.partition(" : ")[0].split(", ")]  # fmt: skip
+    assert described == list(inspect.signature(estimator).parameters)

@@ -1,0 +1,177 @@
+"""What a run finds amiss with its result reaches whoever asked for it: Python's warnings, lines of the command."""
+
+import json
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.exceptions
+
+import scalemani as sm
+from scalemani.descents import placement
+from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning
+from scalemani.interfaces.estimators.telling import LoggedProgress
+from scalemani.runs.opened import open_run
+
+UNREACHED = {"embedding.residual": 1e-9, "embedding.max_passes": 2, "affinities.perplexity": 4}
+
+
+@pytest.fixture(scope="module")
+def points(roll):
+    return np.array(roll[:1500])
+
+
+@pytest.fixture(scope="module")
+def descended(points):
+    """A t-SNE of a third of the points that was cut short, and how it was told of."""
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        model = sm.TSNE(perplexity=4, max_iter=30, random_state=0).fit(points[:500])
+    return model, given
+
+
+def test_a_residual_that_is_not_reached_is_a_warning_of_the_line_that_asked_for_it(points):
+    with pytest.warns(
+        sklearn.exceptions.ConvergenceWarning, match="residual .* is above the 1.0e-15 asked for"
+    ) as given:
+        sm.LaplacianEigenmaps(n_landmarks=100, perplexity=4, residual=1e-15).fit_transform(points)
+    (told,) = [warning for warning in given if "asked for" in str(warning.message)]
+    assert issubclass(told.category, ShortfallWarning)
+    assert told.filename == __file__
+
+
+def test_a_residual_that_is_reached_is_none(points):
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        sm.LaplacianEigenmaps(n_landmarks=100, perplexity=4, residual=1e-2).fit(points)
+    assert not [warning for warning in given if "asked for" in str(warning.message)]
+
+
+def test_a_warning_is_given_again_by_whoever_takes_the_result_from_its_store(points, tmp_path):
+    asked = {"perplexity": 4, "max_iter": 12, "random_state": 0, "store": tmp_path / "run"}
+    for _ in range(2):
+        with pytest.warns(ScalemaniWarning, match=r"not converged after 12 .*layout.max_iterations"):
+            sm.TSNE(**asked).fit(points)
+
+
+def test_a_descent_that_was_cut_short_is_told_of_and_one_that_was_to_go_to_its_end_is_not(descended, points):
+    _, given = descended
+    assert [w for w in given if "not converged after 30 iterations" in str(w.message)]
+    with warnings.catch_warnings(record=True) as given:
+        warnings.simplefilter("always")
+        sm.TSNE(
+            perplexity=4,
+            max_iter=30,
+            settings={"layout.exaggerated_iterations": 10, "layout.converged": 0.0},
+            random_state=0,
+        ).fit(points[:500])
+    assert not [w for w in given if "not converged" in str(w.message)]
+
+
+def test_a_command_prints_what_python_is_warned_of_each_time_and_info_keeps_it(scalemani, points, tmp_path):
+    np.save(tmp_path / "points.npy", points)
+    values = [f"--set={name}={value}" for name, value in UNREACHED.items()]
+    for _ in range(2):
+        status, _, errors = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", *values)
+        assert status == 0
+        residual = open_run(tmp_path / "run").certificates["embedding"]["residual"]
+        assert residual > 1e-9
+        assert f"embedding: residual {residual:.1e} after 2 passes is above the 1.0e-09 asked for" in errors
+    record = json.loads(scalemani("info", tmp_path / "run", "--json")[1])["stages"]["embedding"]
+    assert [kind for kind, message in record["warnings"] if "is above" in message] == ["ShortfallWarning"]
+
+
+def test_new_points_that_are_still_on_their_way_are_told_of(descended, points, monkeypatch):
+    model, _ = descended
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ShortfallWarning)
+        model.transform(points[500:600])
+    monkeypatch.setattr(placement, "MOST_STEPS", 1)
+    with pytest.warns(sklearn.exceptions.ConvergenceWarning, match="of 100 new points were still moving") as given:
+        model.transform(points[500:600])
+    assert given[0].filename == __file__
+
+
+@pytest.mark.parametrize("verbose", [False, True])
+def test_a_verbose_fit_shows_its_progress_and_another_one_nothing(capsys, verbose):
+    points = np.random.default_rng(0).normal(size=(300, 4))
+    sm.LaplacianEigenmaps(n_neighbors=8, verbose=verbose).fit(points)
+    shown = capsys.readouterr().err
+    assert ("neighbors: 1 block to do" in shown) == verbose
+    assert bool(shown) == verbose
+
+
+def test_a_callback_that_changes_what_it_is_given_changes_it_for_nobody_else():
+    seen, true = [], np.arange(6.0).reshape(3, 2)
+
+    def spoil(iteration, objective, embedding):
+        seen.append(embedding.copy())
+        embedding[:] = 0
+
+    LoggedProgress([spoil, spoil], every=1).iterate(0, 1.0, true.copy)
+    assert len(seen) == 2
+    assert all((embedding == true).all() for embedding in seen)
+
+
+def test_callbacks_see_the_descent_and_leave_it_as_it_is(points):
+    seen = []
+    settings = {"layout.exaggerated_iterations": 5, "layout.converged": 0.0}
+    asked = {"perplexity": 4, "max_iter": 25, "settings": settings}
+    model = sm.TSNE(**asked, callbacks=lambda *given: seen.append(given), callbacks_every=10).fit(points[:300])
+    assert [iteration for iteration, _, _ in seen] == [10, 20]
+    for iteration, objective, embedding in seen:
+        assert np.isnan(objective) or objective in model.curve_.objective[model.curve_.iteration <= iteration]
+        assert embedding.shape == (300, 2)
+        embedding[:] = 0  # theirs
+    np.testing.assert_array_equal(model.embedding_, sm.TSNE(**asked).fit(points[:300]).embedding_)
+    one, other = sm.TSNE(**asked, callbacks=[seen.append]), sm.TSNE(**asked, callbacks_every=0)
+    for wrong, message in ((one.set_params(callbacks=["print"]), "callables of"), (other, "at least one, got 0")):
+        with pytest.raises(ConfigError, match=message):
+            wrong.fit(points[:300])
+
+
+def test_an_error_names_a_parameter_as_settings_do(points):
+    with pytest.raises(ConfigError, match=r"affinities.kind must .*'gausian'$"):
+        sm.LaplacianEigenmaps(affinity="gausian").fit(points)
+    with pytest.raises(ConfigError, match=r"affinities.perplexity must be > 1, got 0.5$"):
+        sm.LaplacianEigenmaps(perplexity=0.5).fit(points)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "values", "words"),
+    [
+        (sm.SymmetricSNE, {"layout.exaggerated_iterations": 50}, "layout.exaggeration above 1, which is 1.0 here"),
+        (sm.ElasticEmbedding, {"layout.exaggerated_momentum": 0.5}, "layout.direction momentum, which is spectral"),
+        (sm.LaplacianEigenmaps, {"affinities.sigma": 0.5}, "affinities.kind gaussian, which is entropic here"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:layout. not converged")
+def test_a_parameter_that_has_no_effect_is_a_warning(points, estimator, values, words):
+    (name,) = values
+    few = {"max_iter": 2} if estimator is not sm.LaplacianEigenmaps else {}
+    with pytest.warns(ScalemaniWarning, match=f"{name}=.* has no effect: it takes {words}"):
+        estimator(perplexity=4, **few, settings=values).fit(points[:200])
+
+
+@pytest.mark.parametrize(
+    ("estimator", "n_components", "words"),
+    [
+        (sm.ElasticEmbedding, 5, "landmark_embedding.n_components 2 or 3, which is 5 here"),
+        (sm.EpanechnikovElasticEmbedding, 2, "layout.objective other than epanechnikov-ee"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:layout. not converged")
+def test_a_number_of_points_is_told_of_where_all_are_summed_exactly_anyway(points, estimator, n_components, words):
+    settings = {"layout.exact_up_to": 5}
+    with pytest.warns(ScalemaniWarning, match=f"layout.exact_up_to=5 has no effect: it takes {words}"):
+        estimator(n_components, perplexity=4, max_iter=2, settings=settings).fit(points[:200])
+
+
+def test_a_command_warns_of_a_parameter_that_has_no_effect_even_where_it_is_quiet(scalemani, points, tmp_path):
+    np.save(tmp_path / "points.npy", points[:200])
+    values = ["--set=layout.exaggerated_iterations=50", "--set=layout.max_iterations=2"]
+    status, _, errors = scalemani(
+        "embed", tmp_path / "points.npy", tmp_path / "run", "--method=s-sne", "--quiet", *values
+    )
+    assert status == 0
+    assert "layout.exaggerated_iterations=50 has no effect: it takes layout.exaggeration above 1" in errors

@@ -1,0 +1,51 @@
+"""A map in a Parquet table, as viewers of maps take it."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from scalemani.errors import ConfigError
+from scalemani.io.export import rows
+from scalemani.io.export.map_table import write_map
+from scalemani.io.sources.lazy import lazy_rows
+
+N, K = 1000, 4
+RNG = np.random.default_rng(0)
+POSITIONS, INDICES = RNG.normal(size=(N, 2)), RNG.integers(0, N, (N, K))
+DISTANCES = np.sort(RNG.random((N, K)).astype(np.float32), axis=1)
+LABELS = {
+    "kind": np.where(np.arange(N) % 7, "cat", ""),
+    "value": np.where(np.arange(N) % 5, 1.5, np.nan),
+    "count": np.arange(N),
+}
+
+
+@pytest.mark.parametrize("block", [2**24, 8 * 100 * K])
+def test_a_map_has_positions_labels_and_neighbours_by_name(tmp_path, monkeypatch, block):
+    monkeypatch.setattr(rows, "rows_per_block", lambda row_bytes, preferred: max(1, block // row_bytes))
+    target = tmp_path / "map.parquet"
+    graph = [lazy_rows(part, "graph") for part in (INDICES, DISTANCES)]
+    write_map(lazy_rows(POSITIONS, "map"), LABELS, graph, str(target))
+    table = pq.read_table(target)
+    assert table.column_names == ["x", "y", "kind", "value", "count", "neighbors"]
+    np.testing.assert_array_equal(np.column_stack([table["x"], table["y"]]), POSITIONS)
+    assert table["kind"].to_pylist() == [name or None for name in LABELS["kind"].tolist()]
+    assert table["value"].null_count == N // 5
+    np.testing.assert_array_equal(table["count"], LABELS["count"])
+    neighbors = table["neighbors"].to_pylist()
+    assert [row["ids"] for row in neighbors] == INDICES.tolist()
+    assert [row["distances"] for row in neighbors] == DISTANCES.tolist()
+    assert pa.types.is_struct(table.schema.field("neighbors").type)
+
+
+def test_a_map_has_two_or_three_dimensions_and_names_of_its_own(tmp_path):
+    target = str(tmp_path / "map.parquet")
+    write_map(lazy_rows(RNG.normal(size=(N, 3)), "map"), {}, None, target)
+    assert pq.read_table(target).column_names == ["x", "y", "z"]
+    before = (tmp_path / "map.parquet").read_bytes()
+    with pytest.raises(ConfigError, match="two or three dimensions, this embedding has 5"):
+        write_map(lazy_rows(RNG.normal(size=(N, 5)), "map"), {}, None, target)
+    with pytest.raises(ConfigError, match="labels is called 'x'"):
+        write_map(lazy_rows(POSITIONS, "map"), {"x": np.arange(N)}, None, target)
+    assert (tmp_path / "map.parquet").read_bytes() == before

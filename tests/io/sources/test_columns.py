@@ -1,0 +1,188 @@
+"""Columns of tables: numbers, texts and categories come as they were written, what is missing is told."""
+
+import contextlib
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zarr
+
+from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
+from scalemani.io.figures.palette import colours_of_labels
+from scalemani.io.sources import open_columns, open_labels
+from scalemani.io.sources.categories import categories_of, colours_of_categories
+
+CELLS = pa.table(
+    {
+        "count": pa.array([3, 1, None], pa.int32()),
+        "kind": pa.array(["b", "a", None]).dictionary_encode(),
+        "name": pa.array(["x", None, "z"]),
+        "embedding": pa.array([[1.0], [2.0], [3.0]]),
+    }
+)
+
+
+def test_columns_of_parquet(tmp_path):
+    pq.write_table(CELLS, tmp_path / "cells.parquet")
+    found = open_columns(tmp_path / "cells.parquet", 3)
+    assert list(found) == ["count", "kind", "name"]
+    np.testing.assert_array_equal(found["count"], [3, 1, np.nan])
+    assert found["kind"].tolist() == ["b", "a", ""]
+    assert found["name"].tolist() == ["x", "", "z"]
+    assert open_labels(f"{tmp_path}/cells.parquet::kind").tolist() == ["b", "a", ""]
+    folder = tmp_path / "many.parquet"
+    folder.mkdir()
+    for number in (10, 2):
+        pq.write_table(pa.table({"part": [number]}), folder / f"part.{number}.parquet")
+    assert open_labels(folder).tolist() == [2, 10]
+
+
+def test_columns_of_csv(tmp_path):
+    (tmp_path / "cells.csv").write_bytes('﻿side,"a, b"\r\n1,one\r\n,"two, three"\r\n'.encode())
+    found = open_columns(tmp_path / "cells.csv", 2)
+    np.testing.assert_array_equal(found["side"], [1.0, np.nan])
+    assert found["a, b"].tolist() == ["one", "two, three"]
+    assert list(open_columns(f"{tmp_path}/cells.csv::side")) == ["side"]
+    (tmp_path / "whole.csv").write_text("a,b\n1,1\n2,2.5\n")
+    assert [values.dtype.kind for values in open_columns(tmp_path / "whole.csv").values()] == ["i", "f"]
+    (tmp_path / "one.csv").write_text("1\n2\n")
+    assert {name: values.tolist() for name, values in open_columns(tmp_path / "one.csv").items()} == {"one.csv": [1, 2]}
+
+
+def write(group, name, values):
+    """Write an array, or a column that is made of several, into a group of HDF5 or zarr."""
+    if isinstance(values, dict):
+        inside = group.create_group(name)
+        for part, given in values.items():
+            write(inside, part, given)
+    elif isinstance(group, zarr.Group):
+        found = np.asarray(values)
+        kind = "string" if found.dtype.kind == "U" else found.dtype
+        group.create_array(name, shape=found.shape, dtype=kind, chunks=(2,))[...] = found
+    else:
+        group[name] = values
+
+
+@contextlib.contextmanager
+def annotated(path, kind):
+    """Give a new AnnData of a kind as its root group."""
+    if kind == "h5ad":
+        with h5py.File(path, "w") as file:
+            yield file
+    else:
+        yield zarr.open_group(path, mode="w", zarr_format=int(kind[-1]))
+
+
+@pytest.fixture(params=["h5ad", "zarr 2", "zarr 3"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture
+def cells(tmp_path, kind):
+    return tmp_path / f"cells.{kind.split()[0]}"
+
+
+def test_columns_of_anndata(cells, kind):
+    kinds = {"categories": ["neuron", "muscle"], "codes": np.array([1, -1, 0], np.int8)}
+    with annotated(cells, kind) as file:
+        obs = file.create_group("obs")
+        obs.attrs["_index"] = "names"
+        obs.attrs["column-order"] = ["size", "kind", "genes", "donor"]
+        write(obs, "names", ["x", "y", "z"])
+        write(obs, "size", [0.5, 1.5, 2.5])
+        write(obs, "kind", kinds)
+        write(obs, "genes", {"values": [5, 6, 7], "mask": [False, True, False]})
+        write(obs, "donor", {"values": ["a", "b", "a"], "mask": [False, False, True]})
+    found = open_columns(cells, 3)
+    assert list(found) == ["size", "kind", "genes", "donor"]
+    assert found["kind"].tolist() == ["muscle", "", "neuron"]
+    assert found["donor"].tolist() == ["a", "b", ""]
+    assert categories_of(found["kind"][1:]) == ("neuron", "muscle")
+    np.testing.assert_array_equal(found["genes"], [5, np.nan, 7])
+    assert list(open_columns(f"{cells}::obs/kind")) == ["kind"]
+    with pytest.raises((ConfigError, StoreError), match=r"cells.*obs/kinds?.*(kind|obs)"):
+        open_columns(f"{cells}::obs/kinds")
+
+
+def test_categories_of_anndata_have_the_colours_that_scanpy_gave_them(cells, kind):
+    column = {"categories": ["muscle", "neuron"], "codes": np.array([1, -1, 0], np.int8)}
+    with annotated(cells, kind) as file:
+        obs, uns = file.create_group("obs"), file.create_group("uns")
+        for name in ("kind", "stage", "batch", "size"):
+            write(obs, name, column)
+        write(obs, "weight", [0.5, 1.5, 2.5])
+        write(uns, "kind_colors", ["#00FF00", "#0000ff80", "#123456"])  # a category was taken out of the cells
+        write(uns, "stage_colors", ["no colour", "rebeccapurple"])
+        write(uns, "batch_colors", ["#ff0000"])
+        write(uns, "weight_colors", [1, 2])
+    found = open_columns(cells, 3)
+    assert colours_of_categories(found["kind"][[2, 0]]) == {"muscle": "#00ff00", "neuron": "#0000ff"}
+    assert colours_of_categories(found["stage"]) == {"neuron": "#663399"}
+    assert all(not colours_of_categories(found[name]) for name in ("batch", "size", "weight"))
+    drawn = colours_of_labels(open_columns(f"{cells}::obs/kind", 3)["kind"], 3)
+    assert drawn.classes == ("muscle", "neuron")
+    assert drawn.colours[:2].tolist() == [[0, 1, 0], [0, 0, 1]]
+    palette = colours_of_labels(np.array(["muscle", "neuron"]), 2).colours
+    half = colours_of_labels(found["stage"], 3).colours
+    np.testing.assert_allclose(half[:2], [palette[0], [0.4, 0.2, 0.6]])
+
+
+def test_labels_may_be_a_zarr_array(tmp_path):
+    write(zarr.open_group(tmp_path, mode="w"), "labels.zarr", [2, 1, 2])
+    assert open_labels(tmp_path / "labels.zarr", 3).tolist() == [2, 1, 2]
+
+
+def test_a_zarr_store_with_pickled_labels_or_codes_of_no_category_is_refused(tmp_path):
+    for name, column, message in (
+        ("pickled", {"values": ["a", "b"], "mask": [False, False]}, "is truncated or damaged.*pickle"),
+        ("beyond", {"categories": ["a"], "codes": [0, 1]}, "codes beyond its 1 categories"),
+    ):
+        store = tmp_path / f"{name}.zarr"
+        write(zarr.open_group(store, mode="w", zarr_format=2), "obs", {"kind": column})
+        described = store / "obs" / "kind" / "values" / ".zarray"
+        if name == "pickled":
+            described.write_text(described.read_text().replace("vlen-utf8", "pickle"))
+        with pytest.raises(DataError, match=message):
+            open_columns(store, 2)
+
+
+def test_categories_are_not_taken_from_another_file(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["secret"] = ["a", "b"]
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        column = file.create_group("obs/kind")
+        column["codes"] = np.array([1, 0], np.int8)
+        column["categories"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "secret")
+    with pytest.raises(UnsafeStoreError, match="from another file"):
+        open_columns(tmp_path / "cells.h5ad", 2)
+
+
+def test_colours_are_not_taken_from_another_file(tmp_path):
+    with h5py.File(tmp_path / "other.h5", "w") as file:
+        file["secret"] = ["#000000", "#ffffff"]
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        column = file.create_group("obs/kind")
+        column["categories"], column["codes"] = ["a", "b"], np.array([1, 0], np.int8)
+        file["uns/kind_colors"] = h5py.ExternalLink(str(tmp_path / "other.h5"), "secret")
+    with pytest.raises(UnsafeStoreError, match="from another file"):
+        open_columns(tmp_path / "cells.h5ad", 2)
+
+
+def test_columns_that_are_refused(tmp_path):
+    pq.write_table(CELLS, tmp_path / "cells.parquet")
+    (tmp_path / "ragged.csv").write_text("a,b\n1,2\n3\n")
+    for location, kind, message in (
+        ("cells.parquet::kinds", ConfigError, "no column kinds; it has count, kind"),
+        ("cells.parquet::embedding", DataError, "column embedding must hold numbers or texts, got list"),
+        ("ragged.csv", DataError, "line 3: 2 values expected"),
+        ("none.parquet", StoreError, "no file of labels"),
+    ):
+        with pytest.raises(kind, match=message):
+            open_columns(f"{tmp_path}/{location}")
+    with pytest.raises(ConfigError, match=r"has 3 columns: say which, as in .*cells.parquet::count"):
+        open_labels(tmp_path / "cells.parquet")
+    with pytest.raises(DataError, match=r"column count has 3 labels for 4 points"):
+        open_columns(f"{tmp_path}/cells.parquet::count", 4)

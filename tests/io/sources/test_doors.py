@@ -1,0 +1,106 @@
+"""Points as users hold them: AnnData objects, and Dask arrays that live on a cluster."""
+
+import time
+from types import SimpleNamespace
+
+import dask.array as da
+import h5py
+import numpy as np
+import pytest
+from distributed import Client
+
+import scalemani as sm
+from scalemani.errors import DataError
+from scalemani.io.sources import open_points, points_in_memory, take_representation
+
+
+class Annotated(SimpleNamespace):
+    """What AnnData is to whoever looks at it: names of rows, a table of representations, and subsets by any index."""
+
+    def __len__(self):
+        return len(self.obs_names)
+
+    def __getitem__(self, index):
+        return self
+
+
+@pytest.fixture(scope="module")
+def components():
+    return np.random.default_rng(0).normal(size=(400, 6))
+
+
+@pytest.fixture
+def cells(components):
+    return Annotated(obs_names=[str(row) for row in range(400)], X=np.zeros((400, 9)), obsm={"X_pca": components})
+
+
+def test_anndata_stands_for_its_principal_components(components, cells):
+    np.testing.assert_array_equal(open_points(cells).read(0, 400), components)
+    np.testing.assert_array_equal(points_in_memory(cells), components)
+    model = sm.LaplacianEigenmaps(perplexity=8).fit(cells)
+    np.testing.assert_array_equal(model.embedding_, sm.LaplacianEigenmaps(perplexity=8).fit(components).embedding_)
+    np.testing.assert_array_equal(model.transform(cells), model.transform(components))
+    assert model.n_features_in_ == 6
+    np.testing.assert_array_equal(sm.knn_graph(cells, 5).indices, sm.knn_graph(components, 5).indices)
+
+
+def test_the_representation_of_an_anndata_can_be_named(components, cells, tmp_path):
+    cells.obsm["X_other"] = components[:, :4]
+    np.testing.assert_array_equal(take_representation(cells, "X_other"), components[:, :4])
+    np.testing.assert_array_equal(take_representation(cells, "X"), cells.X)
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["X"], file["obsm/X_pca"], file["obsm/X_other"] = cells.X, components, components[:, :4]
+    for given in (cells, tmp_path / "cells.h5ad", str(tmp_path / "cells.h5ad")):
+        assert open_points(take_representation(given)).shape == (400, 6)
+        model = sm.LandmarkPCA(n_landmarks=50, use_rep="X_other").fit(given)
+        assert (model.n_features_in_, model.transform(given).shape) == (4, (400, 2))
+        np.testing.assert_array_equal(
+            sm.knn_graph(given, 3, use_rep="X_other").indices, sm.knn_graph(components[:, :4], 3).indices
+        )
+        assert sm.KNeighborsTransformer(3, use_rep="X_other").fit(given).n_features_in_ == 4
+    assert open_points(f"{tmp_path}/cells.h5ad::X").shape == (400, 9)
+    del cells.obsm["X_pca"]
+    assert open_points(cells).shape == (400, 9)
+
+
+def test_new_points_are_taken_from_the_representation_that_is_named(components, cells, tmp_path):
+    cells.obsm["X_other"] = components[:, :4]
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        file["X"], file["obsm/X_pca"], file["obsm/X_other"] = cells.X, components, components[:, :4]
+    sm.LaplacianEigenmaps(perplexity=8, n_landmarks=50, store=tmp_path / "run").fit(components[:300, :4])
+    placed = []
+    for given in (cells, tmp_path / "cells.h5ad", str(tmp_path / "cells.h5ad")):
+        sm.transform(tmp_path / "run", given, tmp_path / "placed.npy", use_rep="X_other")
+        placed.append(np.load(tmp_path / "placed.npy"))
+    np.testing.assert_array_equal(placed[1:], [placed[0]] * 2)
+    with pytest.raises(DataError, match=r"6 columns|6 features"):
+        sm.transform(tmp_path / "run", cells, tmp_path / "placed.npy")
+    assert sm.append(tmp_path / "run", tmp_path / "cells.h5ad", use_rep="X_other").appended == 400
+
+
+def test_landmark_features_take_an_anndata(components, cells):
+    model = sm.LandmarkFeatures(5, method="random").fit(cells)
+    np.testing.assert_array_equal(model.transform(cells), model.transform(components))
+
+
+def test_a_representation_that_is_not_there_is_refused_at_once(cells):
+    started = time.monotonic()
+    with pytest.raises(DataError, match=r"no obsm\['X_umap'\], got obsm of X_pca: give use_rep one of these, or 'X'"):
+        sm.TSNE(use_rep="X_umap").fit(cells)
+    cells.X, cells.obsm = None, {}
+    with pytest.raises(DataError, match="has no X, got obsm of nothing"):
+        sm.TSNE().fit(cells)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("given", ["persisted", "made of futures"])
+def test_a_dask_array_that_lives_on_a_cluster_is_read_through_its_client(components, given):
+    with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+        if given == "persisted":
+            array = da.from_array(components, chunks=(150, 6)).persist()
+        else:
+            array = da.from_delayed(client.scatter(components), components.shape, components.dtype)
+        found = sm.knn_graph(array, 5)
+        np.testing.assert_array_equal(open_points(array[10:300] + 1).read(5, 50), components[15:60] + 1)
+    expected = sm.knn_graph(components, 5)
+    np.testing.assert_array_equal(found.indices[...], expected.indices)

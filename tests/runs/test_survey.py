@@ -1,0 +1,51 @@
+"""What is told of points before anything is computed of them, and what is read of those that were appended."""
+
+import json
+
+import numpy as np
+import pytest
+
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
+from scalemani.runs.survey import Extremes, survey
+
+POINTS = np.random.default_rng(0).random((1500, 3))
+
+
+@pytest.mark.parametrize(
+    ("points", "block_rows", "noted"),
+    [
+        (POINTS, 4096, ["a block has 2048 rows, which hold all 1500 points: 4096 were asked for"]),
+        (POINTS > 0.5, 1024, ["Booleans are kept as uint8 0 and 1"]),
+        (POINTS.astype(np.float16), 2048, []),
+        (POINTS, None, []),
+    ],
+)
+def test_what_is_not_as_it_was_given_is_told(listening, points, block_rows, noted):
+    survey(open_points(points), Executor(progress=listening), block_rows)
+    assert listening.noted == noted
+
+
+def test_points_that_follow_surveyed_ones_are_all_that_is_read_again():
+    points = POINTS.copy()
+    points[:, 1], points[:1100, 2] = 7, 8
+    whole, before = survey(open_points(points), Executor(), 1024), survey(open_points(points[:1100]), Executor(), 1024)
+    known = Extremes.from_dict(json.loads(json.dumps(before.extremes.as_dict())), np.float64)
+    source = open_points(points)
+    points[:1024] = np.nan
+    found = survey(source, Executor(), 1024, known)
+    assert (before.constant_features, found.constant_features, whole.constant_features) == (2, 1, 1)
+    assert (found.dimensions, found.tile_digests[1:]) == (whole.dimensions, whole.tile_digests[1:])
+    np.testing.assert_array_equal(found.extremes.minima, whole.extremes.minima)
+    np.testing.assert_array_equal(found.extremes.maxima, whole.extremes.maxima)
+
+
+@pytest.mark.parametrize("block_rows", [1024, 2048])
+def test_appended_points_are_known_whatever_the_rows_a_block(block_rows):
+    points = np.concatenate([POINTS, POINTS[::-1]])
+    before = survey(open_points(points[:2100]), Executor(), block_rows).extremes
+    contents = {survey(open_points(points), Executor(), rows, before).content for rows in (1024, block_rows)}
+    changed = points.copy()
+    changed[2100, 0] += 1
+    assert len(contents) == 1
+    assert survey(open_points(changed), Executor(), block_rows, before).content not in contents
