@@ -1,6 +1,6 @@
 """Every number that changes an answer: one frozen table a stage, checked when it is made, and what follows from it.
 
-`by_stage` and `of_methods` hold the fields with their defaults, `defaults` decides what they leave open,
+`by_stage` holds the fields with their defaults, `defaults` decides what they leave open,
 `effects` knows which of them act. The command line, the estimators and the functions in memory read all of it here.
 """
 

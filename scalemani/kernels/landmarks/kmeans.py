@@ -1,12 +1,8 @@
 """k-means of points that fit in memory, and the pieces of one Lloyd iteration over blocks of points that do not.
 
-The clusters are a result here: restarts, iterations to convergence, float64. `landmarks.minibatch` stops early, since
-its centroids only have to be spread like the points; `neighbors.cells` needs no more than compact cells.
-
-Mini-batch k-means for landmarks: state, start, step; then the data points nearest to the centroids.
-
-Batches and blocks come from wherever the points are stored, so that none of this holds all points. `landmarks.kmeans`
-and `neighbors.cells` say how the three k-means differ.
+The clusters of `kmeans` are a result: restarts, iterations to convergence, float64. Mini-batch k-means chooses
+landmarks and stops early, since its centroids only have to be spread like the points; its batches come from wherever
+the points are stored. `neighbors.cell_training` needs no more than compact cells.
 """
 
 import warnings

@@ -1,9 +1,8 @@
 """Landmarks by any method, among points in memory or in a store: the same ones for the same seed.
 
-Seeds far from each other: k-means++ (squared-distance) seeding and farthest-first, one landmark at a time.
-
-Both need, after each new landmark, the least squared distance of every point to the landmarks so far. A short sketch
-bounds most of the new distances away, so that few are computed in full; the result is that of the plain algorithm.
+k-means++ and farthest-first choose one landmark at a time. Both need, after each new landmark, the least squared
+distance of every point to the landmarks so far. A short sketch bounds most of the new distances away, so that few are
+computed in full; the result is that of the plain algorithm.
 """
 
 from collections.abc import Callable, Mapping

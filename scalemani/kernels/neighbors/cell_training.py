@@ -17,7 +17,7 @@ def train_cells(
 
     Lloyd's iterations from distinct random rows of the sample; a cell that runs empty starts again at the row
     farthest from its centroid. Cells only have to be small and compact, so float32 distances and few iterations do;
-    `landmarks.kmeans` is for clusters that are a result, `landmarks.minibatch` for more points than memory holds.
+    `landmarks.kmeans` is for clusters that are a result, its mini-batches for more points than memory holds.
 
     Parameters
     ----------

@@ -6,9 +6,8 @@ of results, and a product depends on its two rows alone, never on the shape of t
 unsigned and no slices are taken there: wrap-around checks keep loops from becoming vector code, and each slice counts
 references.
 
-Products of a few short rows with a strip of others, sums in registers from the first term to the last.
-
-Written out for the compiler below: of a loop over lanes within a loop over terms it keeps no sum in a register.
+The products of a few rows with a strip are written out for the compiler below: of a loop over lanes within a loop over
+terms it keeps no sum in a register.
 """
 
 from typing import Any

@@ -5,11 +5,6 @@ largest |phi(t) - its projection on the features of the landmarks before|^2: clo
 are. Every batch of points keeps an orthonormal basis of these features, which grows by a column a landmark.
 
 Source: [GP] 3 and 4, algorithm 1.
-
-What the features of a landmark add to those of the landmarks before, over a batch of points.
-
-The feature of a landmark t is phi_i = exp(-|t - x_i|^2 / eta) over the points x_i. Its residual r is phi less its
-projection on the features of the landmarks before, of which a batch keeps an orthonormal basis.
 """
 
 from collections.abc import Callable

@@ -5,8 +5,6 @@ on a mesh by B-splines, the mesh is convolved with the kernel in free space, and
 at the targets. Its analytic gradient is read with it, so forces are the exact gradient of the discrete energy. Source:
 Hockney and Eastwood, Computer Simulation Using Particles (1988); Essmann et al., J. Chem. Phys. 103 (1995), 8577.
 
-Charges of points spread on a mesh by B-splines, and a spline on the mesh gathered at points, in 2-D and 3-D.
-
 A mesh is described by `scale`, a tuple of d coordinates and the inverse of the step: a point x lies in the cell
 floor((x - origin) inverse_step), and its patch of degree + 1 nodes along each axis starts at that node. The patch of
 every point must lie inside the mesh, with as many nodes to spare at the end as `row_slack` says.
