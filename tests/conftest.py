@@ -19,6 +19,29 @@ from scalemani.datasets import generator
 from scalemani.engine.progress import Silent
 from scalemani.interfaces.cli import main
 
+CLUSTER = ("tests/cluster/", "tests/engine/workers/")
+DEPLOY = ("tests/deploy/", "tests/airflow/", "tests/docs/")
+SLOW = (
+    *("tests/bad_input/", "tests/fuzz/", "tests/interfaces/", "tests/runs/", "tests/stages/"),
+    *("tests/config/params/test_effects", "tests/test_platforms.py"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by what they need and how long they take: `cluster`, `browser`, `deploy` and `fast`."""
+    for item in items:
+        place = f"tests/{item.path.relative_to(Path(__file__).parent).as_posix()}"
+        needs = {
+            "cluster": place.startswith(CLUSTER),
+            "browser": "open_browser" in item.fixturenames,
+            "deploy": place.startswith(DEPLOY),
+        }
+        for name in (name for name, needed in needs.items() if needed):
+            item.add_marker(name)
+        if not any(needs.values()) and not place.startswith(SLOW) and item.get_closest_marker("large") is None:
+            item.add_marker("fast")
+
+
 hypothesis.settings.register_profile("scalemani", deadline=None)  # the first call of a kernel compiles it
 hypothesis.settings.load_profile("scalemani")
 
