@@ -82,6 +82,9 @@ def test_every_kernel_has_a_test_module_of_its_own():
     tests = ROOT / "tests" / "kernels"
     untested = {str(name) for name in names if not (tests / name.parent / f"test_{name.name}").exists()}
     assert untested == set(KERNELS_TESTED_ELSEWHERE)
+    of_methods = [path.relative_to(PACKAGE) for path in PACKAGE.glob("methods/*/kernels*/**/[a-z]*.py")]
+    of_methods += [path.relative_to(PACKAGE) for path in PACKAGE.glob("methods/*/kernels.py")]
+    assert [name for name in of_methods if not (ROOT / "tests" / name.parent / f"test_{name.name}").exists()] == []
     assert all((ROOT / "tests" / file).exists() for file in KERNELS_TESTED_ELSEWHERE.values())
 
 

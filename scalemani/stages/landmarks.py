@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import GIVEN_LANDMARKS
+from scalemani.config.stages import GIVEN_LANDMARKS
 from scalemani.engine.needs import EACH_PROCESS, ENCODED, Held, Written
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.sizes import Sizes, written

@@ -31,7 +31,7 @@ from scalemani.config.params.fields import (
     WindowWidth,
     parameters,
 )
-from scalemani.config.routes import (
+from scalemani.config.stages import (
     GIVEN_LANDMARKS,
     LANDMARK_GRAPH_SOLVERS,
     LANDMARK_SOLVERS,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress, Silent
 from scalemani.engine.reading import RowsOfArray

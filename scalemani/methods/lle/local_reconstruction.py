@@ -13,10 +13,10 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.engine.workers.folds import runs_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.spectral.locally_linear import left_by_neighbors, locally_linear_components, neighbor_weights
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
+from scalemani.methods.lle.arrays import StoredLocalReconstruction
+from scalemani.methods.lle.kernels import left_by_neighbors, locally_linear_components, neighbor_weights
 from scalemani.stages.arrays.affinities import StoredComponents
-from scalemani.stages.arrays.embeddings import StoredLocalReconstruction
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import weights_at
@@ -142,7 +142,7 @@ def rows_left(task: StageTask, rows: np.ndarray, points: np.ndarray, indices: np
     places = places.reshape(indices.shape)
     stored = StoredWorkPoints(task.inputs["work_points"]).points
     others = RowsOfArray(stored, task.dimensions.n_points, task.cache_bytes)[reached]
-    values = neighbor_weights(points, others, places, task.params.local_reconstruction.reg)
+    values = neighbor_weights(points, others, places, task.params.value("local_reconstruction.reg"))
     bounds = np.arange(0, values.size + 1, values.shape[1])
     taken = sp.csr_matrix((values.ravel(), places.ravel(), bounds), shape=(len(rows), len(reached)))
     return left_by_neighbors(weights_at(task, rows), taken, weights_at(task, reached))

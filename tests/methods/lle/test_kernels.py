@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.manifold._locally_linear import barycenter_weights
 
 from scalemani.errors import RankError
-from scalemani.kernels.spectral.locally_linear import (
+from scalemani.methods.lle.kernels import (
     left_by_neighbors,
     locally_linear_components,
     neighbor_weights,

@@ -12,10 +12,9 @@ from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.workspace import Empty
-from scalemani.kernels.spectral.scaling import Triangulation, classical_scaling, residual_variance, triangulation
-from scalemani.stages.arrays.embeddings import StoredIsomap
-from scalemani.stages.arrays.landmarks import StoredGeodesics
-from scalemani.stages.shared.output import embedding_held, write_embedding, write_scores
+from scalemani.methods.isomap.arrays import StoredGeodesics, StoredIsomap
+from scalemani.methods.isomap.kernels.scaling import Triangulation, classical_scaling, residual_variance, triangulation
+from scalemani.stages.shared.output import embedding_held, write_embedding
 
 COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
 COPIES_OF_PART = 2  # as read, and decoded
@@ -40,7 +39,9 @@ def run(work: StageWork) -> dict[str, Any]:
     paths = StoredGeodesics(task.inputs["geodesics"])
     distances = paths.read_symmetric(task.params.n_landmarks)
     solution, least = classical_scaling(distances, task.params.n_components)
-    write_scores(StoredIsomap(task.output), solution.eigenvalues, solution.vectors)
+    if not task.output.committed(StoredIsomap.SOLVED):
+        arrays = {StoredIsomap.eigenvalues: solution.eigenvalues, StoredIsomap.vectors: solution.vectors}
+        task.output.write_whole(arrays, StoredIsomap.SOLVED)
     variance = residual_variance(distances, solution.vectors)
     empty = work.workspace().empty
     placed = triangulated(work, paths, triangulation(distances, solution), empty)

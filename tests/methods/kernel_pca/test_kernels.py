@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from scalemani.errors import RankError
 from scalemani.kernels.measures import subspace_angle
-from scalemani.kernels.spectral.kernel_components import centered_kernel, kernel_components
+from scalemani.methods.kernel_pca.kernels import centered_kernel, kernel_components
 
 
 def problem(n_points=120, n_landmarks=15, seed=0):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import shortest_path
 
-from scalemani.kernels.graph.geodesics import geodesic_distances, undirected_edges
+from scalemani.methods.isomap.kernels.shortest_paths import geodesic_distances, undirected_edges
 
 NO_BRIDGES = np.empty((0, 2), np.int64), np.empty(0)
 

@@ -10,10 +10,11 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.graph.geodesics import UndirectedEdges, geodesic_distances, undirected_edges
+from scalemani.methods.isomap.arrays import StoredGeodesics
+from scalemani.methods.isomap.kernels.shortest_paths import UndirectedEdges, geodesic_distances, undirected_edges
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.landmarks import StoredGeodesics, StoredLandmarks
+from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
 

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
-from scalemani.kernels.spectral.kernel_components import centered_sums
-from scalemani.kernels.spectral.linear import discriminants
+from scalemani.methods.kernel_lda.arrays import StoredKernelDiscriminants
+from scalemani.methods.kernel_pca.kernels import centered_sums
+from scalemani.methods.lda.kernels import discriminants
 from scalemani.stages.arrays.affinities import affinity_graph
-from scalemani.stages.arrays.embeddings import StoredKernelDiscriminants
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights, sparse_weights
 from scalemani.stages.arrays.points import StoredClasses
 from scalemani.stages.shared.output import write_embedding
@@ -69,7 +69,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if not task.output.committed(output.SOLVED):
         found: KernelSums = work.fold_blocks(sums_of_block, KernelSums.__add__)
         products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)
-        ridge = task.params.kernel_discriminants.ridge * np.trace(products) / found.gram.diagonal().sum()
+        ridge = task.params.value("kernel_discriminants.ridge") * np.trace(products) / found.gram.diagonal().sum()
         mean = found.sums.sum(axis=0) / task.dimensions.n_points
         means = (found.sums / found.counts[:, np.newaxis] - mean) @ centring
         scatter = products + ridge * found.gram.toarray()

@@ -5,8 +5,8 @@ from typing import Any
 from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
-from scalemani.kernels.spectral.kernel_components import centered_kernel, kernel_components
-from scalemani.stages.arrays.embeddings import StoredKernelComponents
+from scalemani.methods.kernel_pca.arrays import StoredKernelComponents
+from scalemani.methods.kernel_pca.kernels import centered_kernel, kernel_components
 from scalemani.stages.arrays.landmarks import StoredReduced
 from scalemani.stages.shared.moments import gram_held, summed_gram
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores

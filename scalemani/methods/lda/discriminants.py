@@ -16,8 +16,8 @@ from scalemani.engine.workers.folds import runs_of
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.kernels.spectral.linear import discriminants, row_space
-from scalemani.stages.arrays.embeddings import StoredDiscriminants
+from scalemani.methods.lda.arrays import StoredDiscriminants
+from scalemani.methods.lda.kernels import discriminants, row_space
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
 

@@ -4,7 +4,12 @@ from scipy.spatial.distance import cdist
 from sklearn.decomposition import KernelPCA
 
 from scalemani.errors import RankError
-from scalemani.kernels.spectral.scaling import classical_scaling, extreme_eigenpairs, residual_variance, triangulation
+from scalemani.methods.isomap.kernels.scaling import (
+    classical_scaling,
+    extreme_eigenpairs,
+    residual_variance,
+    triangulation,
+)
 
 
 def test_distances_of_points_are_those_of_their_coordinates():

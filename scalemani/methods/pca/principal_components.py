@@ -5,8 +5,8 @@ from typing import Any
 from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
-from scalemani.kernels.spectral.linear import principal_components
-from scalemani.stages.arrays.embeddings import StoredPrincipalComponents
+from scalemani.methods.pca.arrays import StoredPrincipalComponents
+from scalemani.methods.pca.kernels import principal_components
 from scalemani.stages.shared.moments import moments_held, summed_moments
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
 

@@ -5,14 +5,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from scalemani.engine.needs import EACH_TASK, Held
+from scalemani.engine.task import Dimensions
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.spectral.linear import Components
-from scalemani.kernels.spectral.scaling import Triangulation, triangulation
+from scalemani.methods.isomap.arrays import StoredGeodesics, StoredIsomap
+from scalemani.methods.isomap.kernels.scaling import Triangulation, triangulation
 from scalemani.runs.new_points.account import Placed
-from scalemani.runs.new_points.by_neighbors import NeighborPlacement, read_training_points
+from scalemani.runs.new_points.by_neighbors import NeighborPlacement, neighbors_held, read_training_points
 from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import StoredIsomap
-from scalemani.stages.arrays.landmarks import StoredGeodesics, StoredLandmarkWeights
+from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
+
+AMONG_NEIGHBORS = True
 
 
 @dataclass(frozen=True)
@@ -47,12 +51,12 @@ class PathPlacement(NeighborPlacement):
         return Placed(placed, first_steps[:, 0])
 
 
-def placed_by_paths(run: Run) -> bool:
+def places(run: Run) -> bool:
     """Return whether a run is an Isomap that stores paths to all points: those by weights over landmarks do not."""
     return StoredIsomap.STAGE in run.keys and StoredLandmarkWeights.STAGE not in run.keys
 
 
-def read_path_placement(run: Run, in_memory: bool) -> PathPlacement:
+def read_placement(run: Run, in_memory: bool) -> PathPlacement:
     """Return the placement of a finished run; `in_memory` reads all of it, so that its store may go."""
     stored, scaled = StoredGeodesics(run.group("geodesics")), StoredIsomap(run.group("isomap"))
     solution = Components(scaled.eigenvalues.read(), scaled.vectors.read())
@@ -63,3 +67,13 @@ def read_path_placement(run: Run, in_memory: bool) -> PathPlacement:
         paths = [stored.to_points(part) for part in range(n_parts)].__getitem__
     found = triangulation(stored.read_symmetric(n_landmarks), solution)
     return PathPlacement(*read_training_points(run, in_memory), found, paths, n_parts)
+
+
+def placement_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what placing blocks of so many new points holds, beside the points themselves."""
+    trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
+    return [
+        *neighbors_held(run, points, rows),
+        Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
+        Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
+    ]

@@ -1,0 +1,49 @@
+"""The methods that have a folder of their own in `scalemani/methods`: one line a method.
+
+A folder's `__init__.py` declares the method's stages and routes as plain data. All else that it provides is loaded when
+it is needed, by the name of a module: `parameters`, `arrays`, `checks`, `new_points`, `meanings` (of certificates),
+`interface` (what `import scalemani` offers), and one module a stage. What a method has no use for, it leaves out.
+"""
+
+import importlib
+import importlib.util
+from types import ModuleType
+from typing import Any
+
+METHODS_PACKAGE = "scalemani.methods"
+# The folder of each method, and the public names in its `interface`.
+METHODS: dict[str, tuple[str, ...]] = {
+    "pca": ("LandmarkPCA",),
+    "kernel_pca": ("LandmarkKernelPCA",),
+    "kernel_lda": ("LandmarkKernelLDA",),
+    "lle": ("LandmarkLLE",),
+    "isomap": ("LandmarkIsomap",),
+    "lda": ("LandmarkLDA",),
+}
+
+
+def package_of(method: str) -> str:
+    """Return the dotted name of a method's folder."""
+    return f"{METHODS_PACKAGE}.{method}"
+
+
+def part_of(package: str, part: str) -> ModuleType | None:
+    """Return a module of a method's folder; None where it has none, and for packages that are no method's folder."""
+    if not package.startswith(f"{METHODS_PACKAGE}.") or importlib.util.find_spec(f"{package}.{part}") is None:
+        return None
+    return importlib.import_module(f"{package}.{part}")
+
+
+def provided(package: str, part: str, name: str) -> Any:
+    """Return what a module of a method's folder defines under a name; None where it does not."""
+    return getattr(part_of(package, part), name, None)
+
+
+def merged(part: str, name: str) -> dict[str, Any]:
+    """Return the dictionaries that modules `part` of all methods define under a name, in one."""
+    return {key: value for method in METHODS for key, value in (provided(package_of(method), part, name) or {}).items()}
+
+
+def declarations() -> list[ModuleType]:
+    """Return the folders' own modules, which declare stages and routes."""
+    return [importlib.import_module(package_of(method)) for method in METHODS]
