@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.interfaces.functions.minimizers import Minimum, minimize
     from scalemani.interfaces.functions.nonlinear import objective, repulsion
-    from scalemani.interfaces.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.interfaces.functions.variational import variational_nystrom
     from scalemani.interfaces.report.opened import open_run
     from scalemani.interfaces.tuning.results import Tuning
     from scalemani.interfaces.tuning.tune import tune
+    from scalemani.methods.fast_gauss.interface import RepulsionBound, repulsion_bound
     from scalemani.methods.isomap.interface import LandmarkIsomap
     from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA
     from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA
@@ -63,7 +63,6 @@ PUBLIC_NAMES = {
     "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "interfaces.functions.minimizers": ("Minimum", "minimize"),
     "interfaces.functions.nonlinear": ("objective", "repulsion"),
-    "interfaces.functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "interfaces.functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
     "interfaces.functions.variational": ("variational_nystrom",),
     "interfaces.report.opened": ("open_run",),

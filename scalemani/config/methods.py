@@ -1,10 +1,13 @@
 """The methods that have a folder of their own in `scalemani/methods`: one line a method.
 
-A folder's `__init__.py` declares the method's stages and routes as plain data. All else that it provides is loaded when
-it is needed, by the name of a module: `parameters`, `arrays`, `checks`, `new_points`, `meanings` (of certificates),
-`interface` (what `import scalemani` offers), and one module a stage. What a method has no use for, it leaves out.
+A folder's `__init__.py` declares as plain data what the method adds to routes (`ROUTES`), and to
+choices by name: sums of repulsion (`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters). All else that it
+provides is loaded when it is needed, by the name of a module: `parameters`, `arrays`, `checks`, `new_points`,
+`meanings` (of certificates), `interface` (what `import scalemani` offers), and one module a stage. What a method has no
+use for, it leaves out.
 """
 
+import functools
 import importlib
 import importlib.util
 from types import ModuleType
@@ -19,6 +22,8 @@ METHODS: dict[str, tuple[str, ...]] = {
     "lle": ("LandmarkLLE",),
     "isomap": ("LandmarkIsomap",),
     "lda": ("LandmarkLDA",),
+    "barnes_hut": (),
+    "fast_gauss": ("RepulsionBound", "repulsion_bound"),
 }
 
 
@@ -47,3 +52,19 @@ def merged(part: str, name: str) -> dict[str, Any]:
 def declarations() -> list[ModuleType]:
     """Return the folders' own modules, which declare stages and routes."""
     return [importlib.import_module(package_of(method)) for method in METHODS]
+
+
+@functools.cache
+def declared(table: str) -> dict[str, str]:
+    """Return what the folders' own modules declare under a name: dotted names of functions and classes, by theirs."""
+    return {
+        name: f"{package_of(method)}.{place}"
+        for method in METHODS
+        for name, place in getattr(importlib.import_module(package_of(method)), table, {}).items()
+    }
+
+
+def load(table: str, name: str) -> Any:
+    """Return a function or class that a method declares in a table."""
+    module, _, own = declared(table)[name].rpartition(".")
+    return getattr(importlib.import_module(module), own)

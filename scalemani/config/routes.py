@@ -32,7 +32,7 @@ ROUTES: dict[str, tuple[Stage, ...]] = {
         CLUSTERING,
     ),
     "diffusion-maps": DIFFUSION_ROUTE,
-    **{name: route for method in declarations() for name, route in method.ROUTES.items()},
+    **{name: route for method in declarations() for name, route in getattr(method, "ROUTES", {}).items()},
     **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from scalemani.config.methods import declared
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params.fields import (
     Count,
@@ -44,10 +45,13 @@ from scalemani.config.stages import (
 
 JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
 
+# Checkers take names that stand in the text; tables hold these.
 if TYPE_CHECKING:
     NonlinearMethod = str
+    RepulsionMethod = str
 else:
-    NonlinearMethod = Literal[tuple(OBJECTIVES)]  # checkers take names that stand in the text; the table holds them
+    NonlinearMethod = Literal[tuple(OBJECTIVES)]
+    RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
 
 
 @parameters()
@@ -485,7 +489,7 @@ class LayoutParams:
     max_iterations: Count = 1000
     converged: PartOrZero | None = None
     window: Count | None = None
-    repulsion: Literal["auto", "exact", "barnes-hut", "fgt", "grid"] = "auto"
+    repulsion: RepulsionMethod = "auto"
     tolerance: Part = 1e-3
     schedule: CountOrZero = 0
     kappa: Count = 7

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.repulsion.gauss.boxes import Grid
-from scalemani.kernels.repulsion.gauss.expansions import hermite_functions
+from scalemani.methods.fast_gauss.kernels.boxes import Grid
+from scalemani.methods.fast_gauss.kernels.expansions import hermite_functions
 
 LAST_TERM = 140  # beyond, r^s / sqrt(s!) < 1e-120 for every order that is allowed
 LEAST_OFFSET = 1e-9  # of a side: what rounding may make of an offset of zero

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.repulsion.gauss.boxes import grid_over, largest_offset, sort_into_boxes
+from scalemani.methods.fast_gauss.kernels.boxes import grid_over, largest_offset, sort_into_boxes
 
 SIDE = math.sqrt(0.5)
 

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled, compiled_sums
-from scalemani.kernels.repulsion.gauss.boxes import Boxed
+from scalemani.methods.fast_gauss.kernels.boxes import Boxed
 
 TERMS_STEP = 8
 WORK_ROWS = 12

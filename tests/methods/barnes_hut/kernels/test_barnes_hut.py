@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
+from scalemani.methods.barnes_hut.kernels.barnes_hut import BarnesHut
 
 KERNELS = ["student", "gaussian"]
 seeds = st.integers(0, 2**32 - 1)

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.special import eval_hermite
 
-from scalemani.kernels.repulsion.gauss.bounds import (
+from scalemani.methods.fast_gauss.kernels.bounds import (
     axis_errors,
     hermite_bound,
     product_bound,
     taylor_bound,
     translated_bound,
 )
-from scalemani.kernels.repulsion.gauss.expansions import hermite_functions, translations
+from scalemani.methods.fast_gauss.kernels.expansions import hermite_functions, translations
 
 SIDE = math.sqrt(0.5)  # r = 1/2
 OFFSETS = np.linspace(-SIDE / 2, SIDE / 2, 31)

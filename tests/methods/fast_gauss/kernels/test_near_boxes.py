@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.repulsion.gauss.boxes import grid_over, near_ranges, neighbors_along, sort_into_boxes, spread
+from scalemani.methods.fast_gauss.kernels.boxes import grid_over, near_ranges, neighbors_along, sort_into_boxes, spread
 
 KEYS = st.lists(st.integers(-500, 500), unique=True, max_size=40).map(lambda found: np.array(sorted(found), np.int64))
 

@@ -29,7 +29,7 @@ from scalemani.kernels.repulsion.pair_sums import (
     kernel_number,
     pair_arguments,
 )
-from scalemani.kernels.repulsion.tree.cell_tree import CHARGE, SIZE, CellTree, build_tree, cover
+from scalemani.methods.barnes_hut.kernels.cell_tree import CHARGE, SIZE, CellTree, build_tree, cover
 
 GROUP_POINTS = 32  # targets of a group
 STATE_SIZE = 7 * GROUP_POINTS  # three coordinates of the targets, three of the gradient, and S

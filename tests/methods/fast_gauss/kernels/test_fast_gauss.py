@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
+from scalemani.methods.fast_gauss.kernels.fast_gauss import FastGauss
 
 EXACT = ExactSums("gaussian")
 seeds = st.integers(0, 2**32 - 1)

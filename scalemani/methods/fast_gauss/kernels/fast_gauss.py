@@ -19,8 +19,17 @@ from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.repulsion.exact import SLOPE, moment, square_distances, weigh
-from scalemani.kernels.repulsion.gauss.bounds import axis_errors, worst_errors
-from scalemani.kernels.repulsion.gauss.boxes import (
+from scalemani.kernels.repulsion.pair_sums import (
+    GAUSSIAN,
+    Field,
+    PairSums,
+    checked_tolerance,
+    empty_field,
+    kernel_number,
+    pair_arguments,
+)
+from scalemani.methods.fast_gauss.kernels.bounds import axis_errors, worst_errors
+from scalemani.methods.fast_gauss.kernels.boxes import (
     AXES,
     Boxed,
     Grid,
@@ -31,22 +40,13 @@ from scalemani.kernels.repulsion.gauss.boxes import (
     sort_into_boxes,
     spread,
 )
-from scalemani.kernels.repulsion.gauss.expansions import (
+from scalemani.methods.fast_gauss.kernels.expansions import (
     CHUNK,
     WORK_ROWS,
     box_moments,
     evaluate,
     translate,
     translations,
-)
-from scalemani.kernels.repulsion.pair_sums import (
-    GAUSSIAN,
-    Field,
-    PairSums,
-    checked_tolerance,
-    empty_field,
-    kernel_number,
-    pair_arguments,
 )
 
 HELD = 256  # points held before they are summed: with their distances they stay in the first-level cache

@@ -1,14 +1,12 @@
 """What the fast Gauss transform can err by, known before anything is summed: `repulsion_bound`."""
 
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.validation import check_count, check_points
-from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.gauss.bounds import hermite_bound, taylor_bound, translated_bound
-from scalemani.kernels.repulsion.gauss.fast_gauss import BOX_RATIO, ORDERS, FastGauss
+from scalemani.config.validation import check_count, check_points, check_tolerance
+from scalemani.methods.fast_gauss.kernels.bounds import hermite_bound, taylor_bound, translated_bound
+from scalemani.methods.fast_gauss.kernels.fast_gauss import BOX_RATIO, ORDERS, FastGauss
 
 
 class RepulsionBound(NamedTuple):
@@ -69,21 +67,14 @@ def repulsion_bound(embedding: Any, order: int | None = None, *, tolerance: floa
     (8, True, True)
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
-    transform = gauss_transform(order, check_tolerance(tolerance))
+    transform = gauss_transform("gaussian", order, check_tolerance(tolerance))
     sums, gradient = transform.bounds(positions)
     about = (len(positions), transform.order, positions.shape[1], BOX_RATIO)
     hermite, taylor, translated = hermite_bound(*about), taylor_bound(*about), translated_bound(*about)
     return RepulsionBound(sums, gradient, hermite, taylor, translated, transform.order, transform.reach)
 
 
-def gauss_transform(order: int | None, tolerance: float) -> FastGauss:
+def gauss_transform(kernel: str, order: int | None, tolerance: float) -> FastGauss:
     """Return the transform of an order, or of the one that a tolerance takes; the reach follows the tolerance."""
-    chosen = FastGauss.for_tolerance("gaussian", tolerance)
+    chosen = FastGauss.for_tolerance(kernel, tolerance)
     return chosen if order is None else FastGauss(check_count(order, "order", 1, ORDERS[-1]), chosen.reach)
-
-
-def check_tolerance(tolerance: Any) -> float:
-    """Return a tolerance in (0, 1), or raise ConfigError."""
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
-        raise ConfigError(f"tolerance must be a number above 0 and below 1, got {tolerance!r}")
-    return float(tolerance)
