@@ -1,10 +1,10 @@
 """The methods that have a folder of their own in `scalemani/methods`: one line a method.
 
-A folder's `__init__.py` declares as plain data what the method adds to routes (`ROUTES`), and to
-choices by name: sums of repulsion (`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters). All else that it
-provides is loaded when it is needed, by the name of a module: `parameters`, `arrays`, `checks`, `new_points`,
-`meanings` (of certificates), `interface` (what `import scalemani` offers), and one module a stage. What a method has no
-use for, it leaves out.
+A folder's `__init__.py` declares as plain data what the method adds to routes (`ROUTES`), and to choices by name: rules
+of landmarks (`LANDMARK_RULES`), sums of repulsion (`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters). What
+else it provides is loaded when it is needed, by the name of a module: `parameters`, `arrays`, `checks`, `needs` (of
+landmarks), `new_points`, `meanings` (of certificates), `interface` (what `import scalemani` offers), and one module a
+stage. What a method has no use for, it leaves out.
 """
 
 import functools
@@ -23,6 +23,8 @@ METHODS: dict[str, tuple[str, ...]] = {
     "isomap": ("LandmarkIsomap",),
     "lda": ("LandmarkLDA",),
     "barnes_hut": (),
+    "determinantal": (),
+    "gaussian_process": (),
     "fast_gauss": ("RepulsionBound", "repulsion_bound"),
 }
 
@@ -62,6 +64,11 @@ def declared(table: str) -> dict[str, str]:
         for method in METHODS
         for name, place in getattr(importlib.import_module(package_of(method)), table, {}).items()
     }
+
+
+def owner(table: str, name: str) -> str:
+    """Return the package of the method that declares a name in a table; "" where none does."""
+    return ".".join(declared(table)[name].split(".")[:3]) if name in declared(table) else ""
 
 
 def load(table: str, name: str) -> Any:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from scalemani.config.methods import part_of, provided
+from scalemani.config.methods import owner, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
 from scalemani.config.routes import takes_kernel
@@ -20,8 +20,6 @@ from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources.side_data import Weights
-from scalemani.kernels.landmarks.determinantal import refuse_large
-from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.runs.survey import Survey
 
 SHOWN_COMPONENTS = 10
@@ -269,10 +267,8 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
             f"embedding.solver={VARIATIONAL} takes landmarks that are points, and neighbours that are stored: take "
             "another landmarks.method or landmarks.snap=true, another neighbors.method than window, or solver lll"
         )
-    if params.landmarks.method == "dpp-exact":
-        refuse_large(n_points)
-    if params.landmarks.method == "gp":
-        batch_size(n_points, n_landmarks, params.landmarks.batch_points)
+    if check := provided(owner("LANDMARK_RULES", params.landmarks.method), "checks", "check_landmarks"):
+        check(params, n_points)
     joined = params.landmark_graph.joined(n_landmarks)
     if params.embedding.by_landmark_graph and joined >= n_landmarks:
         raise ConfigError(f"landmark_graph.n_neighbors must be below landmarks.n_landmarks={n_landmarks}, got {joined}")

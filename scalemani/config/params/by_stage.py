@@ -48,9 +48,12 @@ JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
 # Checkers take names that stand in the text; tables hold these.
 if TYPE_CHECKING:
     NonlinearMethod = str
+    LandmarkMethod = str
     RepulsionMethod = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]
+    ON_POINTS = ("random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax")
+    LandmarkMethod = Literal[(*ON_POINTS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
     RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
 
 
@@ -295,19 +298,7 @@ class LandmarksParams:
     """
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
-    method: Literal[
-        "random",
-        "spread",
-        "kmeans",
-        "kmeans++",
-        "kmeans++ seeding",
-        "minmax",
-        "dpp",
-        "dpp-exact",
-        "gp-active",
-        "gp",
-        "given",
-    ] = "random"
+    method: LandmarkMethod = "random"
     sample_points: Annotated[int, Field(ge=1000)] = 100_000
     snap: Tuned[bool] = True
     sigma: Tuned[Positive | None] = None

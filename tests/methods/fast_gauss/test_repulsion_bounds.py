@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import scalemani as sm
 from scalemani.errors import ConfigError
-from scalemani.interfaces.functions import repulsion_bounds
+from scalemani.methods.fast_gauss import interface
 
 
 def gaussian_sums(positions):
@@ -74,7 +74,7 @@ def test_theta_zero_sums_every_pair_and_a_wide_angle_errs():
 
 
 def test_the_examples_run():
-    assert doctest.testmod(repulsion_bounds).failed == 0
+    assert doctest.testmod(interface).failed == 0
 
 
 @pytest.mark.parametrize(

@@ -5,15 +5,17 @@ import pytest
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.determinantal import (
+from scalemani.kernels.landmarks.choice import Diversity
+from scalemani.kernels.landmarks.quality import spacing_sigma
+from scalemani.methods.determinantal.kernels.determinantal import (
     MOST_POINTS,
     draw_k_dpp,
     euclidean_kernel,
     geodesic_kernel,
     kernel_spectrum,
 )
-from scalemani.kernels.landmarks.diverse import Diversity, coverage, determinantal_rows, repulsive_rows, spacing_sigma
-from scalemani.kernels.landmarks.repulsive import Repulsion, draw_repulsive
+from scalemani.methods.determinantal.kernels.diverse import coverage, determinantal_rows, repulsive_rows
+from scalemani.methods.determinantal.kernels.repulsive import Repulsion, draw_repulsive
 
 CHOSEN = Diversity()
 METHODS = {

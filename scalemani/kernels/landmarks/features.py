@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import DataError
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import comparable, squared_distance
 
@@ -86,3 +87,15 @@ def _squared_distances(rows: np.ndarray, landmarks: np.ndarray, squares: np.ndar
     for i in range(rows.shape[0]):
         for j in range(landmarks.shape[0]):
             squares[i, j] = squared_distance(rows[i], landmarks[j], np.inf)
+
+
+def total_variance(points: np.ndarray) -> float:
+    """Return the sum of the variances of the columns of points (S, D)."""
+    return float(moments(points)[1].sum())
+
+
+def moments(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means (D,) and variances (D,) float64 of the columns of points (S, D), of which few are converted."""
+    tiles = slices(len(points), TILE_ROWS)
+    mean = sum(points[tile].sum(axis=0, dtype=np.float64) for tile in tiles) / len(points)
+    return mean, sum(np.square(points[tile] - mean).sum(axis=0) for tile in tiles) / len(points)

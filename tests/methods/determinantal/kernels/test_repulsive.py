@@ -3,7 +3,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from scalemani.kernels.landmarks.repulsive import PROPOSED, Repulsion, draw_repulsive
+from scalemani.methods.determinantal.kernels.repulsive import PROPOSED, Repulsion, draw_repulsive
 
 DRAWS = 12_000
 

@@ -3,47 +3,26 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.spatial.distance import cdist
 from threadpoolctl import threadpool_limits
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.determinantal import (
+from scalemani.kernels.landmarks.choice import Diversity
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.quality import spacing_sigma
+from scalemani.kernels.rows.points_by_row import PointsByRow
+from scalemani.methods.determinantal.kernels.determinantal import (
     draw_k_dpp,
     euclidean_kernel,
     geodesic_kernel,
     kernel_spectrum,
     refuse_large,
 )
-from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.repulsive import Repulsion, draw_repulsive
-from scalemani.kernels.landmarks.uniform import random_landmarks
-from scalemani.kernels.rows.points_by_row import PointsByRow
+from scalemani.methods.determinantal.kernels.repulsive import Repulsion, draw_repulsive
 
-# The sum of the kernels of L random points at one of them. On rolls, lines, Gaussians and digits the mean distance to
-# the nearest landmark is then within three hundredths of the best over sigma, and more than a tenth of proposals is
-# taken.
-KERNELS_AT_A_POINT = 2.0
-SIGMA_QUERIES = 100  # points at which kernels are added up
 FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
 COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
-
-
-class Diversity(NamedTuple):
-    """What determinantal landmarks depend on beside their number.
-
-    Parameters
-    ----------
-    sigma : bandwidth of the kernel, in the unit of the points; None chooses it by `spacing_sigma`
-    update, neighborhood : of the approximation, as in `Repulsion`
-    geodesic : whether the exact kernel is of lengths of shortest paths, else of Euclidean distances
-    """
-
-    sigma: float | None = None
-    update: str = "gaussian"
-    neighborhood: int | None = None
-    geodesic: bool = False
 
 
 class DiverseRows(NamedTuple):
@@ -142,39 +121,6 @@ def _refuse_small(sigma: float, usual: float, n_landmarks: int) -> None:
             f"landmarks.sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks "
             f"come as with method 'random'; landmarks.sigma={usual:.3g} would do"
         )
-
-
-def spacing_sigma(points: PointsByRow, n_landmarks: int, seed: int) -> float:
-    """Return the sigma at which Gaussian kernels of L random points add up to two at one of them, its own left out.
-
-    Few points cannot add up to that: the sum is then half of what it is at most, (L - 1) / 2.
-
-    Parameters
-    ----------
-    points : N points, of which L with distinct coordinates are read
-    n_landmarks : L
-
-    Raises
-    ------
-    DataError
-        For fewer distinct points than landmarks.
-    """
-    rows = random_landmarks(len(points), n_landmarks, seed, points.__getitem__, "sigma")
-    if n_landmarks == 1:
-        return 1.0  # a single landmark repels none that follows
-    some = points[rows]
-    queries = some[np.linspace(0, len(rows) - 1, min(len(rows), SIGMA_QUERIES)).astype(np.int64)]
-    starts = range(0, len(rows), TILE_ROWS)
-    squares = np.concatenate([cdist(queries, some[start : start + TILE_ROWS], "sqeuclidean") for start in starts], 1)
-    unit = float(np.sqrt(squares.max()))
-    squares /= unit**2
-    wanted = 1.0 + min(KERNELS_AT_A_POINT, 0.5 * (n_landmarks - 1))
-    low, high = np.log(np.finfo(np.float64).eps), np.log(1.0 / np.finfo(np.float64).eps)
-    while high - low > 1e-6:
-        middle = 0.5 * (low + high)
-        above = np.exp(-0.5 * squares * np.exp(-2 * middle)).sum(axis=1).mean() > wanted
-        low, high = (low, middle) if above else (middle, high)
-    return float(unit * np.exp(low))
 
 
 def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, float]:

@@ -3,9 +3,10 @@ import pytest
 import scipy.optimize
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.landmarks.gaussian.active import total_variance
-from scalemani.kernels.landmarks.gaussian.ascent import Process, grow, learned_landmarks, objective
-from scalemani.kernels.landmarks.gaussian.batches import drawn_batches, projected
+from scalemani.kernels.landmarks.choice import Process
+from scalemani.kernels.landmarks.features import total_variance
+from scalemani.methods.gaussian_process.kernels.ascent import grow, learned_landmarks, objective
+from scalemani.methods.gaussian_process.kernels.batches import drawn_batches, projected
 
 
 def feature(batch, landmark, eta):

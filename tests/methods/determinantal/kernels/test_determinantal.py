@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from scalemani.errors import ConfigError
-from scalemani.kernels.landmarks.determinantal import (
+from scalemani.methods.determinantal.kernels.determinantal import (
     MOST_POINTS,
     Spectrum,
     draw_dpp,

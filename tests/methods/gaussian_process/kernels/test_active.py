@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DataError
-from scalemani.kernels.landmarks.gaussian.active import (
+from scalemani.kernels.landmarks.features import total_variance
+from scalemani.methods.gaussian_process.kernels.active import (
     active_landmarks,
     bandwidth_that_does,
-    total_variance,
     variances_last,
 )
 

@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from scalemani.errors import DataError
-from scalemani.kernels.landmarks.gaussian.features import hellinger_rows, landmark_features
+from scalemani.kernels.landmarks.features import hellinger_rows, landmark_features
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])

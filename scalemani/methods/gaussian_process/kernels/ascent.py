@@ -14,9 +14,10 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.gaussian.active import exhausted, pivots, total_variance
-from scalemani.kernels.landmarks.gaussian.batches import Batches, check_in_set, projected
+from scalemani.kernels.landmarks.choice import Process
 from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.methods.gaussian_process.kernels.active import exhausted, pivots, total_variance
+from scalemani.methods.gaussian_process.kernels.batches import Batches, check_in_set, projected
 
 EXHAUSTED = 1e-12  # of the squares of a feature, where its projection is all of it but for rounding
 
@@ -160,22 +161,6 @@ class Learned(NamedTuple):
     landmarks: np.ndarray
     objectives: np.ndarray
     starts: np.ndarray
-
-
-class Process(NamedTuple):
-    """How landmarks of a Gaussian process are found.
-
-    Parameters
-    ----------
-    eta : bandwidth, in squared units of the points; None: the sum of the variances of their columns
-    projection : "none", "orthant" or "sphere", the set S that landmarks stay in
-    batch_points : B; None: 1,000, or twice the landmarks if more
-    """
-
-    eta: float | None = None
-    projection: str = "none"
-    batch_points: int | None = None
-    steps: int = 1000
 
 
 def learned_landmarks(

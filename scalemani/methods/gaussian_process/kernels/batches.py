@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.landmarks.gaussian.active import moments
+from scalemani.kernels.landmarks.features import moments
 from scalemani.kernels.landmarks.uniform import draw_rows
 from scalemani.kernels.rows.points_by_row import PointsByRow
 

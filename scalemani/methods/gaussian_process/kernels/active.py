@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from scalemani.errors import DataError
-from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.landmarks.features import total_variance
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.rows.distances import squared_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
@@ -62,18 +62,6 @@ def active_landmarks(
             f"the sum of the variances of the columns would do, {total_variance(rows):.4g}"
         )
     return chosen
-
-
-def total_variance(points: np.ndarray) -> float:
-    """Return the sum of the variances of the columns of points (S, D)."""
-    return float(moments(points)[1].sum())
-
-
-def moments(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the means (D,) and variances (D,) float64 of the columns of points (S, D), of which few are converted."""
-    tiles = slices(len(points), TILE_ROWS)
-    mean = sum(points[tile].sum(axis=0, dtype=np.float64) for tile in tiles) / len(points)
-    return mean, sum(np.square(points[tile] - mean).sum(axis=0) for tile in tiles) / len(points)
 
 
 def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: float, does: Does) -> DataError:
