@@ -14,7 +14,7 @@ from scalemani.config.routes import PACKAGES
 from scalemani.engine.needs import Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
-from scalemani.stages.arrays.catalogue import stored_stage
+from scalemani.stages.arrays.catalogue import arrays_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def stage_code(name: str) -> StageCode:
 
 def declared(name: str, sizes: Sizes) -> list[Written]:
     """List the arrays that a stage declares."""
-    return written(stored_stage(name).ARRAYS, sizes)
+    return written(arrays_of(name), sizes)
 
 
 class StageTable(Mapping[str, StageCode]):

@@ -21,6 +21,10 @@ def test_the_table_has_the_stages_of_the_routes_and_no_others():
     assert set(STAGES) == {stage.name for route in ROUTES.values() for stage in route}
 
 
+def test_a_stage_that_declares_no_array_writes_none():
+    assert table.declared("certificates_alone", SIZES) == []
+
+
 def test_every_module_beside_the_table_is_a_stage_of_some_route():
     beside = {path.stem for path in Path(table.__file__).parent.iterdir() if not path.name.startswith("__")}
     shared = {name for name, package in PACKAGES.items() if package == "scalemani.stages"}

@@ -4,7 +4,7 @@ None stands for what follows the method and the data: `Parameters.resolved` deci
 
 `Tuned` numbers were tuned once, and few have a reason to change them. A stage's key holds one only where it differs
 from the default here, so that a number can be added without taking what is stored from anybody. Whoever changes a
-default raises the version of the stage in `scalemani.config.routes`: `tests/config/params/test_tuned.py` holds the two
+default raises the version of the stage in `scalemani.config.stages`: `tests/config/params/test_tuned.py` holds the two
 together.
 
 Numbers that only follow from the arithmetic of a kernel (where a step stops being halved, when a sum counts as zero)

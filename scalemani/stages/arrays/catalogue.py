@@ -89,6 +89,12 @@ def dimension_meanings() -> dict[str, str]:
     return {**DIMENSIONS, **merged("arrays", "DIMENSIONS")}
 
 
+def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:
+    """Return the arrays that a stage stores; none where it has certificates alone."""
+    stored = BY_STAGE.get(stage) or of_method(stage)
+    return () if stored is None else stored.ARRAYS
+
+
 def stored_stage(stage: str) -> type[StoredStage]:
     """Return the reader of a stage's groups.
 
