@@ -34,6 +34,7 @@ def package_of(method: str) -> str:
     return f"{METHODS_PACKAGE}.{method}"
 
 
+@functools.cache
 def part_of(package: str, part: str) -> ModuleType | None:
     """Return a module of a method's folder; None where it has none, and for packages that are no method's folder."""
     if not package.startswith(f"{METHODS_PACKAGE}.") or importlib.util.find_spec(f"{package}.{part}") is None:
