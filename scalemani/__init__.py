@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from scalemani.config.methods import METHODS
 from scalemani.config.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
@@ -19,14 +20,6 @@ if TYPE_CHECKING:
         LaplacianEigenmaps,
         SpectralClustering,
         knn_graph,
-    )
-    from scalemani.interfaces.estimators.by_landmarks import (
-        LandmarkIsomap,
-        LandmarkKernelLDA,
-        LandmarkKernelPCA,
-        LandmarkLDA,
-        LandmarkLLE,
-        LandmarkPCA,
     )
     from scalemani.interfaces.estimators.features import LandmarkFeatures, landmark_features
     from scalemani.interfaces.estimators.neighbors import KNeighborsTransformer
@@ -40,12 +33,18 @@ if TYPE_CHECKING:
     from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.interfaces.functions.minimizers import Minimum, minimize
     from scalemani.interfaces.functions.nonlinear import objective, repulsion
-    from scalemani.interfaces.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.interfaces.functions.variational import variational_nystrom
     from scalemani.interfaces.report.opened import open_run
     from scalemani.interfaces.tuning.results import Tuning
     from scalemani.interfaces.tuning.tune import tune
+    from scalemani.methods.fast_gauss.interface import RepulsionBound, repulsion_bound
+    from scalemani.methods.isomap.interface import LandmarkIsomap
+    from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA
+    from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA
+    from scalemani.methods.lda.interface import LandmarkLDA
+    from scalemani.methods.lle.interface import LandmarkLLE
+    from scalemani.methods.pca.interface import LandmarkPCA
     from scalemani.runs.opened import Run
     from scalemani.runs.several.aligning import Alignment, align
     from scalemani.runs.several.appending import Grown
@@ -56,14 +55,6 @@ PUBLIC_NAMES = {
     "interfaces.estimators.neighbors": ("KNeighborsTransformer",),
     "interfaces.estimators.features": ("LandmarkFeatures", "landmark_features"),
     "interfaces.estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
-    "interfaces.estimators.by_landmarks": (
-        "LandmarkIsomap",
-        "LandmarkKernelLDA",
-        "LandmarkKernelPCA",
-        "LandmarkLDA",
-        "LandmarkLLE",
-        "LandmarkPCA",
-    ),
     "interfaces.estimators.transforming": ("append", "transform"),
     "interfaces.functions.affinities": ("Affinities", "entropic_affinities"),
     "interfaces.functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
@@ -72,7 +63,6 @@ PUBLIC_NAMES = {
     "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "interfaces.functions.minimizers": ("Minimum", "minimize"),
     "interfaces.functions.nonlinear": ("objective", "repulsion"),
-    "interfaces.functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "interfaces.functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
     "interfaces.functions.variational": ("variational_nystrom",),
     "interfaces.report.opened": ("open_run",),
@@ -81,6 +71,7 @@ PUBLIC_NAMES = {
     "runs.opened": ("Run",),
     "interfaces.tuning.results": ("Tuning",),
     "interfaces.tuning.tune": ("tune",),
+    **{f"methods.{method}.interface": names for method, names in METHODS.items()},
 }
 MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}
 PUBLIC_MODULES = {"measures": "interfaces.functions.measures"}

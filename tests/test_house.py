@@ -14,9 +14,10 @@ LONGEST_FUNCTION, FUNCTION_P90 = 60, 20
 LONGEST_FILE = 600  # a module has one subject: no shorter bound, which would cut an idea in two
 # Kernels without a test module of their own, and the one that tests them.
 KERNELS_TESTED_ELSEWHERE = {
-    "landmarks/gaussian/batches.py": "kernels/landmarks/gaussian/test_ascent.py",  # what an ascent draws
-    "repulsion/gauss/bounds.py": "interfaces/functions/test_repulsion_bounds.py",  # with what a user is told of them
-    "rows/points_by_row.py": "kernels/landmarks/test_selection.py",  # a protocol, without code
+    "methods/gaussian_process/kernels/batches.py": "methods/gaussian_process/kernels/test_ascent.py",  # what it draws
+    "kernels/landmarks/choice.py": "kernels/landmarks/test_selection.py",  # what a choice is made of
+    "kernels/rows/points_by_row.py": "kernels/landmarks/test_selection.py",  # a protocol, without code
+    "methods/fast_gauss/kernels/bounds.py": "methods/fast_gauss/test_repulsion_bounds.py",  # what a user is told of
 }
 FRONT_PAGE_LINES = 120
 
@@ -77,12 +78,16 @@ def test_the_tests_mirror_the_package():
 
 
 def test_every_kernel_has_a_test_module_of_its_own():
-    kernels = PACKAGE / "kernels"
-    names = {path.relative_to(kernels) for path in kernels.rglob("*.py") if path.name != "__init__.py"}
-    tests = ROOT / "tests" / "kernels"
-    untested = {str(name) for name in names if not (tests / name.parent / f"test_{name.name}").exists()}
+    places = ("kernels/**/*.py", "methods/*/kernels.py", "methods/*/kernels/*.py")
+    names = {path.relative_to(PACKAGE) for place in places for path in PACKAGE.glob(place)}
+    tests = ROOT / "tests"
+    untested = {
+        str(name)
+        for name in names
+        if name.name != "__init__.py" and not (tests / name.parent / f"test_{name.name}").exists()
+    }
     assert untested == set(KERNELS_TESTED_ELSEWHERE)
-    assert all((ROOT / "tests" / file).exists() for file in KERNELS_TESTED_ELSEWHERE.values())
+    assert all((tests / file).exists() for file in KERNELS_TESTED_ELSEWHERE.values())
 
 
 def test_sections_of_docstrings_are_those_of_numpydoc():

@@ -19,9 +19,9 @@ import numpy as np
 from measuring import show
 
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
 from scalemani.kernels.repulsion.pair_sums import PairSums
-from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
+from scalemani.methods.barnes_hut.kernels.barnes_hut import BarnesHut
+from scalemani.methods.fast_gauss.kernels.fast_gauss import FastGauss
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 60_000, 200_000, 1_000_000)
 MEASURED_EXACT = 60_000  # the exact sums stop here: 4 s

@@ -3,7 +3,8 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from scalemani.config.routes import (
+from scalemani.config.routes import ROUTES, WINDOWED, WITHOUT_POINTS, takes_kernel
+from scalemani.config.stages import (
     AFFINITIES,
     CLASSES,
     CLUSTERING,
@@ -22,16 +23,12 @@ from scalemani.config.routes import (
     POINTS,
     PRECOMPUTED,
     REDUCING_SOLVERS,
-    ROUTES,
     SPECTRAL_START,
     SYMMETRIC_AFFINITIES,
     WEIGHTS,
     WINDOW,
-    WINDOWED,
-    WITHOUT_POINTS,
     WORK_POINTS,
     Stage,
-    takes_kernel,
 )
 from scalemani.errors import ConfigError, nearest_name
 

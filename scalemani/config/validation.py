@@ -38,6 +38,13 @@ def check_count(value: Any, name: str, minimum: int = 1, maximum: int | None = N
     return count
 
 
+def check_tolerance(tolerance: Any) -> float:
+    """Return a tolerance in (0, 1), or raise ConfigError."""
+    if isinstance(tolerance, bool) or not isinstance(tolerance, numbers.Real) or not 0 < float(tolerance) < 1:
+        raise ConfigError(f"tolerance must be a number above 0 and below 1, got {tolerance!r}")
+    return float(tolerance)
+
+
 def check_flag(value: Any, name: str) -> bool:
     """Return `value` as a bool; raises ConfigError for what is neither True nor False."""
     if not isinstance(value, bool | np.bool_):

@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.config.params import LayoutParams
 from scalemani.config.params.defaults import PAIRS
-from scalemani.config.routes import GIVEN_START
+from scalemani.config.stages import GIVEN_START
 from scalemani.descents.growth import NEVER
 from scalemani.descents.phases import Phase
 

@@ -1,19 +1,18 @@
-"""Sums of a kernel over all points of an embedding: four methods behind one interface.
+"""Sums of a kernel over all points of an embedding: exact, on a mesh, or by a method that declares some.
 
 S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these.
 Each method has one knob, an error that was asked for and is met.
 """
 
+from scalemani.config.methods import declared, load
 from scalemani.config.params.by_stage import LayoutParams
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.gauss.fast_gauss import FastGauss
 from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
 from scalemani.kernels.repulsion.pair_sums import KERNELS, PairSums
-from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 
-METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
+METHODS = ("auto", "exact", *declared("REPULSIONS"), "grid")
 
 
 def chosen_method(
@@ -61,8 +60,7 @@ def make_repulsion(method: str, kernel: str, tolerance: float, workspace: Worksp
     """
     if method == "exact":
         return ExactSums(kernel, workspace.over)
-    if method == "barnes-hut":
-        return BarnesHut.for_tolerance(kernel, tolerance, workspace.over)
-    if method == "fgt":
-        return FastGauss.for_tolerance(kernel, tolerance, workspace.over)
+    if method in declared("REPULSIONS"):
+        sums: PairSums = load("REPULSIONS", method).for_tolerance(kernel, tolerance, workspace.over)
+        return sums
     return ParticleMesh(kernel, tolerance, workspace)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.routes import GRAPH, PRECOMPUTED
+from scalemani.config.stages import GRAPH, PRECOMPUTED
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.io.export import Progress, checked_target, export, sparse, write_rows
 from scalemani.io.export.anndata import write_anndata

@@ -9,8 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import EIGENVECTOR_STAGES, EMBEDDING, LANDMARKS, POINTS, REFINING_SOLVERS, Stage
 from scalemani.config.routing import route
+from scalemani.config.stages import (
+    EIGENVECTOR_STAGES,
+    EMBEDDING,
+    LANDMARKS,
+    POINTS,
+    REFINING_SOLVERS,
+    Stage,
+)
 from scalemani.engine.progress import Silent
 from scalemani.engine.workers.executor import Executor
 from scalemani.runs.largest_component import Component

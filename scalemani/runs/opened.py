@@ -9,7 +9,7 @@ import zarr
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, known_values
-from scalemani.config.routes import WEIGHTS, Stage
+from scalemani.config.stages import WEIGHTS, Stage
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.task import Dimensions
 from scalemani.errors import StoreError
@@ -20,15 +20,13 @@ from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.runs.result_rows import ResultRows
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities, affinity_graph
+from scalemani.stages.arrays.catalogue import of_method
 from scalemani.stages.arrays.embeddings import (
-    LANDMARK_SCORES,
     StoredClustering,
     StoredDiffusionCoordinates,
-    StoredDiscriminants,
     StoredEmbedding,
-    StoredIsomap,
-    StoredKernelDiscriminants,
     StoredLayout,
+    StoredReduction,
 )
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
@@ -37,11 +35,8 @@ from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore
 
-# The stages that store an embedding, later ones first.
-REDUCED = (*LANDMARK_SCORES, StoredIsomap, StoredDiscriminants, StoredKernelDiscriminants)
-EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding, *REDUCED)}
-EIGENVALUES = {stored.STAGE: stored for stored in (*REDUCED, StoredEmbedding)}
-
+# The stages of several methods that store an embedding, later ones first.
+EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding)}
 
 # What a run lacks, and how to have it computed; it goes on from what is there.
 HOW_TO_GET = {
@@ -173,16 +168,25 @@ class Run:
     def stored_embedding(self) -> ArrayReader:
         """The reader of the embedding of the stored points, which knows ways to read it that zarr does not."""
         stage = self.last_stage
-        return EMBEDDINGS[stage](self._finished(stage)).embedding
+        stored = self.reduction or EMBEDDINGS[stage]
+        return stored(self._finished(stage)).embedding
 
     @property
     def embeds(self) -> bool:
         """Whether the method ends in an embedding."""
-        return any(stage in self.keys for stage in EMBEDDINGS)
+        return self.reduction is not None or any(stage in self.keys for stage in EMBEDDINGS)
+
+    @functools.cached_property
+    def reduction(self) -> type[StoredReduction] | None:
+        """What stores the embedding of a method that has a stage of its own for it; None for other methods."""
+        own = filter(None, map(of_method, self.keys))
+        return next((stored for stored in own if issubclass(stored, StoredReduction)), None)
 
     @property
     def last_stage(self) -> str:
         """The stage that holds the embedding: the last one of the method that stores any."""
+        if self.reduction is not None:
+            return self.reduction.STAGE
         for stage in EMBEDDINGS:
             if stage in self.keys:
                 return stage
@@ -197,8 +201,8 @@ class Run:
 
         Those of L v = lambda D v; of principal components the variances, of discriminants the shares between classes.
         """
-        stage = next((stage for stage in EIGENVALUES if stage in self.keys), StoredEmbedding.STAGE)
-        return EIGENVALUES[stage](self._finished(stage, "eigenvalues")).eigenvalues.read()
+        stored = self.reduction or StoredEmbedding
+        return stored(self._finished(stored.STAGE, "eigenvalues")).eigenvalues.read()
 
     @property
     def labels(self) -> zarr.Array:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import Stage, takes_labels
+from scalemani.config.routes import takes_labels
+from scalemani.config.stages import Stage
 from scalemani.errors import ConfigError
 from scalemani.runs.parameters import decide_parameters
 from scalemani.runs.survey import Survey

@@ -1,10 +1,13 @@
 """The parameters of a run: what is open is decided, what cannot act is left out, what the data cannot serve refused."""
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
+from scalemani.config.methods import owner, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
-from scalemani.config.routes import (
+from scalemani.config.routes import takes_kernel
+from scalemani.config.stages import (
     GIVEN_LANDMARKS,
     GIVEN_START,
     LANDMARK_GRAPH_SOLVERS,
@@ -17,8 +20,6 @@ from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources.side_data import Weights
-from scalemani.kernels.landmarks.determinantal import refuse_large
-from scalemani.kernels.landmarks.gaussian.batches import batch_size
 from scalemani.runs.survey import Survey
 
 SHOWN_COMPONENTS = 10
@@ -30,7 +31,7 @@ def decide_parameters(
     """Return the parameters that a run uses, resolved and checked, and notes on those that have no effect."""
     names = {stage.name for stage in route}
     asked = follow_landmarks(requested, method, found, "landmarks" in names)
-    n_points, most = found.dimensions.n_points, most_components(found, names)
+    n_points, most = found.dimensions.n_points, most_components(found, route)
 
     def resolve(kept: Parameters) -> Parameters:
         return kept.resolved(method, n_points, found.distinct_points, most)
@@ -44,13 +45,15 @@ def decide_parameters(
         params=params,
         n_points=n_points,
         stages=stages,
-        placed_by_landmarks="landmarks" in stages and not {"layout", "affinity_weights", "isomap"} & stages,
+        placed_by_landmarks=placed_by_landmarks(route),
         neighbors=PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points),
         repulsion=repulsion,
     )
     used, notes = acting(here, resolve)
-    check_components(used, found, names)
+    check_components(used, found, most, takes_kernel(method))
     check_against_data(used, found.dimensions, names)
+    for check in provided_by(route, "check_parameters"):
+        check(used)
     if found.side.weights is not None:
         check_weighted(used, found.side.weights)
     check_given_start(used, found, names)
@@ -80,29 +83,32 @@ def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool
     return asked.with_values({"landmarks": {"n_landmarks": count}})
 
 
-def most_components(found: Survey, stages: Collection[str]) -> int | None:
+def provided_by(route: Sequence[Stage], name: str) -> list[Any]:
+    """Return what the methods that a route is of have in their `checks` under a name."""
+    packages = dict.fromkeys(stage.package for stage in route)
+    return [found for package in packages if (found := provided(package, "checks", name)) is not None]
+
+
+def most_components(found: Survey, route: Sequence[Stage]) -> int | None:
     """Return how many components the data leave a linear or kernel method; None for other methods."""
-    features = found.dimensions.n_features
-    if "principal_components" in stages:
-        return features
-    if "isomap" in stages and features == 1:
-        return 1  # a line has the distances of a line
-    if {"kernel_components", "local_reconstruction", "isomap"} & set(stages):
-        return found.dimensions.n_points - 1
-    if "discriminants" in stages and found.side.labels is not None:
-        return min(features, len(found.side.labels.counts) - 1)
-    if "kernel_discriminants" in stages and found.side.labels is not None:
-        return len(found.side.labels.counts) - 1
-    return None
+    bounds = [most(found) for most in provided_by(route, "most_components")]
+    return bounds[0] if bounds else None
 
 
-def check_components(params: Parameters, found: Survey, stages: Collection[str]) -> None:
+def placed_by_landmarks(route: Sequence[Stage]) -> bool:
+    """Return whether new points are placed by their weights over the landmarks, which a method may do otherwise."""
+    names = {stage.name for stage in route}
+    if "landmarks" not in names or {"layout", "affinity_weights"} & names:
+        return False
+    return all(part_of(stage.package, "new_points") is None for stage in route)
+
+
+def check_components(params: Parameters, found: Survey, most: int | None, kernel: bool) -> None:
     """Refuse more components of a linear method than features, classes and landmarks allow."""
-    most = most_components(found, stages)
     if most is None:
         return
     n_landmarks, n_features = params.n_landmarks, found.dimensions.n_features
-    if {"kernel_components", "kernel_discriminants"} & set(stages) and params.affinities.kind == "entropic":
+    if kernel and params.affinities.kind == "entropic":
         raise ConfigError(
             "affinities.kind must be gaussian or self-tuning where affinities are a kernel, got entropic: a kernel is "
             "one where a point meets itself, and entropic affinities are shares of a row"
@@ -133,11 +139,6 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_affinities(params, "weights" in stages)
     if "landmarks" in stages:
         check_landmarks(params, n_points)
-    if "geodesics" in stages and params.landmarks.off_data:
-        raise ConfigError(
-            f"isomap measures paths between landmarks that are points, and landmarks.method={params.landmarks.method} "
-            "puts them elsewhere: take another landmarks.method, or landmarks.snap=true"
-        )
     if "embedding" in stages and params.n_components >= n_points:
         raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
     if "layout" in stages:
@@ -266,10 +267,8 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
             f"embedding.solver={VARIATIONAL} takes landmarks that are points, and neighbours that are stored: take "
             "another landmarks.method or landmarks.snap=true, another neighbors.method than window, or solver lll"
         )
-    if params.landmarks.method == "dpp-exact":
-        refuse_large(n_points)
-    if params.landmarks.method == "gp":
-        batch_size(n_points, n_landmarks, params.landmarks.batch_points)
+    if check := provided(owner("LANDMARK_RULES", params.landmarks.method), "checks", "check_landmarks"):
+        check(params, n_points)
     joined = params.landmark_graph.joined(n_landmarks)
     if params.embedding.by_landmark_graph and joined >= n_landmarks:
         raise ConfigError(f"landmark_graph.n_neighbors must be below landmarks.n_landmarks={n_landmarks}, got {joined}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import Stage
+from scalemani.config.stages import Stage
 from scalemani.engine.needs import Held, Written, disk_need, memory_need
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions

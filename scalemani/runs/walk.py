@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import Stage
+from scalemani.config.stages import Stage
 from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import EarlierResults

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.routes import VARIATIONAL
+from scalemani.config.stages import VARIATIONAL
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork

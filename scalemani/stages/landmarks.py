@@ -9,20 +9,18 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.methods import owner, provided
 from scalemani.config.params import Parameters
-from scalemani.config.routes import GIVEN_LANDMARKS
+from scalemani.config.stages import GIVEN_LANDMARKS
 from scalemani.engine.needs import EACH_PROCESS, ENCODED, Held, Written
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
-from scalemani.kernels.landmarks.diverse import COVERAGE_POINTS, SIGMA_QUERIES, Diversity
-from scalemani.kernels.landmarks.gaussian.ascent import Process
-from scalemani.kernels.landmarks.gaussian.batches import batch_size
+from scalemani.kernels.landmarks.choice import Choice, Diversity, Process, Selected
 from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_coverage
-from scalemani.kernels.landmarks.repulsive import PROPOSED
-from scalemani.kernels.landmarks.selection import ONE_BY_ONE, Choice, Selected, selected_landmarks
+from scalemani.kernels.landmarks.selection import ONE_BY_ONE, selected_landmarks
 from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.points_by_row import PointsByRow
@@ -32,7 +30,6 @@ from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.appended import KnownPoints
 from scalemani.stages.shared.beside_points import given_beside
 
-COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
 COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
 
 
@@ -50,10 +47,8 @@ def memory(sizes: Sizes) -> list[Held]:
         held.append(Held("landmarks of the earlier run, and those read beside them", EACH_PROCESS, *landmarks, 2))
     if asked.method == GIVEN_LANDMARKS:
         return held + anchors_memory(sizes)
-    if asked.method in ("dpp", "dpp-exact"):
-        return held + determinantal_memory(sizes)
-    if asked.method in ("gp-active", "gp"):
-        return held + process_memory(sizes)
+    if own := provided(owner("LANDMARK_RULES", asked.method), "needs", "landmarks_held"):
+        return [*held, *own(sizes), *(anchors_memory(sizes) if asked.off_data else [])]
     if asked.method in ("random", "spread"):
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
         held.append(Held("points drawn, as read and in the order drawn", EACH_PROCESS, n_drawn, features, dtype, 2))
@@ -79,50 +74,6 @@ def anchors_memory(sizes: Sizes) -> list[Held]:
         Held("landmarks off the data", EACH_PROCESS, n_landmarks, features, "float64", 2),
         Held("anchors of some landmarks", EACH_PROCESS, n_anchors, features, "float64", 2),
         Held("anchors and their distances", EACH_PROCESS, n_landmarks, ANCHORS, "float64", 8),
-    ]
-
-
-def process_memory(sizes: Sizes) -> list[Held]:
-    """List the sample, and what of it the landmarks explain: the factor, or the bases of all batches."""
-    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
-    least = n_landmarks
-    if asked.method == "gp":
-        least = batch_size(dimensions.n_points, n_landmarks, asked.batch_points)
-    n_sampled = min(dimensions.n_points, max(asked.sample_points, least))
-    features, explained = dimensions.n_features, "bases of all batches" if asked.method == "gp" else "factor"
-    held = [
-        Held("sample, as read and in batches", EACH_PROCESS, n_sampled, features, dimensions.dtype, 2),
-        Held(explained, EACH_PROCESS, n_sampled, n_landmarks),
-        Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2),
-    ]
-    return held + anchors_memory(sizes) if asked.off_data else held
-
-
-def determinantal_memory(sizes: Sizes) -> list[Held]:
-    """List the random points that sigma is chosen by, what the draw takes, and what its coverage is measured by."""
-    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
-    n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
-    n_looked = min(n_points, COVERAGE_POINTS)
-    held = [
-        Held("random points, as read and in the order drawn", EACH_PROCESS, 2 * n_landmarks, features, dtype, 2),
-        Held("distances of random points", EACH_PROCESS, min(n_landmarks, SIGMA_QUERIES), n_landmarks, copies=3),
-        Held("a tile of points in float64", EACH_PROCESS, TILE_ROWS, features, "float64", 2),
-        Held("points whose coverage is measured", EACH_PROCESS, n_looked, features, dtype),
-        Held("points that fix the sketches, centred", EACH_PROCESS, min(MOST_SAMPLE_ROWS, n_landmarks), features),
-    ]
-    if asked.method == "dpp-exact":
-        return [
-            *held,
-            Held("points in float64", EACH_PROCESS, n_points, features, copies=2),
-            Held("kernel and its eigenvectors", EACH_PROCESS, n_points, n_points, copies=COPIES_OF_KERNEL),
-        ]
-    n_sampled = 0 if asked.neighborhood is None else min(n_points, max(asked.sample_points, n_landmarks))
-    return [
-        *held,
-        Held("bounds of probabilities", EACH_PROCESS, n_points),
-        Held("points proposed together", EACH_PROCESS, PROPOSED, features, dtype, 2),
-        Held("landmarks in the order drawn", EACH_PROCESS, n_landmarks, features, dtype),
-        Held("sample that neighbourhoods are measured in", EACH_PROCESS, n_sampled, features, dtype, 2),
     ]
 
 

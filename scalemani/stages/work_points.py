@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
 from scalemani.engine.sizes import Sizes, points_written, sketched_tile, written
 from scalemani.engine.task import Dimensions, EarlierResults

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from scalemani.config.methods import METHODS
 from scalemani.config.routes import ROUTES
 from scalemani.engine.work import LEDGER_VARIABLE
 from scalemani.runs.opened import open_run
@@ -142,9 +143,13 @@ def test_the_dags_are_the_routes_and_load_nothing_heavy(airflow, tmp_path):
     assert found["seconds"] < IMPORT_SECONDS
     assert [name for name in found["loaded"] if name.startswith("scalemani.")] == [
         "scalemani.config",
+        "scalemani.config.methods",
         "scalemani.config.objectives",
         "scalemani.config.routes",
+        "scalemani.config.stages",
         "scalemani.errors",
+        "scalemani.methods",
+        *sorted(f"scalemani.methods.{method}" for method in METHODS),
     ]
     assert not {"numpy", "dask", "zarr", "pydantic"} & set(found["loaded"])
     assert found["edges"] == {

@@ -20,7 +20,7 @@ from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, 
 from scalemani.kernels.graph.product import normalized_product
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.runs.walk import plan_run
-from scalemani.stages.arrays.catalogue import STORED_STAGES
+from scalemani.stages.arrays.catalogue import stored_stages
 from scalemani.stages.table import STAGES
 
 BEYOND = 2**31 + 7
@@ -76,7 +76,7 @@ def test_rows_beyond_what_is_stored_or_beyond_the_budget_are_refused_by_their_he
 
 
 def test_where_rows_begin_is_stored_in_64_bits_wherever_it_can_exceed_32():
-    bounds = [one for stage in STORED_STAGES for one in stage.ARRAYS if one.name.endswith("indptr")]
+    bounds = [one for stage in stored_stages() for one in stage.ARRAYS if one.name.endswith("indptr")]
     assert {one.stage for one in bounds} >= {"points", "symmetric_affinities", "affinity_weights", "coarse_graphs"}
     of_landmarks = [one for one in bounds if one.dims == ("landmark_bound",)]  # matrices of landmarks by landmarks
     assert {one.dtype for one in bounds if one not in of_landmarks} == {"int64"}

@@ -26,7 +26,7 @@ def tests_elsewhere() -> dict[str, str]:
 def mirror(file: str) -> str | None:
     """Return the file of tests of a module, or the folder where the module is a folder's own."""
     inside = Path(file).relative_to("scalemani")
-    elsewhere = tests_elsewhere().get(str(inside.relative_to("kernels"))) if inside.parts[0] == "kernels" else None
+    elsewhere = tests_elsewhere().get(str(inside))
     named = elsewhere or (inside.parent if inside.stem == "__init__" else inside.parent / f"test_{inside.stem}.py")
     place = Path("tests") / named
     return str(place) if (REPOSITORY / place).exists() else None

@@ -9,7 +9,8 @@ from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits
 
 import scalemani as sm
-from scalemani.config.routes import ROUTES, Stage
+from scalemani.config.routes import ROUTES
+from scalemani.config.stages import Stage
 from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
 from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph

@@ -4,7 +4,7 @@ None stands for what follows the method and the data: `Parameters.resolved` deci
 
 `Tuned` numbers were tuned once, and few have a reason to change them. A stage's key holds one only where it differs
 from the default here, so that a number can be added without taking what is stored from anybody. Whoever changes a
-default raises the version of the stage in `scalemani.config.routes`: `tests/config/params/test_tuned.py` holds the two
+default raises the version of the stage in `scalemani.config.stages`: `tests/config/params/test_tuned.py` holds the two
 together.
 
 Numbers that only follow from the arithmetic of a kernel (where a step stops being halved, when a sum counts as zero)
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
+from scalemani.config.methods import declared
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params.fields import (
     Count,
@@ -31,7 +32,7 @@ from scalemani.config.params.fields import (
     WindowWidth,
     parameters,
 )
-from scalemani.config.routes import (
+from scalemani.config.stages import (
     GIVEN_LANDMARKS,
     LANDMARK_GRAPH_SOLVERS,
     LANDMARK_SOLVERS,
@@ -44,10 +45,16 @@ from scalemani.config.routes import (
 
 JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
 
+# Checkers take names that stand in the text; tables hold these.
 if TYPE_CHECKING:
     NonlinearMethod = str
+    LandmarkMethod = str
+    RepulsionMethod = str
 else:
-    NonlinearMethod = Literal[tuple(OBJECTIVES)]  # checkers take names that stand in the text; the table holds them
+    NonlinearMethod = Literal[tuple(OBJECTIVES)]
+    ON_POINTS = ("random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax")
+    LandmarkMethod = Literal[(*ON_POINTS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
+    RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
 
 
 @parameters()
@@ -291,19 +298,7 @@ class LandmarksParams:
     """
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
-    method: Literal[
-        "random",
-        "spread",
-        "kmeans",
-        "kmeans++",
-        "kmeans++ seeding",
-        "minmax",
-        "dpp",
-        "dpp-exact",
-        "gp-active",
-        "gp",
-        "given",
-    ] = "random"
+    method: LandmarkMethod = "random"
     sample_points: Annotated[int, Field(ge=1000)] = 100_000
     snap: Tuned[bool] = True
     sigma: Tuned[Positive | None] = None
@@ -485,7 +480,7 @@ class LayoutParams:
     max_iterations: Count = 1000
     converged: PartOrZero | None = None
     window: Count | None = None
-    repulsion: Literal["auto", "exact", "barnes-hut", "fgt", "grid"] = "auto"
+    repulsion: RepulsionMethod = "auto"
     tolerance: Part = 1e-3
     schedule: CountOrZero = 0
     kappa: Count = 7

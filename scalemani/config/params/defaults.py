@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params.by_stage import EmbeddingParams, LayoutParams
-from scalemani.config.routes import GIVEN_START, goes_by_distances, takes_kernel
+from scalemani.config.routes import goes_by_distances, takes_kernel
+from scalemani.config.stages import GIVEN_START
 
 if TYPE_CHECKING:
     from scalemani.config.params.parameters import Parameters

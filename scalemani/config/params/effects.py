@@ -11,7 +11,7 @@ from typing import Any
 
 from scalemani.config.params.defaults import FIRST_DOUBLING
 from scalemani.config.params.parameters import Parameters, names_of_parameters
-from scalemani.config.routes import WINDOW
+from scalemani.config.stages import WINDOW
 from scalemani.errors import ConfigError
 
 POINTS = "the number of points"

@@ -1,10 +1,11 @@
 """The parameters of all stages together."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from scalemani.config.methods import merged
 from scalemani.config.objectives import objective_of
 from scalemani.config.params.by_stage import (
     AffinitiesParams,
@@ -33,10 +34,11 @@ from scalemani.config.params.defaults import (
     RESIDUAL,
     decided_values,
 )
-from scalemani.config.params.fields import Part, fields_of, names_of, parameters, tuned_names, values_of
+from scalemani.config.params.fields import fields_of, names_of, parameters, tuned_names, values_of
 from scalemani.config.params.parsing import checked, replaced, set_value
-from scalemani.config.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS, Stage
+from scalemani.config.routes import ROUTES
 from scalemani.config.routing import given_instead, route
+from scalemani.config.stages import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, WEIGHTS, Stage
 from scalemani.errors import ConfigError, nearest_name
 
 
@@ -45,24 +47,6 @@ class DiffusionCoordinatesParams:
     """Diffusion maps: columns are scaled by |1 - eigenvalue|^`time`, the steps of the random walk; 0 scales nothing."""
 
     time: Annotated[float, Field(ge=0)] = 1.0
-
-
-@parameters()
-class KernelDiscriminantsParams:
-    """Kernel discriminants: the share `ridge` of the mean scatter that is added to the scatter in every direction."""
-
-    ridge: Part = 1e-3
-
-
-@parameters()
-class LocalReconstructionParams:
-    """Locally linear embedding: `reg` times the trace of a point's Gram matrix is added to each entry of its diagonal.
-
-    That is the number of this name in scikit-learn. `landmark_weights.regularization`, of the points' weights over the
-    landmarks, is a share of the mean of the diagonal.
-    """
-
-    reg: Part = 1e-3
 
 
 # Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
@@ -96,8 +80,6 @@ class Parameters:
     landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
     embedding: EmbeddingParams = EmbeddingParams()
     diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
-    kernel_discriminants: KernelDiscriminantsParams = KernelDiscriminantsParams()
-    local_reconstruction: LocalReconstructionParams = LocalReconstructionParams()
     clustering: ClusteringParams = ClusteringParams()
     layout: LayoutParams = LayoutParams()
 
@@ -231,6 +213,14 @@ class Parameters:
             if getattr(table, field.name) != field.default
             or field.name not in {*UNKEYED_DEFAULTS.get(stage, ()), *TUNED.get(stage, ())}
         }
+
+
+if not TYPE_CHECKING:  # checkers see the tables of stages that several methods share
+    TABLES = merged("parameters", "TABLES")
+    own = {"__module__": __name__, "__doc__": Parameters.__doc__, "__annotations__": TABLES}
+    Parameters = parameters()(
+        type("Parameters", (Parameters,), {**own, **{name: made() for name, made in TABLES.items()}})
+    )
 
 
 def names_of_parameters() -> list[str]:

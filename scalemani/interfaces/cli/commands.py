@@ -60,8 +60,9 @@ def embed(options: Options) -> None:
 @taking_options
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    from scalemani.config.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS
+    from scalemani.config.routes import ROUTES
     from scalemani.config.routing import route
+    from scalemani.config.stages import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, WEIGHTS
 
     params = options.parameters()
     names = [known.name for known in ROUTES[options.method]]

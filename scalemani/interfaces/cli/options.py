@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUTES, takes_labels
+from scalemani.config.routes import ROUTES, takes_labels
+from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START
 from scalemani.errors import ConfigError
 
 Points = Annotated[

@@ -17,8 +17,8 @@ from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.estimators.fitting import check_columns
 from scalemani.interfaces.estimators.parameters import TakesArguments, arguments
 from scalemani.io.sources import columns_shown, is_stored, open_points, points_in_memory, take_representation
-from scalemani.kernels.landmarks.gaussian import features
-from scalemani.kernels.landmarks.gaussian.active import total_variance
+from scalemani.kernels.landmarks import features
+from scalemani.kernels.landmarks.features import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.stages.landmarks import choice_of
 

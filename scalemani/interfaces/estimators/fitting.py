@@ -14,7 +14,8 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW, takes_labels
+from scalemani.config.routes import takes_labels
+from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.parameters import RunArguments, arguments, defaults_of, settings_of

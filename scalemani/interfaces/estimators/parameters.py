@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar, dataclass_transform
 
+from scalemani.config.methods import merged
 from scalemani.config.params import checked_settings, names_of_parameters
 from scalemani.config.validation import check_seed
 from scalemani.errors import ConfigError, nearest_name
@@ -26,7 +27,6 @@ PARAMETERS = {
     "residual": "embedding.residual",
     "alpha": "normalized_affinities.alpha",
     "time": "diffusion_coordinates.time",
-    "reg": "local_reconstruction.reg",
     "n_clusters": "clustering.n_clusters",
     "strength": "layout.strength",
     "learning_rate": "layout.learning_rate",
@@ -34,6 +34,7 @@ PARAMETERS = {
     "init": "layout.init",
     "max_iter": "layout.max_iterations",
     "random_state": "seed",
+    **merged("parameters", "ARGUMENTS"),
 }
 # Settings whose names do not end with the word that is looked for, or not alone.
 LOOKED_FOR = {

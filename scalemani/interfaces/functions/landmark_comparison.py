@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress, Silent
 from scalemani.engine.reading import RowsOfArray
@@ -20,9 +20,8 @@ from scalemani.errors import ConfigError, DataError, ScalemaniError, nearest_nam
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.diverse import spacing_sigma
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.quality import local_conditions, nystrom_kernel, nystrom_residuals
+from scalemani.kernels.landmarks.quality import local_conditions, nystrom_kernel, nystrom_residuals, spacing_sigma
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.kernels.measures import Measure, mean_of, procrustes_error, quantile_of
 from scalemani.kernels.rows.compressed import dense_rows

@@ -7,21 +7,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.methods import load
 from scalemani.config.objectives import objective_of, table_of_objectives
-from scalemani.config.validation import check_points
+from scalemani.config.validation import check_points, check_tolerance
 from scalemani.descents.force_errors import CERTIFIED_TARGETS, ROOM, ForceErrors, errors_of
 from scalemani.descents.problem import Problem, affinity_scale
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.descents.shortfalls import coarse_forces
 from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, warn
 from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
-from scalemani.interfaces.functions.repulsion_bounds import check_tolerance, gauss_transform
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import PairSums
-from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
 
 MOST_TRIALS = 4  # of one method, each finer than the one before
 LEAST_REFINEMENT = 0.03  # of the tolerance of the trial before: far larger errors do not tell what is needed
@@ -162,11 +161,11 @@ def sums_of(method: str, kernel: str, tolerance: float, theta: Any, order: Any) 
     for name, value, owner in (("theta", theta, "barnes-hut"), ("order", order, "fgt")):
         if value is not None and method != owner:
             raise ConfigError(f"{name} is a parameter of method {owner!r}, got method {method!r}: leave it out")
-    if theta is not None:
-        if isinstance(theta, bool) or not isinstance(theta, Real):
-            raise ConfigError(f"theta must be a number in [0, 2], got {theta!r}")
-        return BarnesHut(kernel, float(theta))
-    return None if order is None else gauss_transform(order, tolerance)
+    name, value = ("order", order) if theta is None else ("theta", theta)
+    if value is None:
+        return None
+    sums: PairSums = load("SUMS_BY_NUMBER", name)(kernel, value, tolerance)
+    return sums
 
 
 def measured_field(

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from scalemani.config.methods import provided
+from scalemani.config.routes import PACKAGES
 from scalemani.descents.force_errors import SINGLE_POINTS
 from scalemani.runs.opened import Run
 from scalemani.runs.poor_points import entropy_limit
@@ -148,13 +150,6 @@ NEAR_ZERO = good_if(
     consequence="1 would be that of the constant vector: the graph falls into parts, and vectors of zero are one basis "
     "of many",
 )
-LEAST_EIGENVALUE = good_if(
-    lambda value, run: -value <= run.eigenvalues[-1],
-    lambda run: (
-        f"not below {-float(run.eigenvalues[-1]):.3g}: farther from zero than the last component, the kernel is not "
-        "positive semidefinite"
-    ),
-)
 
 
 DEGREES = {
@@ -298,25 +293,6 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "smallest_class": Meaning("points of the smallest class"),
         "unlabelled": Meaning("points without a label, whose affinities stay as they are"),
     },
-    "principal_components": {"explained_share": Meaning("share of the variance that the components explain")},
-    "kernel_components": {
-        "least_eigenvalue": Meaning("least eigenvalue of the kernel on the landmarks", LEAST_EIGENVALUE)
-    },
-    "discriminants": {"between_shares": Meaning("share of the variance along each axis that lies between classes")},
-    "kernel_discriminants": {
-        "between_shares": Meaning("share of the variance along each axis that lies between classes")
-    },
-    "geodesics": {"longest_path": Meaning("the longest of the shortest paths between two landmarks")},
-    "isomap": {
-        "residual_variance": Meaning("1 - r^2 of distances along the graph and in the embedding, between landmarks"),
-        "least_eigenvalue": Meaning("below zero, by as much as no coordinates at all have these distances"),
-    },
-    "local_reconstruction": {
-        "zero_eigenvalues": Meaning(
-            "eigenvalues that are zero to rounding, beside that of the constant vector",
-            none_of("vectors of the same eigenvalue are one basis of many: raise local_reconstruction.reg"),
-        )
-    },
     "clustering": {
         "passes": Meaning("passes of k-means over all points"),
         "settled": Meaning("whether the centres came to rest", SETTLED),
@@ -345,10 +321,16 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
 }
 
 
+def meanings_of(stage: str) -> dict[str, Meaning]:
+    """Return the meanings of the certificates of a stage, by their names."""
+    own: dict[str, dict[str, Meaning]] | None = provided(PACKAGES.get(stage, ""), "meanings", "MEANINGS")
+    return (MEANINGS if own is None else own).get(stage, {})
+
+
 def judged_certificates(run: Run) -> Iterator[Certificate]:
     """Yield the certificates of the finished stages, in the order in which these ran."""
     for stage, found in run.certificates.items():
-        known = MEANINGS.get(stage, {})
+        known = meanings_of(stage)
         for name in [*(name for name in known if name in found), *(name for name in found if name not in known)]:
             value, meaning = found[name], known.get(name, Meaning(name.replace("_", " ")))
             try:

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.runs.opened import EIGENVALUES, Run
+from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -259,8 +259,8 @@ def coverage(run: Run) -> Iterator[Chart]:
 
 def eigenvalues(run: Run) -> Iterator[Chart]:
     """Draw the spectrum, with the gap behind the last eigenvalue where it is known."""
-    stage = next((stage for stage in EIGENVALUES if finished(run, stage)), None)
-    if stage is None:
+    stage = (run.reduction or StoredEmbedding).STAGE
+    if not finished(run, stage):
         return
     found = run.eigenvalues
     gap = run.certificates[stage].get("eigengap") if stage == StoredEmbedding.STAGE else None

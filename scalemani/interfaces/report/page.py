@@ -14,7 +14,7 @@ from dask.utils import format_bytes
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import TUNED, Parameters
-from scalemani.config.routes import CLASSES, DUPLICATES, WEIGHTS
+from scalemani.config.stages import CLASSES, DUPLICATES, WEIGHTS
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.interfaces.report.charts import distributions
 from scalemani.interfaces.report.map_data import MapData

@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_count
 from scalemani.interfaces.functions.measures import SAMPLED_POINTS
 from scalemani.interfaces.functions.run_measures import measure_run

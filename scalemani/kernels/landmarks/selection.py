@@ -5,20 +5,17 @@ distance of every point to the landmarks so far. A short sketch bounds most of t
 computed in full; the result is that of the plain algorithm.
 """
 
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
 
 import numpy as np
 
+from scalemani.config.methods import declared, load
 from scalemani.errors import DataError
-from scalemani.kernels.arrays.draws import generator, sample_rows
+from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import tiles
-from scalemani.kernels.landmarks.diverse import Diversity, determinantal_rows, repulsive_rows
-from scalemani.kernels.landmarks.gaussian.active import active_landmarks
-from scalemani.kernels.landmarks.gaussian.ascent import Process, learned_landmarks
-from scalemani.kernels.landmarks.gaussian.batches import drawn_batches
+from scalemani.kernels.landmarks.choice import Choice, Selected, at_rows, sample_of
 from scalemani.kernels.landmarks.kmeans import (
     MinibatchState,
     centroids_of,
@@ -197,40 +194,6 @@ def _drawn(least: np.ndarray, uniform: float) -> int:
     return drawn
 
 
-class Choice(NamedTuple):
-    """How landmarks are chosen.
-
-    Parameters
-    ----------
-    n_landmarks : L, at most N
-    method : one of `LANDMARK_METHODS`
-    sample_points : points that k-means takes in batches, and among which the methods choose that compare every
-        candidate with every landmark
-    snap : whether a centroid of k-means gives way to the data point nearest to it
-    advance : called after each landmark by methods of `ONE_BY_ONE`
-    """
-
-    n_landmarks: int
-    method: str = "random"
-    seed: int = 0
-    sample_points: int = 100_000
-    snap: bool = True
-    diversity: Diversity = Diversity()
-    process: Process = Process()
-    advance: Callable[[], None] | None = None
-
-
-class Selected(NamedTuple):
-    """Landmarks (L, D), and their rows (L,) int64, ascending; None where they lie off the data.
-
-    `certificates` say what a method measured on its way.
-    """
-
-    points: np.ndarray
-    rows: np.ndarray | None
-    certificates: Mapping[str, float] = MappingProxyType({})
-
-
 def selected_landmarks(points: PointsByRow, choice: Choice) -> Selected:
     """Return landmarks, no two with equal coordinates.
 
@@ -250,12 +213,6 @@ def selected_landmarks(points: PointsByRow, choice: Choice) -> Selected:
         For a sigma that cannot serve, and for more points than exact determinantal sampling takes.
     """
     return LANDMARK_METHODS[choice.method](points, choice)
-
-
-def at_rows(points: PointsByRow, rows: np.ndarray) -> Selected:
-    """Return the points at rows as landmarks."""
-    ascending = np.sort(rows)
-    return Selected(points[ascending], ascending)
 
 
 def _random(points: PointsByRow, choice: Choice) -> Selected:
@@ -280,53 +237,24 @@ def _spread(points: PointsByRow, choice: Choice) -> Selected:
 
 
 def _seeds(points: PointsByRow, choice: Choice) -> Selected:
-    rows = _sample(points, choice)
+    rows = sample_of(points, choice)
     return at_rows(points, rows[kmeans_plus_plus(points[rows], choice.n_landmarks, choice.seed)])
 
 
 def _minmax(points: PointsByRow, choice: Choice) -> Selected:
-    rows = _sample(points, choice)
+    rows = sample_of(points, choice)
     return at_rows(points, rows[minmax_landmarks(points[rows], choice.n_landmarks, choice.seed)])
 
 
 def _kmeans(points: PointsByRow, choice: Choice) -> Selected:
     seeds = _random_rows(points, choice)
-    return _clustered(points, points[_sample(points, choice)], seeds, choice)
+    return _clustered(points, points[sample_of(points, choice)], seeds, choice)
 
 
 def _kmeans_plus_plus(points: PointsByRow, choice: Choice) -> Selected:
-    rows = _sample(points, choice)
+    rows = sample_of(points, choice)
     sample = points[rows]
     return _clustered(points, sample, rows[kmeans_plus_plus(sample, choice.n_landmarks, choice.seed)], choice)
-
-
-def _repulsive(points: PointsByRow, choice: Choice) -> Selected:
-    n_landmarks, seed, n_sampled = choice.n_landmarks, choice.seed, max(choice.sample_points, choice.n_landmarks)
-    found = repulsive_rows(points, n_landmarks, seed, choice.diversity, n_sampled)
-    return at_rows(points, found.rows)._replace(certificates=found.certificates)
-
-
-def _determinantal(points: PointsByRow, choice: Choice) -> Selected:
-    found = determinantal_rows(points, choice.n_landmarks, choice.seed, choice.diversity)
-    return at_rows(points, found.rows)._replace(certificates=found.certificates)
-
-
-def _active(points: PointsByRow, choice: Choice) -> Selected:
-    rows = _sample(points, choice)
-    first = int(generator(choice.seed, "landmarks/active").integers(len(rows)))
-    return at_rows(points, rows[active_landmarks(points[rows], choice.n_landmarks, choice.process.eta, first)])
-
-
-def _ascended(points: PointsByRow, choice: Choice) -> Selected:
-    n_landmarks, seed, process = choice.n_landmarks, choice.seed, choice.process
-    batches = drawn_batches(points, n_landmarks, seed, choice.sample_points, process.batch_points)
-    found = learned_landmarks(batches, n_landmarks, process, seed, choice.advance)
-    objectives = {"first_objective": float(found.objectives[0]), "last_objective": float(found.objectives[-1])}
-    return Selected(found.landmarks, None, objectives)
-
-
-def _sample(points: PointsByRow, choice: Choice) -> np.ndarray:
-    return sample_rows(choice.seed, "landmarks/sample", len(points), max(choice.sample_points, choice.n_landmarks))
 
 
 def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choice: Choice) -> Selected:
@@ -363,6 +291,11 @@ def _tile_rows(tile: int, n_points: int) -> np.ndarray:
     return np.arange(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, n_points))
 
 
+def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:
+    selected: Selected = load("LANDMARK_RULES", name)(points, choice)
+    return selected
+
+
 ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
 LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "random": _random,
@@ -371,8 +304,5 @@ LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "kmeans++": _kmeans_plus_plus,
     "kmeans++ seeding": _seeds,
     "minmax": _minmax,
-    "dpp": _repulsive,
-    "dpp-exact": _determinantal,
-    "gp-active": _active,
-    "gp": _ascended,
+    **{name: functools.partial(_of_method, name) for name in declared("LANDMARK_RULES")},
 }

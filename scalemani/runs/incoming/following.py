@@ -1,7 +1,7 @@
 """What a source decides of the parameters: what was given in the place of points, and of which image pixels are."""
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints

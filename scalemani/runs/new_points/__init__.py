@@ -1,58 +1,26 @@
 """New points in a finished embedding: of any kind, by blocks, each placed on its own."""
 
-import itertools
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from types import ModuleType
 
 import numpy as np
 
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.methods import part_of
+from scalemani.config.routes import PACKAGES
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_finite_block
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import PointsSource, map_points
 from scalemani.io.sources.base import read_rows
-from scalemani.kernels.rows.compressed import Points, dense_tiles
+from scalemani.kernels.rows.compressed import Points
 from scalemani.runs.new_points.account import Account, Placed, Placement
 from scalemani.runs.new_points.by_descent import read_descent_placement
 from scalemani.runs.new_points.by_landmarks import read_landmark_placement
 from scalemani.runs.new_points.by_neighbors import NeighborPlacement, query_affinities, read_training_points
-from scalemani.runs.new_points.by_paths import placed_by_paths, read_path_placement
-from scalemani.runs.new_points.reach import Reach, reach_of
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
-from scalemani.stages.arrays.embeddings import StoredDiscriminants
 from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
-
-
-class PlacedByAxes(NamedTuple):
-    """All that placing a point takes: the mean (D,) of the points and the directions (D, d)."""
-
-    mean: np.ndarray
-    axes: np.ndarray
-    metric: str
-    reach: Reach
-    sparse: bool
-    spacing: float = np.inf  # no landmark is looked for
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The columns D that points must have, and the dimensions d of the embedding."""
-        return self.axes.shape[0], self.axes.shape[1]
-
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D) placed: each row depends on its own point only."""
-        # Row by row: the bits of a product of matrices depend on the number of rows.
-        placed = np.empty((points.shape[0], self.axes.shape[1]))
-        for row, point in enumerate(itertools.chain.from_iterable(dense_tiles(points))):
-            placed[row] = (point - self.mean) @ self.axes
-        return Placed(placed)
-
-
-def read_axes_placement(run: Run) -> PlacedByAxes:
-    """Return the mean and the directions of a finished run."""
-    stored = StoredDiscriminants(run.group(StoredDiscriminants.STAGE))
-    return PlacedByAxes(stored.mean.read(), stored.axes.read(), run.metric, reach_of(run), run.dimensions.sparse)
 
 
 @dataclass(frozen=True)
@@ -107,6 +75,16 @@ NEEDS_POINTS = (
 )
 
 
+def placing_module(run: Run) -> ModuleType | None:
+    """Return the module that places new points in a way that is its method's own; None for other runs.
+
+    It has `places(run)`, whether it serves a run; `read_placement(run, in_memory)`; `AMONG_NEIGHBORS`, whether points
+    are placed among their neighbours; and, unless landmarks are what it holds, `placement_held(run, points, rows)`.
+    """
+    own = filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys))
+    return next((module for module in own if module.places(run)), None)
+
+
 def read_placement(run: Run, in_memory: bool = False) -> Placement:
     """Return what places new points in a run.
 
@@ -116,10 +94,9 @@ def read_placement(run: Run, in_memory: bool = False) -> Placement:
         raise ConfigError(NEEDS_POINTS)
     if run.last_stage == "layout":
         return read_descent_placement(run, in_memory)
-    if run.last_stage == StoredDiscriminants.STAGE:
-        return read_axes_placement(run)
-    if placed_by_paths(run):
-        return read_path_placement(run, in_memory)
+    if own := placing_module(run):
+        placement: Placement = own.read_placement(run, in_memory)
+        return placement
     if StoredAffinityWeights.STAGE in run.keys:
         return read_affinity_placement(run, in_memory)
     return read_landmark_placement(run)

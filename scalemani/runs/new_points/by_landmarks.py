@@ -11,7 +11,7 @@ from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.account import Placed
 from scalemani.runs.new_points.reach import Reach, reach_of
 from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import LANDMARK_SCORES, StoredDiffusionCoordinates
+from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredLandmarkScores
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredLandmarkGraph, StoredLandmarks
 from scalemani.stages.diffusion_coordinates import diffusion_scales
 from scalemani.stages.shared.landmark_maps import landmark_map
@@ -59,9 +59,9 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     Where the embedding is Z times their own coordinates, landmarks off the data have these; those that no point uses
     have none, and stand among their anchors as after a refinement.
     """
-    for scores in LANDMARK_SCORES:
-        if scores.STAGE in run.keys:
-            return scores(run.group(scores.STAGE)).vectors.read()
+    scores = run.reduction
+    if scores is not None and issubclass(scores, StoredLandmarkScores):
+        return scores(run.group(scores.STAGE)).vectors.read()
     among_points = landmarks.coordinates_in(run.stored_embedding)
     if not landmarks.off_data or run.params.embedding.solver != "lll":
         return among_points

@@ -6,10 +6,13 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Parameters
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.kernels.landmarks.quality import usual
-from scalemani.runs.new_points.neighbors import NeighborIndex, neighbor_index
+from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
 from scalemani.runs.new_points.reach import Reach, reach_of
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
@@ -101,3 +104,19 @@ def usual_neighbor_distance(run: Run) -> float:
     if n_blocks > SAMPLED_BLOCKS:
         lasts.pop(int(np.argmax([np.median(part) for part in lasts])))
     return usual(np.concatenate(lasts))
+
+
+def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what the search for the neighbours of a block takes, and what is known of these."""
+    trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
+    sketch = Sizes(run.dimensions, run.params).sketch_width
+    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
+    return [
+        Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
+        Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
+        Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
+        Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
+        Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
+        Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
+        Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
+    ]

@@ -9,7 +9,7 @@ import functools
 import json
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,12 +19,11 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_finite_block
 from scalemani.descents.growth import mesh_values
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held, memory_need
-from scalemani.engine.sizes import Sizes
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, memory_need
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.engine.workers.budget import Batch
@@ -39,19 +38,18 @@ from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.incoming.computing import computed_once
-from scalemani.runs.new_points import NEEDS_POINTS, check_features, read_placement
+from scalemani.runs.new_points import NEEDS_POINTS, check_features, placing_module, read_placement
 from scalemani.runs.new_points.account import Account, Placed, Placement
 from scalemani.runs.new_points.by_descent import read_descent_placement
 from scalemani.runs.new_points.by_landmarks import ROWS_AT_ONCE
-from scalemani.runs.new_points.by_neighbors import usual_neighbor_distance
-from scalemani.runs.new_points.by_paths import placed_by_paths
+from scalemani.runs.new_points.by_neighbors import neighbors_held, usual_neighbor_distance
 from scalemani.runs.new_points.clusters import centers_of, nearest_clusters
-from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, neighbor_index
+from scalemani.runs.new_points.neighbors import neighbor_index
 from scalemani.runs.opened import Run
 from scalemani.runs.resources import Fit, check_memory, fit
 from scalemani.runs.survey import default_block_rows
-from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiscriminants, StoredLayout, StoredPlacement
-from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredGeodesics, StoredLandmarks
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredLayout, StoredPlacement
+from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredLandmarks
 from scalemani.stages.shared.tile_digests import tile_digests
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
@@ -138,14 +136,9 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
     ]
     if StoredAffinityWeights.STAGE in run.keys:
         return held + neighbors_held(run, points, rows)
-    if placed_by_paths(run):
-        trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
-        return [
-            *held,
-            *neighbors_held(run, points, rows),
-            Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
-            Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
-        ]
+    own: Callable[[Run, Dimensions, int], list[Held]] | None = getattr(placing_module(run), "placement_held", None)
+    if own:
+        return held + own(run, points, rows)
     if StoredLayout.STAGE not in run.keys:
         n_neighbors = run.params.landmark_neighbors
         return [
@@ -159,22 +152,6 @@ def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
         *neighbors_held(run, points, rows),
         Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
         Held("positions of a block", EACH_TASK, rows, width, "float64", COPIES_OF_POSITIONS),
-    ]
-
-
-def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List what the search for the neighbours of a block takes, and what is known of these."""
-    trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
-    sketch = Sizes(run.dimensions, run.params).sketch_width
-    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
-    return [
-        Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
-        Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
-        Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
-        Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
-        Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
-        Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
-        Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
     ]
 
 
@@ -389,14 +366,18 @@ def placement_of_job(task: StageTask, root: str, plan: str, threads: int) -> Pla
 
 def by_neighbors(run: Run) -> bool:
     """Return whether new points are placed among their neighbours, not among landmarks or along axes."""
-    return StoredLayout.STAGE in run.keys or StoredAffinityWeights.STAGE in run.keys or placed_by_paths(run)
+    return (
+        StoredLayout.STAGE in run.keys
+        or StoredAffinityWeights.STAGE in run.keys
+        or getattr(placing_module(run), "AMONG_NEIGHBORS", False)
+    )
 
 
 def spacing_of(run: Run) -> float:
     """Return how far nearly all training points lie from the nearest landmark or neighbour."""
     if by_neighbors(run):
         return usual_neighbor_distance(run)
-    if StoredDiscriminants.STAGE in run.keys:
+    if placing_module(run):
         return np.inf
     return StoredLandmarks(run.group("landmarks")).read_coverage().spacing
 
@@ -420,7 +401,7 @@ def described_arrays(run: Run) -> tuple[ArrayDescription, ...]:
     if by_neighbors(run):
         return stored.coordinates, stored.far, stored.nearest
     axes = (stored.coordinates, stored.far)
-    return axes if StoredDiscriminants.STAGE in run.keys else (*axes, stored.nearest, stored.errors)
+    return axes if placing_module(run) else (*axes, stored.nearest, stored.errors)
 
 
 def sampled_recall(run: Run, source: PointsSource) -> float:

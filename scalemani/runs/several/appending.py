@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
+from scalemani.config.stages import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.routes import COMPUTED_STARTS
+from scalemani.config.stages import COMPUTED_STARTS
 from scalemani.errors import ConfigError
 from scalemani.io.sources import PointsSource, open_points
 from scalemani.io.sources.side_data import AccompaniedPoints, with_init

@@ -1,26 +1,35 @@
 """All arrays of all stages, and what the names of their dimensions stand for."""
 
+from collections.abc import Iterable
+from types import ModuleType
+
+from scalemani.config.methods import merged, part_of
+from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
 from scalemani.errors import StoreError
 from scalemani.stages.arrays import affinities, coarse, embeddings, graph, landmarks, points
 from scalemani.store.schema import ArrayDescription, numberless
 
-# The stages that store arrays, in the order in which `FORMAT.md` describes them.
+# The stages of several methods that store arrays, in the order in which `FORMAT.md` describes them.
 ORDER = (
-    *("duplicates", "points", "partition", "work_points", "weights", "neighbors", "graph", "geodesics", "affinities"),
+    *("duplicates", "points", "partition", "work_points", "weights", "neighbors", "graph", "affinities"),
     *("components", "symmetric_affinities", "normalized_affinities", "landmarks", "landmark_weights"),
     *("affinity_weights", "reduced", "landmark_embedding", "landmark_covariances", "landmark_graph", "coarse_graphs"),
-    *("coarse_embedding", "embedding", "diffusion_coordinates", "classes", "principal_components"),
-    *("kernel_components", "local_reconstruction", "isomap", "discriminants", "kernel_discriminants"),
-    *("clustering", "layout"),
+    *("coarse_embedding", "embedding", "diffusion_coordinates", "classes", "clustering", "layout"),
 )
-BY_STAGE: dict[str, type[StoredStage]] = {
-    stored.STAGE: stored
-    for module in (affinities, coarse, embeddings, graph, landmarks, points)
-    for stored in vars(module).values()
-    if isinstance(stored, type) and issubclass(stored, StoredStage) and "STAGE" in vars(stored)
-}
-STORED_STAGES = tuple(BY_STAGE[stage] for stage in ORDER)
+
+
+def declared_in(modules: Iterable[ModuleType]) -> dict[str, type[StoredStage]]:
+    """Return the stages that modules describe the arrays of, by their names."""
+    return {
+        stored.STAGE: stored
+        for module in modules
+        for stored in vars(module).values()
+        if isinstance(stored, type) and issubclass(stored, StoredStage) and "STAGE" in vars(stored)
+    }
+
+
+BY_STAGE = declared_in((affinities, coarse, embeddings, graph, landmarks, points))
 
 DIMENSIONS: dict[str, str] = {
     "given_row": "the rows that were given, equal ones among them",
@@ -45,7 +54,6 @@ DIMENSIONS: dict[str, str] = {
     "row_bound": "the rows of a block, and one",
     "nonzero": "the nonzeros of a sparse matrix in CSR form",
     "landmark": "the landmarks, L",
-    "source_landmark": "the landmarks of a part, from which paths start: 8, at most L",
     "anchor": "the points nearest to a landmark off the data: 8, at most N",
     "landmark_bound": "the landmarks, and one",
     "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",
@@ -59,11 +67,32 @@ DIMENSIONS: dict[str, str] = {
     "joined_node": "these nodes; none on the last level",
     "start_vector": "the eigenvectors of a coarse graph that refinement starts from",
     "class": "the classes of the labels, C",
-    "direction": "the dimensions of what discriminants are found in, at most D and L",
     "cluster": "the clusters: clustering.n_clusters",
     "evaluation": "the iterations at which the objective was computed",
     "quantity": "iteration, objective, norm of the gradient: 3",
 }
+
+
+def of_method(stage: str) -> type[StoredStage] | None:
+    """Return the reader of the groups of a method's own stage; None for other stages."""
+    module = part_of(PACKAGES.get(stage, ""), "arrays")
+    return None if module is None else declared_in([module]).get(stage)
+
+
+def stored_stages() -> list[type[StoredStage]]:
+    """Return all stages that store arrays, those of methods last, as `FORMAT.md` describes them."""
+    return [*(BY_STAGE[stage] for stage in ORDER), *filter(None, map(of_method, PACKAGES))]
+
+
+def dimension_meanings() -> dict[str, str]:
+    """Return what the dimensions of all stages count."""
+    return {**DIMENSIONS, **merged("arrays", "DIMENSIONS")}
+
+
+def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:
+    """Return the arrays that a stage stores; none where it has certificates alone."""
+    stored = BY_STAGE.get(stage) or of_method(stage)
+    return () if stored is None else stored.ARRAYS
 
 
 def stored_stage(stage: str) -> type[StoredStage]:
@@ -74,9 +103,11 @@ def stored_stage(stage: str) -> type[StoredStage]:
     StoreError
         Where no stage has that name.
     """
-    if stage not in ORDER:
-        raise StoreError(f"no stage {stage!r} is described; those described: {', '.join(ORDER)}")
-    return BY_STAGE[stage]
+    stored = BY_STAGE[stage] if stage in ORDER else of_method(stage)
+    if stored is None:
+        described = ", ".join(one.STAGE for one in stored_stages())
+        raise StoreError(f"no stage {stage!r} is described; those described: {described}")
+    return stored
 
 
 def description_of(stage: str, path: str) -> ArrayDescription:

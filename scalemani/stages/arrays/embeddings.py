@@ -84,75 +84,19 @@ class StoredLayout(StoredStage, stage="layout"):
         return self.snapshots(self.snapshot_folder(iteration))
 
 
-class StoredLandmarkScores(StoredStage):
-    """An embedding that is Z times the coordinates of the landmarks, which new points share."""
+class StoredReduction(StoredStage):
+    """An embedding of all points by the solution of a small eigenproblem, which a method has a stage of its own for."""
+
+    embedding: ClassVar[Rows]
+    eigenvalues: ClassVar[Whole]
+    SOLVED: ClassVar = "solution"
+
+
+class StoredLandmarkScores(StoredReduction):
+    """An embedding that is Z times the coordinates of the landmarks, as that of new points is."""
 
     embedding = embedding_rows("Z times `vectors`, rows in input order")
-    eigenvalues: ClassVar[Whole]
     vectors: ClassVar[Whole]
-    SOLVED: ClassVar = "solution"
-
-
-class StoredPrincipalComponents(StoredLandmarkScores, stage="principal_components"):
-    """Principal components of points that are combinations of landmarks."""
-
-    eigenvalues = component_values("the variance along each component, descending")
-    vectors = Whole("landmark component", "float64", "the scores of the landmarks", "as given")
-
-
-class StoredKernelComponents(StoredLandmarkScores, stage="kernel_components"):
-    """Kernel principal components of points that are combinations of landmarks."""
-
-    eigenvalues = component_values("the leading eigenvalues of the centred kernel, descending")
-    vectors = Whole("landmark component", "float64", "the scores of the landmarks")
-
-
-class StoredLocalReconstruction(StoredLandmarkScores, stage="local_reconstruction"):
-    """The locally linear embedding of points that are combinations of landmarks."""
-
-    eigenvalues = component_values(
-        "the sum of the squares that neighbours leave of each coordinate, whose squares sum to one; ascending"
-    )
-    vectors = Whole("landmark component", "float64", "the coordinates of the landmarks")
-
-
-class StoredIsomap(StoredLandmarkScores, stage="isomap"):
-    """Landmark Isomap: coordinates of landmarks by their distances along the graph, and of points by the landmarks."""
-
-    embedding = embedding_rows(
-        "points triangulated by their distances to the landmarks along the graph, rows in input order"
-    )
-    eigenvalues = component_values(
-        "the leading eigenvalues of the centred squares of the landmarks' distances, halved, descending"
-    )
-    vectors = Whole("landmark component", "float64", "the coordinates of the landmarks", "as given")
-
-
-# Whose new points are their weights over the landmarks times `vectors`.
-LANDMARK_SCORES = (StoredPrincipalComponents, StoredKernelComponents, StoredLocalReconstruction)
-
-
-class StoredKernelDiscriminants(StoredStage, stage="kernel_discriminants"):
-    """Kernel discriminants of classes, in the span of the kernel's columns that landmarks combine."""
-
-    embedding = embedding_rows("[K Z, K 1] times `directions` less `mean`, rows in input order")
-    eigenvalues = component_values(
-        "the share of the regularised scatter of each component that lies between classes, descending"
-    )
-    directions = Whole("landmark_bound component", "float64", "what rows of [K Z, K 1] take")
-    mean = Whole("component", "float64", "the mean of the coordinates before it is taken off")
-    SOLVED: ClassVar = "solution"
-
-
-class StoredDiscriminants(StoredStage, stage="discriminants"):
-    """Linear discriminants of classes, in the span of the landmarks' moments."""
-
-    embedding = embedding_rows("(points - mean) @ axes, rows in input order")
-    eigenvalues = component_values("the share of the scatter of each component that lies between classes, descending")
-    mean = Whole("feature", "float64", "the points' mean", "as given")
-    axes = Whole("feature component", "float64", "the directions", "1 / as given")
-    span = Whole("feature direction", "float64", "orthonormal axes of what directions are found in")
-    SOLVED: ClassVar = "solution"
 
 
 class StoredPlacement(StoredStage, stage="placement"):

@@ -5,9 +5,9 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.reading import ArrayReader, MatrixDescription, Parts, Rows, StoredStage, Whole, landmark_matrix
+from scalemani.engine.reading import ArrayReader, MatrixDescription, Rows, StoredStage, Whole, landmark_matrix
 from scalemani.kernels.landmarks.quality import Coverage, coverage
-from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS
+from scalemani.store.schema import AS_LANDMARKS
 
 
 class StoredLandmarks(StoredStage, stage="landmarks"):
@@ -166,34 +166,3 @@ class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
     def read_sigma(self) -> float:
         """Return the bandwidth of the kernel."""
         return float(self.sigma.read())
-
-
-class StoredGeodesics(StoredStage, stage="geodesics"):
-    """How far landmarks are from each other and from all points along the graph, bridges where it falls apart."""
-
-    TOGETHER: ClassVar = 8  # landmarks of a part
-    distances = Parts(
-        "source_landmark landmark",
-        "float64",
-        "the lengths of the shortest paths from eight consecutive landmarks, fewer in the last part, to all landmarks",
-        "as given",
-    )
-    to_points = Parts(
-        "source_landmark point",
-        AS_DISTANCES,
-        "the lengths of the shortest paths from the same landmarks to all points in work order",
-        "as given",
-    )
-
-    def n_parts(self, n_landmarks: int) -> int:
-        """Return the number of parts for so many landmarks."""
-        return -(-n_landmarks // self.TOGETHER)
-
-    def read_matrix(self, n_landmarks: int) -> np.ndarray:
-        """Return the distances (L, L) float64; there and back they may differ in the last bit."""
-        return np.concatenate([self.distances(part) for part in range(self.n_parts(n_landmarks))])
-
-    def read_symmetric(self, n_landmarks: int) -> np.ndarray:
-        """Return the distances (L, L) float64, the shorter of a path and its way back, which are summed otherwise."""
-        ways = self.read_matrix(n_landmarks)
-        return np.minimum(ways, ways.T)

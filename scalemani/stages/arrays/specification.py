@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from scalemani.engine.reading import StoredStage
-from scalemani.stages.arrays.catalogue import DIMENSIONS, STORED_STAGES
+from scalemani.stages.arrays.catalogue import dimension_meanings, stored_stages
 from scalemani.store.schema import ArrayDescription
 
 FORMAT_FILE = Path(__file__).parents[2] / "FORMAT.md"
@@ -17,8 +17,8 @@ LAST_MARKER = "<!-- end of tables -->"
 
 def format_tables() -> str:
     """Return a table of dimensions and one table of arrays a stage, in Markdown."""
-    dims = table(("dimension", "what it counts"), DIMENSIONS.items())
-    return "\n\n".join(["### Dimensions", dims, *map(stage_section, STORED_STAGES)])
+    dims = table(("dimension", "what it counts"), dimension_meanings().items())
+    return "\n\n".join(["### Dimensions", dims, *map(stage_section, stored_stages())])
 
 
 def stage_section(stored: type[StoredStage]) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import VARIATIONAL
+from scalemani.config.stages import VARIATIONAL
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, coarse_graphs_held, pixels_held, written

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.config.routes import VARIATIONAL
+from scalemani.config.stages import VARIATIONAL
 from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.spectral.accuracy import SubspaceAccuracy

@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters
-from scalemani.config.routes import GIVEN_START, SPECTRAL_START
+from scalemani.config.stages import GIVEN_START, SPECTRAL_START
 from scalemani.descents.descent import COUNTS, NUMBERS, State
 from scalemani.descents.force_errors import sums_at_end
 from scalemani.descents.growth import mesh_values

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure

@@ -1,7 +1,7 @@
 """What the search holds in memory and writes, by method."""
 
 from scalemani.config.params import Parameters
-from scalemani.config.routes import PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.needs import (
     CACHE,
     EACH_PROCESS,

@@ -7,7 +7,7 @@ import pytest
 from scalemani.config.routes import ROUTES
 
 # The version of a stage, and the numbers of the modules that compute it. Whoever changes one so that results change
-# raises the version in `scalemani.config.routes`, then writes both here.
+# raises the version in `scalemani.config.stages`, then writes both here.
 HELD = {
     ("layout", 5): {
         "descents.descent": {

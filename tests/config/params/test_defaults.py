@@ -10,7 +10,8 @@ import scalemani as sm
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, names_of_parameters
 from scalemani.config.params.by_stage import AffinitiesParams, LandmarksParams
-from scalemani.config.routes import GIVEN_LANDMARKS, ROUTES
+from scalemani.config.routes import ROUTES
+from scalemani.config.stages import GIVEN_LANDMARKS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.options import Options

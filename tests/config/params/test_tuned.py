@@ -6,7 +6,7 @@ from scalemani.config.params import TUNED, Parameters
 from scalemani.config.routes import ROUTES
 
 # The version of a stage, and the defaults of its tuned numbers at that version. Whoever changes a default raises the
-# version in `scalemani.config.routes`, then writes both here.
+# version in `scalemani.config.stages`, then writes both here.
 HELD = {
     "partition": (4, {"most_basis_rows": 10_000}),
     "neighbors": (

@@ -14,7 +14,7 @@ from scalemani.config.params import Parameters, parse_assignments
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning, StoreError
 from scalemani.interfaces.functions.run_measures import measure_run
-from scalemani.interfaces.report.certificates import MEANINGS, judged_certificates
+from scalemani.interfaces.report.certificates import judged_certificates, meanings_of
 from scalemani.interfaces.report.opened import is_classes, open_run
 from scalemani.interfaces.report.page import commands, parameters_beside_defaults
 from scalemani.io.figures import checked_look, drawn_embedding
@@ -82,7 +82,7 @@ def test_a_page_shows_every_stage_certificate_and_parameter(pages, runs, method)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_certificate_has_a_meaning(runs, method):
     found = runs[method].certificates
-    assert [(stage, name) for stage in found for name in found[stage] if name not in MEANINGS[stage]] == []
+    assert [(stage, name) for stage in found for name in found[stage] if name not in meanings_of(stage)] == []
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -162,14 +162,14 @@ def test_a_descent_that_was_cut_short_falls_short(runs, pages):
 )
 def test_what_is_poor_is_told_from_what_is_good(runs, stage, name, poor, verdict):
     found = runs["spectral-clustering"]
-    scale = MEANINGS[stage][name].scale
+    scale = meanings_of(stage)[name].scale
     assert scale(poor, {"method": "partition"}, found).verdict == verdict
     good = found.certificates[stage][name]
     assert scale(good, found.certificates[stage], found).verdict in ("good", "says")
 
 
 def test_forces_of_single_points_may_err_by_ten_tolerances(runs):
-    scale = MEANINGS["layout"]["worst_decile_force_error"].scale
+    scale = meanings_of("layout")["worst_decile_force_error"].scale
     tolerance = runs["t-sne"].params.layout.tolerance
     assert scale(9.9 * tolerance, {}, runs["t-sne"]).verdict == "good"
     judged = scale(10.1 * tolerance, {}, runs["t-sne"])

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DataError
-from scalemani.kernels.landmarks.gaussian.ascent import Process
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
+from scalemani.kernels.landmarks.choice import Choice, Process
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 
 
 def selected_rows(points, *choice):

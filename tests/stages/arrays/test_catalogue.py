@@ -14,7 +14,14 @@ import scalemani as sm
 from scalemani.engine.reading import ArrayReader
 from scalemani.errors import StoreError
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
-from scalemani.stages.arrays.catalogue import BY_STAGE, DIMENSIONS, ORDER, STORED_STAGES, description_of, stored_stage
+from scalemani.stages.arrays.catalogue import (
+    BY_STAGE,
+    ORDER,
+    description_of,
+    dimension_meanings,
+    stored_stage,
+    stored_stages,
+)
 from scalemani.stages.arrays.embeddings import StoredPlacement
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints
@@ -49,10 +56,10 @@ def test_what_is_described_is_of_stages_that_there_are():
     """A stage that has no description stores no array: groups refuse what is not described."""
     assert set(ORDER) <= set(STAGES)
     assert set(BY_STAGE) - set(ORDER) == {StoredPlacement.STAGE}  # no stage of a run
-    assert all(described.stage == stored.STAGE for stored in STORED_STAGES for described in stored.ARRAYS)
+    assert all(described.stage == stored.STAGE for stored in stored_stages() for described in stored.ARRAYS)
 
 
-@pytest.mark.parametrize("stored", STORED_STAGES, ids=lambda stored: stored.STAGE)
+@pytest.mark.parametrize("stored", stored_stages(), ids=lambda stored: stored.STAGE)
 def test_no_two_arrays_of_a_stage_have_one_path(stored):
     paths = [path for described in stored.ARRAYS for path in described.paths]
     assert len(set(paths)) == len(paths)
@@ -70,8 +77,8 @@ def test_an_array_is_its_description_of_a_class_and_its_reader_of_a_group(tmp_pa
 
 
 def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
-    named = {dim for stored in STORED_STAGES for described in stored.ARRAYS for dim in described.dims}
-    assert named == set(DIMENSIONS)
+    named = {dim for stored in stored_stages() for described in stored.ARRAYS for dim in described.dims}
+    assert named == set(dimension_meanings())
 
 
 @pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run", "weighted", "grown"])
@@ -100,7 +107,7 @@ def test_runs_store_every_array_that_is_described(finished, wide, pictured, spar
         for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown)
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
-    described = {(stored.STAGE, one) for stored in STORED_STAGES for one in stored.ARRAYS}
+    described = {(stored.STAGE, one) for stored in stored_stages() for one in stored.ARRAYS}
     assert described == seen
 
 

@@ -12,7 +12,7 @@ import zarr
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.reading import Whole
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
-from scalemani.stages.arrays.catalogue import STORED_STAGES
+from scalemani.stages.arrays.catalogue import stored_stages
 from scalemani.stages.arrays.coarse import StoredCoarseGraphs
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
@@ -21,7 +21,7 @@ from scalemani.stages.arrays.points import StoredPartition, StoredPoints, Stored
 
 READERS = [
     (stored, name)
-    for stored in STORED_STAGES
+    for stored in stored_stages()
     for name in dir(stored)
     if isinstance(inspect.getattr_static(stored, name), Whole)  # row arrays too
 ]

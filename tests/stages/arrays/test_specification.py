@@ -9,7 +9,7 @@ from scalemani.engine.checkpoints import FOLDERS, TABLE
 from scalemani.engine.work import DIMENSIONS
 from scalemani.runs.walk import INPUTS
 from scalemani.stages.arrays import specification
-from scalemani.stages.arrays.catalogue import STORED_STAGES
+from scalemani.stages.arrays.catalogue import stored_stages
 from scalemani.stages.points import SURVEY
 from scalemani.store.locks import LOCK
 from scalemani.store.run_store import MARKER, PLAN
@@ -23,7 +23,7 @@ def test_the_tables_are_those_of_the_catalogue():
 
 def test_every_array_has_its_line():
     lines = specification.FORMAT_FILE.read_text().splitlines()
-    for stored in STORED_STAGES:
+    for stored in stored_stages():
         section = lines[lines.index(f"### {stored.STAGE}") :]
         for described in stored.ARRAYS:
             assert any(f"`{described.paths[0]}`" in line and described.meaning in line for line in section), described

@@ -1,0 +1,197 @@
+"""Stages, and those that several methods share, as plain data that one can print."""
+
+from dataclasses import dataclass, replace
+
+SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embedding
+COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
+GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
+PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
+GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
+WINDOW = "window"  # the method that takes the pixels around a pixel for its neighbours
+LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks
+VARIATIONAL = "variational-nystrom"  # makes points of the landmarks among their neighbours, by affinities
+REDUCING_SOLVERS = (*LANDMARK_SOLVERS, VARIATIONAL)  # solve the eigenproblem that is reduced to the landmarks
+LANDMARK_GRAPH_SOLVERS = ("nystrom", "le-z")  # embed the landmarks by a graph of their own, and all points by them
+REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step: its inputs by name, whether it draws at random, works by row blocks, and the version of its result.
+
+    `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
+    parameters it depends on beside its own and, through their keys, those of its inputs; `parameters` names single ones
+    of other stages, as on the command line. `follows` names inputs that are functions of its other inputs and of its
+    parameters, or inputs of these: its key does not hold theirs once more.
+    `reads_labels` says that the labels of the points are in its key, `reads_start` that the start is where coordinates
+    are given, `reads_landmarks` that landmarks are which were given, `reads_weights` that weights are,
+    `reads_duplicates` that which rows are one point is. An `optional` stage is left out of runs that do not ask for it.
+    `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
+    then in its own, where points were appended to that run; it then reads these stages of its own run too. Raise
+    `version` whenever the same inputs and parameters give another result: stored results of the older version are then
+    computed anew. Raise `continued_version` where that is so of what goes on from an earlier run alone.
+
+    `package` holds the module of the stage's name; that of a method's own stage is the method's folder.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    seeded: bool = False
+    by_block: bool = True
+    solvers: tuple[str, ...] = ()
+    also_reads: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    reads_labels: bool = False
+    reads_start: bool = False
+    reads_landmarks: bool = False
+    reads_weights: bool = False
+    reads_duplicates: bool = False
+    optional: bool = False
+    continues: tuple[str, ...] = ()
+    continued_version: int = 1
+    version: int = 1
+    package: str = "scalemani.stages"
+
+
+DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True, optional=True)
+POINTS = Stage("points", (), continues=("points",))
+PARTITION = Stage("partition", ("points",), seeded=True, version=4, continues=("partition",))
+WORK_POINTS = Stage("work_points", ("points", "partition"), continues=("work_points",))
+NEIGHBORS = Stage(
+    "neighbors",
+    ("partition", "work_points"),
+    seeded=True,
+    version=10,
+    continues=("neighbors", "work_points"),
+    continued_version=3,
+)
+WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
+CLASSES = Stage("classes", ("work_points",), reads_labels=True)
+AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
+COMPONENTS = Stage(
+    "components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False, version=2
+)
+NEIGHBOR_COMPONENTS = replace(
+    COMPONENTS, inputs=("partition", "work_points", "neighbors"), version=1
+)  # of all edges of the graph
+SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
+KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
+NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
+LANDMARKS = Stage(
+    "landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True, continues=("landmarks",), version=2
+)
+# What is around landmarks, whatever of it their graphs take; of graphs by the Bhattacharyya distance.
+LANDMARK_COVARIANCES = Stage(
+    "landmark_covariances",
+    ("points", "landmarks"),
+    by_block=False,
+    solvers=LANDMARK_GRAPH_SOLVERS,
+    parameters=("landmark_graph.neighborhood", "landmark_graph.covariances"),
+    optional=True,
+    version=2,
+)
+LANDMARK_GRAPH = Stage(
+    "landmark_graph",
+    ("points", "landmarks", "landmark_covariances"),
+    by_block=False,
+    solvers=LANDMARK_GRAPH_SOLVERS,
+    also_reads=("landmark_embedding",),
+    version=2,
+)
+LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
+AFFINITY_WEIGHTS = Stage(
+    "affinity_weights",
+    ("work_points", "landmarks", "symmetric_affinities", "normalized_affinities"),
+    by_block=False,
+    solvers=(VARIATIONAL,),
+)
+LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none
+REDUCED = Stage(
+    "reduced",
+    ("symmetric_affinities", "normalized_affinities", "landmark_weights", "affinity_weights", *LANDMARKS_IN_GRAPH),
+    solvers=REDUCING_SOLVERS,
+    follows=LANDMARKS_IN_GRAPH,
+)
+LANDMARK_EMBEDDING = Stage(
+    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS, version=2
+)
+COARSE_GRAPHS = Stage(
+    "coarse_graphs",
+    ("symmetric_affinities", "normalized_affinities"),
+    by_block=False,
+    solvers=REFINING_SOLVERS,
+    version=2,
+    continues=("coarse_graphs", "work_points"),
+)
+COARSE_EMBEDDING = Stage(
+    "coarse_embedding",
+    ("coarse_graphs",),
+    seeded=True,
+    by_block=False,
+    solvers=REFINING_SOLVERS,
+    also_reads=("landmark_embedding",),
+    version=4,
+    continues=("coarse_embedding", "coarse_graphs"),
+)
+EMBEDDING = Stage(
+    "embedding",
+    (
+        "work_points",
+        "symmetric_affinities",
+        "normalized_affinities",
+        "landmark_weights",
+        "affinity_weights",
+        "landmark_embedding",
+        "coarse_graphs",
+        "coarse_embedding",
+        "weights",
+    ),
+    seeded=True,
+    by_block=False,
+    also_reads=("landmark_embedding",),
+    version=6,
+    continues=("embedding",),
+)
+# The same group by a graph of the landmarks alone.
+LANDMARK_GRAPH_EMBEDDING = Stage(
+    "embedding", ("points", "landmarks", "landmark_graph"), also_reads=("landmark_weights",)
+)
+DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
+CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, version=2)
+
+LAYOUT = Stage(
+    "layout",
+    ("work_points", "symmetric_affinities", "embedding", "weights"),
+    seeded=True,
+    by_block=False,
+    version=5,
+    also_reads=("landmark_embedding",),
+    reads_start=True,
+)
+
+GRAPH = Stage("graph", ("work_points", "neighbors"))
+
+GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
+KERNEL_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, KERNEL_AFFINITIES)
+AFFINITY_STAGES = (replace(CLASSES, optional=True), AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
+AFFINITY_ROUTE = (*GRAPH_ROUTE, *AFFINITY_STAGES)
+WEIGHTED_ROUTE = (DUPLICATES, *GRAPH_ROUTE, WEIGHTS, *AFFINITY_STAGES)
+EIGENVECTOR_STAGES = (
+    LANDMARKS,
+    LANDMARK_WEIGHTS,
+    AFFINITY_WEIGHTS,
+    REDUCED,
+    LANDMARK_EMBEDDING,
+    COARSE_GRAPHS,
+    COARSE_EMBEDDING,
+    EMBEDDING,
+)
+SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
+DIFFUSION_ROUTE = (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES)
+
+NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
+# Of methods by landmarks alone: without neighbours to look for, points need no cells and no other order than their own.
+LINEAR_ROUTE = (POINTS, LANDMARKS, replace(LANDMARK_WEIGHTS, inputs=("points", "landmarks"), solvers=()))
+# Of methods that take the edges of the graph as they are.
+DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS)

@@ -1,0 +1,101 @@
+"""Landmark features w(x)_j = exp(-|t_j - x|^2 / eta) of any points, and counts as points of Hellinger geometry.
+
+Square roots of frequencies lie on the unit sphere, and half their squared distance is the squared Hellinger distance
+of the frequencies.
+"""
+
+from typing import TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.errors import DataError
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import comparable, squared_distance
+
+LISTED_ROWS = 5
+Rows = TypeVar("Rows", np.ndarray, sp.csr_matrix)
+
+
+def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray, eta: float) -> np.ndarray:
+    """Return the features of points, each row of its own point alone.
+
+    Parameters
+    ----------
+    points : (n, D) real, finite. Squared distances of an array are summed from differences; those of a CSR matrix are
+        |x|^2 + |t|^2 - 2 x.t, off by some 1e-16 of the squared lengths
+    landmarks : (L, D) real, finite
+    eta : bandwidth, in squared units of the points
+
+    Returns
+    -------
+    (n, L) float64, from 0 to 1
+
+    References
+    ----------
+    [GP] 5.2
+    """
+    if isinstance(points, np.ndarray):
+        rows, columns = comparable(points, landmarks)
+        features = np.empty((len(rows), len(columns)))
+        _squared_distances(rows, columns, features)
+    else:
+        places = landmarks.astype(np.float64)
+        squares = np.asarray(points.multiply(points).sum(axis=1), dtype=np.float64).reshape(-1, 1)
+        features = np.asarray(points.astype(np.float64) @ places.T)
+        features *= -2.0
+        features += squares
+        features += np.einsum("ld,ld->l", places, places)
+        np.maximum(features, 0.0, out=features)
+    features /= -eta
+    return np.exp(features, out=features)
+
+
+def hellinger_rows(counts: Rows, first_row: int = 0) -> Rows:
+    """Return square roots of the frequencies of counts (n, D): rows of unit length, float64.
+
+    Raises
+    ------
+    DataError
+        For a count below zero, and for rows without counts: by their numbers, which begin at `first_row`.
+    """
+    lowest = counts.min(axis=1)
+    negative = np.flatnonzero((lowest if isinstance(counts, np.ndarray) else lowest.toarray().ravel()) < 0)
+    if len(negative):
+        raise DataError(
+            f"counts must not be negative, which they are in {listed_rows(negative, first_row)}: "
+            "geometry='hellinger' takes histograms, such as the words of a document"
+        )
+    sums = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    empty = np.flatnonzero(sums == 0)
+    if len(empty):
+        raise DataError(f"nothing was counted in {listed_rows(empty, first_row)}: remove empty rows")
+    if isinstance(counts, np.ndarray):
+        return np.sqrt(counts / sums[:, np.newaxis])
+    return sp.csr_matrix(sp.diags(1.0 / sums) @ counts).sqrt()
+
+
+def listed_rows(rows: np.ndarray, first_row: int) -> str:
+    """Return how many rows there are, and the first of them by their numbers."""
+    listed = ", ".join(str(first_row + row) for row in rows[:LISTED_ROWS])
+    return f"{len(rows)} rows, first {listed}"
+
+
+@compiled
+def _squared_distances(rows: np.ndarray, landmarks: np.ndarray, squares: np.ndarray) -> None:
+    for i in range(rows.shape[0]):
+        for j in range(landmarks.shape[0]):
+            squares[i, j] = squared_distance(rows[i], landmarks[j], np.inf)
+
+
+def total_variance(points: np.ndarray) -> float:
+    """Return the sum of the variances of the columns of points (S, D)."""
+    return float(moments(points)[1].sum())
+
+
+def moments(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the means (D,) and variances (D,) float64 of the columns of points (S, D), of which few are converted."""
+    tiles = slices(len(points), TILE_ROWS)
+    mean = sum(points[tile].sum(axis=0, dtype=np.float64) for tile in tiles) / len(points)
+    return mean, sum(np.square(points[tile] - mean).sum(axis=0) for tile in tiles) / len(points)

@@ -1,0 +1,3 @@
+"""Landmarks that repel each other: a determinantal point process, and its approximation for any number of points."""
+
+LANDMARK_RULES = {"dpp": "rules.repulsive", "dpp-exact": "rules.determinantal"}

@@ -1,0 +1,3 @@
+"""Landmarks by which a Gaussian process knows most of the points: chosen among these, or learned off the data."""
+
+LANDMARK_RULES = {"gp-active": "rules.active", "gp": "rules.ascended"}

@@ -1,0 +1,239 @@
+"""Landmarks anywhere in the space of the points, one after the other, by stochastic gradients.
+
+The feature of a landmark t is phi(t)_i = exp(-|t - x_i|^2 / eta) over the points. A new landmark climbs towards the
+largest |phi(t) - its projection on the features of the landmarks before|^2: close to many points, and not where others
+are. Every batch of points keeps an orthonormal basis of these features, which grows by a column a landmark.
+
+Source: [GP] 3 and 4, algorithm 1.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.errors import DataError
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.landmarks.choice import Process
+from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.methods.gaussian_process.kernels.active import exhausted, pivots, total_variance
+from scalemani.methods.gaussian_process.kernels.batches import Batches, check_in_set, projected
+
+EXHAUSTED = 1e-12  # of the squares of a feature, where its projection is all of it but for rounding
+
+
+def objective(batch: np.ndarray, basis: np.ndarray, landmark: np.ndarray, eta: float) -> tuple[float, np.ndarray]:
+    """Return the objective of a landmark over a batch, and its gradient.
+
+    Parameters
+    ----------
+    batch : (B, D) real
+    basis : (n, B) float64, orthonormal rows that span the features of the landmarks before; zeros where one adds none
+    landmark : (D,) float64, t
+
+    Returns
+    -------
+    value : r . r, where r is the feature of t less its projection on the basis
+    gradient : (D,) float64, -(4 / eta) sum_i r_i phi_i (t - x_i)
+
+    References
+    ----------
+    [GP] 4, equations 8 and 10.
+    """
+    phi, residual = np.empty(len(batch)), np.empty(len(batch))
+    write_feature(batch, landmark, eta, phi)
+    _project_off(basis, phi, residual)
+    gradient = np.zeros(len(landmark))
+    value = _pull(batch, landmark, phi, residual, gradient)
+    return value, (-4.0 / eta) * gradient
+
+
+def mean_objective(batches: np.ndarray, bases: np.ndarray, landmark: np.ndarray, eta: float) -> tuple[float, float]:
+    """Return the objective over all batches and a point, and its share of the squares of the landmark's feature.
+
+    Parameters
+    ----------
+    batches : (b, B, D) real
+    bases : (b, n, B) float64, as of `objective` for each batch
+    landmark, eta : as of `objective`
+    """
+    total, squares, phi = 0.0, 0.0, np.empty(batches.shape[1])
+    for batch, basis in zip(batches, bases, strict=True):
+        write_feature(batch, landmark, eta, phi)
+        squares += float(phi @ phi)
+        total += objective(batch, basis, landmark, eta)[0]
+    return total / (batches.shape[0] * batches.shape[1]), total / squares if squares > 0 else 0.0
+
+
+def grow(basis: np.ndarray, number: int, batch: np.ndarray, landmark: np.ndarray, eta: float) -> None:
+    """Add the feature of a landmark to a basis; one that lies in its span up to rounding leaves a row of zeros.
+
+    Parameters
+    ----------
+    basis : (L, B) float64, orthonormal rows; row `number` is filled
+    batch : (B, D) real
+    landmark : (D,) float64
+    """
+    phi, residual = np.empty(len(batch)), np.empty(len(batch))
+    write_feature(batch, landmark, eta, phi)
+    _project_off(basis[:number], phi, residual)
+    square, whole = float(residual @ residual), float(phi @ phi)
+    if square > EXHAUSTED * whole:
+        _project_off(basis[:number], residual, basis[number])  # twice is enough
+        basis[number] /= np.linalg.norm(basis[number])
+
+
+def features_differ(points: np.ndarray, n_landmarks: int, eta: float) -> bool:
+    """Return whether so many of points (n, D) have features that are no combinations of each other's."""
+    rows = pivots(points, n_landmarks, eta)[0]
+    if len(rows) < n_landmarks:
+        return False
+    features = np.empty((n_landmarks, len(points)))
+    for landmark, feature in zip(points[rows], features, strict=True):
+        write_feature(points, landmark.astype(np.float64), eta, feature)
+    lengths = np.linalg.norm(features, axis=1)
+    left = np.abs(np.diagonal(np.linalg.qr(features.T, mode="r")))
+    return bool((left**2 > EXHAUSTED * lengths**2).all())
+
+
+@compiled_sums
+def write_feature(batch: np.ndarray, landmark: np.ndarray, eta: float, phi: np.ndarray) -> None:
+    """Write the feature of a landmark over a batch.
+
+    Parameters
+    ----------
+    batch : (B, D) real
+    landmark : (D,) float64
+    phi : (B,) float64, filled
+    """
+    for i in range(batch.shape[0]):
+        point, square = batch[i], 0.0
+        for j in range(landmark.shape[0]):
+            difference = landmark[j] - np.float64(point[j])
+            square += difference * difference
+        phi[i] = np.exp(-square / eta)
+
+
+@compiled
+def _project_off(basis: np.ndarray, phi: np.ndarray, residual: np.ndarray) -> None:
+    """Write phi less its projection on the rows of the basis, by modified Gram-Schmidt."""
+    for i in range(phi.shape[0]):
+        residual[i] = phi[i]
+    for row in range(basis.shape[0]):
+        _remove(basis[row], residual)
+
+
+@compiled_sums
+def _remove(direction: np.ndarray, residual: np.ndarray) -> None:
+    share = 0.0
+    for i in range(residual.shape[0]):
+        share += direction[i] * residual[i]
+    for i in range(residual.shape[0]):
+        residual[i] -= share * direction[i]
+
+
+@compiled_sums
+def _pull(
+    batch: np.ndarray, landmark: np.ndarray, phi: np.ndarray, residual: np.ndarray, gradient: np.ndarray
+) -> float:
+    """Add r_i phi_i (t - x_i) of all points; return r . r."""
+    value = 0.0
+    for i in range(batch.shape[0]):
+        share, point = residual[i] * phi[i], batch[i]
+        value += residual[i] * residual[i]
+        for j in range(landmark.shape[0]):
+            gradient[j] += share * (landmark[j] - np.float64(point[j]))
+    return value
+
+
+STEP_OFFSET, STEP_POWER = 10.0, -0.51  # [GP] 5: rho_s = (10 + s)^-0.51
+LEAST_OBJECTIVE = 1e-200  # of a batch that is too far away for a direction
+LEAST_MET = 1.5  # sum of squares of the first landmark's feature: that of a single point is one
+
+
+class Learned(NamedTuple):
+    """Landmarks (L, D) float64 in the order found.
+
+    `objectives` (L,) are those at the end, over all batches and a point; `starts` (L,) those of where a landmark
+    started.
+    """
+
+    landmarks: np.ndarray
+    objectives: np.ndarray
+    starts: np.ndarray
+
+
+def learned_landmarks(
+    batches: Batches, n_landmarks: int, process: Process, seed: int, advance: Callable[[], None] | None = None
+) -> Learned:
+    """Return landmarks, each found by `process.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
+
+    A step goes along the gradient of the objective's logarithm, in units of eta / 4: it moves the landmark by the share
+    (10 + s)^-0.51 towards the mean of the points of the batch, weighed by r_i phi_i, where r is the feature less its
+    projection. That of the paper goes along the gradient of the objective itself, so that its way depends on the unit
+    of the points and on the size of a batch.
+
+    Parameters
+    ----------
+    n_landmarks : L, below the points of a batch
+
+    Raises
+    ------
+    DataError
+        For points outside the set S; for an eta far too small or so large that the features of fewer landmarks span
+        all; for fewer distinct points than landmarks.
+    """
+    n_batches, size, n_features = batches.points.shape
+    check_in_set(batches, process.projection)
+    sample = batches.points.reshape(-1, n_features)
+    eta = total_variance(sample) if process.eta is None else process.eta
+    bases = np.zeros((n_batches, n_landmarks, size))
+    found = np.empty((n_landmarks, n_features))
+    objectives, starts = np.empty(n_landmarks), np.empty(n_landmarks)
+    for number in range(n_landmarks):
+        draw = generator(seed, "landmarks/gp/start", number).standard_normal(n_features)
+        start = projected(batches.mean + batches.deviation * draw, process.projection)
+        landmark = climbed(batches.points, bases[:, :number], start, eta, process)
+        starts[number], _ = mean_objective(batches.points, bases[:, :number], start, eta)
+        objectives[number], share = mean_objective(batches.points, bases[:, :number], landmark, eta)
+        if number == 0:
+            check_met(sample, landmark, eta)
+        if not share > EXHAUSTED:
+            raise exhausted(sample, n_landmarks, number, eta, features_differ)
+        for batch, basis in zip(batches.points, bases, strict=True):
+            grow(basis, number, batch, landmark, eta)
+        found[number] = landmark
+        if advance is not None:
+            advance()
+    return Learned(found, objectives, starts)
+
+
+def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, process: Process) -> np.ndarray:
+    """Return where the steps lead from a start: (D,) float64.
+
+    Parameters
+    ----------
+    batches : (b, B, D) real; step s takes batch s modulo b
+    bases : (b, n, B) float64, as of `objective` for each batch
+    start : (D,) float64, in the set S
+    eta : bandwidth, in squared units of the points
+    """
+    landmark = start
+    for step in range(process.steps):
+        batch = step % len(batches)
+        value, gradient = objective(batches[batch], bases[batch], landmark, eta)
+        if value > LEAST_OBJECTIVE:
+            rate = (STEP_OFFSET + step) ** STEP_POWER * eta / (4.0 * value)
+            landmark = projected(landmark + rate * gradient, process.projection)
+    return landmark
+
+
+def check_met(sample: np.ndarray, landmark: np.ndarray, eta: float) -> None:
+    """Refuse an eta so small that the first landmark meets a single point of the sample (S, D), or none."""
+    phi = np.empty(len(sample))
+    write_feature(sample, landmark, eta, phi)
+    if phi @ phi < min(LEAST_MET, len(sample)):
+        raise DataError(
+            f"landmarks.eta={eta:.4g} is far too small for these points: the first landmark is near to no more than "
+            f"one of {len(sample)}; the sum of the variances of the columns would do, {total_variance(sample):.4g}"
+        )

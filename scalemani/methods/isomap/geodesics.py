@@ -1,0 +1,87 @@
+"""How far all points are from landmarks along the neighbour graph: shortest paths from some of these at a time."""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.grouping import inverse_order
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.methods.isomap.arrays import StoredGeodesics
+from scalemani.methods.isomap.kernels.shortest_paths import UndirectedEdges, geodesic_distances, undirected_edges
+from scalemani.stages.arrays.affinities import StoredComponents
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
+
+COPIES_OF_PART = 2  # as found, and encoded
+BRIDGES_TOGETHER = 1024  # whose ends are read at once
+COPIES_OF_ENDS = 4  # of bridges: both, in float64, and their difference
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the edges of the whole graph, over which every path may lead, and what a search keeps of each point."""
+    dimensions, k, n_landmarks = sizes.dimensions, sizes.params.n_neighbors, sizes.params.n_landmarks
+    n_points, together, lengths = dimensions.n_points, StoredGeodesics.TOGETHER, dimensions.distance_dtype
+    n_bridges = min(BRIDGES_TOGETHER, n_points // (k + 1))
+    return [
+        Held("neighbours as they are listed", EACH_PROCESS, n_points, k, "int32"),
+        Held("their distances", EACH_PROCESS, n_points, k, lengths),
+        Held("edges at both ends", EACH_PROCESS, n_points, 2 * k, "int32"),
+        Held("their lengths", EACH_PROCESS, n_points, 2 * k, lengths),
+        Held("where the edges of points begin, and work rows", EACH_PROCESS, n_points, 4, "int64"),
+        Held("ends of some bridges", EACH_PROCESS, n_bridges, dimensions.n_features, copies=COPIES_OF_ENDS),
+        Held("lengths of paths, and which points are next", EACH_TASK, n_points, 2),
+        Held("distances of some landmarks", EACH_TASK, together, n_landmarks, copies=COPIES_OF_PART),
+        Held("the same of all points", EACH_TASK, n_points, together),
+        Held("the same as stored, and encoded", EACH_TASK, n_points, together, lengths, COPIES_OF_PART),
+        components_held(sizes),
+        Held("distances between landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=2, step="certificate"),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Find the distances from all landmarks; certify the longest."""
+    output, n_landmarks = StoredGeodesics(work.task.output), work.task.params.n_landmarks
+    tell_of_unseen_components(work)
+    work.map_parts(distances_from_some, count=output.n_parts(n_landmarks))
+    return {"longest_path": float(output.read_matrix(n_landmarks).max())}
+
+
+def distances_from_some(task: StageTask, part: int) -> Arrays:
+    """Return the distances from consecutive landmarks to all landmarks, and to all points."""
+    rows = task.once(work_rows_of_landmarks)
+    sources = rows[part * StoredGeodesics.TOGETHER : (part + 1) * StoredGeodesics.TOGETHER]
+    found = geodesic_distances(task.once(edges_of_graph), sources)
+    return {
+        StoredGeodesics.distances: found[:, rows],
+        StoredGeodesics.to_points: found.astype(task.dimensions.distance_dtype),
+    }
+
+
+def work_rows_of_landmarks(task: StageTask) -> np.ndarray:
+    """Return the work row (L,) of each landmark."""
+    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
+    return inverse_order(input_rows)[StoredLandmarks(task.inputs["landmarks"]).rows.read()]
+
+
+def edges_of_graph(task: StageTask) -> UndirectedEdges:
+    """Return the edges of the neighbour graph, and the bridges between its components."""
+    graph, bridges = StoredNeighbors(task.inputs["neighbors"]), StoredComponents(task.inputs["components"])
+    indices, distances = (table(graph.final_step).read() for table in (graph.indices, graph.distances))
+    rows = bridges.bridge_rows.read()
+    return undirected_edges(indices, distances, rows, lengths_of_bridges(task, rows))
+
+
+def lengths_of_bridges(task: StageTask, rows: np.ndarray) -> np.ndarray:
+    """Return how far the ends (B, 2) of each bridge are from each other, of which sketches fall short."""
+    points = RowsOfArray(StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points)
+    lengths = np.empty(len(rows))
+    for some in slices(len(rows), BRIDGES_TOGETHER):
+        one, other = (points[ends].astype(np.float64) for ends in rows[some].T)
+        lengths[some] = np.linalg.norm(one - other, axis=1)
+    return lengths

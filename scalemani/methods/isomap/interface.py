@@ -1,0 +1,53 @@
+"""`LandmarkIsomap` as a scikit-learn estimator."""
+
+from scalemani.interfaces.estimators.by_landmarks import LandmarkEmbedder
+from scalemani.interfaces.estimators.parameters import arguments
+
+
+@arguments
+class LandmarkIsomap(LandmarkEmbedder):
+    """Isomap of millions of points, by landmarks.
+
+    Distances along the neighbour graph are found from each landmark to all points, by Dijkstra's algorithm, and
+    classical scaling gives the landmarks coordinates with the distances between them. Points are triangulated by their
+    distances to the landmarks; new ones by those over their neighbours among the training points. Where all points are
+    landmarks, the embedding is that of scikit-learn's Isomap with the same `n_neighbors`, up to signs. The graph of all
+    points is in memory.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Dimensions of the embedding, d, below the landmarks. None: two.
+    n_landmarks : int or None
+        Landmarks, L, each of which takes one search of the whole graph, and 4 or 8 bytes a point in the store. None:
+        1,000, or all distinct points where there are no more than 1,000 points.
+    landmarks : str, array (L, D), or path, default "random"
+        As in `LaplacianEigenmaps`; landmarks are points.
+    n_neighbors : int or None
+        Neighbours a point, k. None: 15, or all other points where these are fewer. Too many lead from one sheet of a
+        roll to the next.
+
+    Attributes
+    ----------
+    embedding_ : (N, d) float64 in input order, in the units of the points
+    eigenvalues_ : (d,) descending, the sum of squares of the landmarks' coordinates in each dimension
+    certificates_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`; that of `isomap` has the
+        `residual_variance`, 1 - r^2 of distances along the graph and in the embedding
+
+    References
+    ----------
+    Tenenbaum, de Silva and Langford, A global geometric framework for nonlinear dimensionality reduction, Science 2000.
+    De Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality reduction, NIPS 2002.
+    De Silva and Tenenbaum, Sparse multidimensional scaling using landmark points, 2004, for the triangulation.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_swiss_roll
+    >>> LandmarkIsomap(2, n_landmarks=100).fit_transform(make_swiss_roll(1000, random_state=0)[0]).shape
+    (1000, 2)
+    """
+
+    _method = "isomap"
+
+    n_neighbors: int | None = None
+    disconnected: str = "connect"

@@ -1,0 +1,61 @@
+"""Landmark Isomap: classical scaling of the landmarks by their geodesic distances, then points by those to landmarks.
+
+Sources: Tenenbaum, de Silva and Langford, A global geometric framework for nonlinear dimensionality reduction, 2000; de
+Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality reduction, 2002, for the triangulation.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
+from scalemani.kernels.arrays.workspace import Empty
+from scalemani.methods.isomap.arrays import StoredGeodesics, StoredIsomap
+from scalemani.methods.isomap.kernels.scaling import Triangulation, classical_scaling, residual_variance, triangulation
+from scalemani.stages.shared.output import embedding_held, write_embedding
+
+COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
+COPIES_OF_PART = 2  # as read, and decoded
+COLUMNS_OF_LANDMARK = 3  # a landmark's distances, their squares, and these times a coordinate
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the distances, and the embedding in both orders."""
+    n_landmarks, together = sizes.params.n_landmarks, StoredGeodesics.TOGETHER
+    n_points, lengths = sizes.dimensions.n_points, sizes.dimensions.distance_dtype
+    return [
+        Held("distances", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_DISTANCES, step="solving"),
+        Held("distances of all points to some landmarks", EACH_PROCESS, n_points, together, lengths, COPIES_OF_PART),
+        Held("those to one landmark, in float64", EACH_PROCESS, n_points, COLUMNS_OF_LANDMARK),
+        embedding_held(sizes),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Scale the landmarks and triangulate the points; certify how well the coordinates keep the distances."""
+    task = work.task
+    paths = StoredGeodesics(task.inputs["geodesics"])
+    distances = paths.read_symmetric(task.params.n_landmarks)
+    solution, least = classical_scaling(distances, task.params.n_components)
+    if not task.output.committed(StoredIsomap.SOLVED):
+        arrays = {StoredIsomap.eigenvalues: solution.eigenvalues, StoredIsomap.vectors: solution.vectors}
+        task.output.write_whole(arrays, StoredIsomap.SOLVED)
+    variance = residual_variance(distances, solution.vectors)
+    empty = work.workspace().empty
+    placed = triangulated(work, paths, triangulation(distances, solution), empty)
+    write_embedding(work, StoredIsomap.embedding, placed, empty)
+    return {"residual_variance": variance, "least_eigenvalue": least}
+
+
+def triangulated(work: StageWork, paths: StoredGeodesics, found: Triangulation, empty: Empty) -> np.ndarray:
+    """Return the coordinates (N, d) float64 of all points in work order, by some landmarks after the other."""
+    n_parts = paths.n_parts(len(found.means))
+    placed = empty((work.task.dimensions.n_points, found.directions.shape[1]), np.float64)
+    placed[:] = 0.0
+    work.executor.progress.start(work.task.stage, n_parts, "part")
+    for part in range(n_parts):
+        found.add(paths.to_points(part), part * paths.TOGETHER, placed)
+        work.executor.progress.advance()
+    return np.ldexp(placed, found.exponent, out=placed)

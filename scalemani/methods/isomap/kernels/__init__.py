@@ -1,0 +1,1 @@
+"""Shortest paths over a neighbour graph, and coordinates that have given distances."""

@@ -1,0 +1,79 @@
+"""New points in an Isomap: triangulated by the shortest paths to the landmarks over their neighbours."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_TASK, Held
+from scalemani.engine.task import Dimensions
+from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.spectral.linear import Components
+from scalemani.methods.isomap.arrays import StoredGeodesics, StoredIsomap
+from scalemani.methods.isomap.kernels.scaling import Triangulation, triangulation
+from scalemani.runs.new_points.account import Placed
+from scalemani.runs.new_points.by_neighbors import NeighborPlacement, neighbors_held, read_training_points
+from scalemani.runs.opened import Run
+from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
+
+AMONG_NEIGHBORS = True
+
+
+@dataclass(frozen=True)
+class PathPlacement(NeighborPlacement):
+    """All that placing a point takes.
+
+    `triangulation` is that of the training points; `paths` returns the distances (l, N) of these, in work order, to
+    the landmarks of a part, of which there are `n_parts`.
+    """
+
+    triangulation: Triangulation = field(repr=False)
+    paths: Callable[[int], np.ndarray] = field(repr=False)
+    n_parts: int
+
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D) placed by the shortest paths over their neighbours.
+
+        A point that equals a training point takes its place.
+        """
+        placed = np.zeros((points.shape[0], self.positions.shape[1]))
+        if len(placed) == 0:
+            return Placed(placed, np.empty(0))
+        found = self.index.neighbors(points, self.params.n_neighbors)
+        first_steps = found.distances.astype(np.float64)
+        for part in range(self.n_parts):
+            to_points = self.paths(part)
+            shortest = ((lengths[found.indices] + first_steps).min(axis=1) for lengths in to_points)
+            self.triangulation.add(shortest, part * StoredGeodesics.TOGETHER, placed)
+        placed = np.ldexp(placed, self.triangulation.exponent)
+        known = found.distances[:, 0] == 0
+        placed[known] = self.positions[found.indices[known, 0]]
+        return Placed(placed, first_steps[:, 0])
+
+
+def places(run: Run) -> bool:
+    """Return whether a run is an Isomap that stores paths to all points: those by weights over landmarks do not."""
+    return StoredIsomap.STAGE in run.keys and StoredLandmarkWeights.STAGE not in run.keys
+
+
+def read_placement(run: Run, in_memory: bool) -> PathPlacement:
+    """Return the placement of a finished run; `in_memory` reads all of it, so that its store may go."""
+    stored, scaled = StoredGeodesics(run.group("geodesics")), StoredIsomap(run.group("isomap"))
+    solution = Components(scaled.eigenvalues.read(), scaled.vectors.read())
+    n_landmarks = len(solution.vectors)
+    n_parts = stored.n_parts(n_landmarks)
+    paths: Callable[[int], np.ndarray] = stored.to_points
+    if in_memory:
+        paths = [stored.to_points(part) for part in range(n_parts)].__getitem__
+    found = triangulation(stored.read_symmetric(n_landmarks), solution)
+    return PathPlacement(*read_training_points(run, in_memory), found, paths, n_parts)
+
+
+def placement_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what placing blocks of so many new points holds, beside the points themselves."""
+    trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
+    return [
+        *neighbors_held(run, points, rows),
+        Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
+        Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
+    ]

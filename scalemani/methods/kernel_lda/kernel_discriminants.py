@@ -1,0 +1,126 @@
+"""Kernel discriminants by landmarks: sums over the rows of K Z, K = I + W, centred afterwards, then a projection.
+
+Directions are P = Z P~ in the span of the kernel, and coordinates J K J Z P~ with J = I - 1 1^T / N. Source: [LLL]
+4.6.4; Baudat and Anouar, Generalized discriminant analysis using a kernel approach, Neural Computation 2000.
+"""
+
+import functools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageTask, StageWork
+from scalemani.methods.kernel_lda.arrays import StoredKernelDiscriminants
+from scalemani.methods.kernel_pca.kernels import centered_sums
+from scalemani.methods.lda.kernels import discriminants
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.landmarks import StoredLandmarkWeights, sparse_weights
+from scalemani.stages.arrays.points import StoredClasses
+from scalemani.stages.shared.output import write_embedding
+from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
+
+PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
+COPIES_OF_SUMS = 6  # in sum, centred, with its eigenvectors and what LAPACK works in
+LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of each, those that differ, at most
+
+
+@dataclass(frozen=True)
+class KernelSums:
+    """Sums over rows R = [K Z, K 1] (N, L + 1): R^T R, those of each class (C, L + 1), its points, and Z^T Z."""
+
+    products: sp.csr_matrix
+    sums: np.ndarray
+    counts: np.ndarray
+    gram: sp.csr_matrix
+
+    def __add__(self, other: "KernelSums") -> "KernelSums":
+        return KernelSums(
+            sp.csr_matrix(self.products + other.products),
+            self.sums + other.sums,
+            self.counts + other.counts,
+            sp.csr_matrix(self.gram + other.gram),
+        )
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List Z, the rows of K Z in a block and their products, and the reduced problem."""
+    params, dimensions, width = sizes.params, sizes.dimensions, sizes.params.landmark_neighbors
+    n_landmarks, n_points = params.n_landmarks, dimensions.n_points
+    row = min(n_landmarks, int(LANDMARKS_REACHED * params.n_neighbors * width) + 1)
+    return [
+        Held("Z", LOOKED_UP, n_points, 1.5 * width),
+        Held("W in a block", EACH_TASK, sizes.block_nonzeros, 2, copies=PARTS_AT_ONCE),
+        Held("rows of K Z in a block", EACH_TASK, dimensions.block_rows, 1.5 * row, copies=2),
+        Held("products of rows of K Z", EACH_TASK, n_landmarks, 1.5 * n_landmarks, copies=PARTS_AT_ONCE),
+        Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_SUMS),
+        Held("embedding and rows, in work and in input order", GROWING, n_points, params.n_components + 1, copies=2),
+        components_held(sizes),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Find the directions and project the points; certify how far apart they hold the classes."""
+    task, output = work.task, StoredKernelDiscriminants(work.task.output)
+    tell_of_unseen_components(work)
+    if not task.output.committed(output.SOLVED):
+        found: KernelSums = work.fold_blocks(sums_of_block, KernelSums.__add__)
+        products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)
+        ridge = task.params.value("kernel_discriminants.ridge") * np.trace(products) / found.gram.diagonal().sum()
+        mean = found.sums.sum(axis=0) / task.dimensions.n_points
+        means = (found.sums / found.counts[:, np.newaxis] - mean) @ centring
+        scatter = products + ridge * found.gram.toarray()
+        solution = discriminants(scatter, means, found.counts, task.params.n_components)
+        directions = centring @ solution.vectors
+        arrays = {
+            StoredKernelDiscriminants.eigenvalues: solution.eigenvalues,
+            StoredKernelDiscriminants.directions: directions,
+            StoredKernelDiscriminants.mean: mean @ directions,
+        }
+        task.output.write_whole(arrays, output.SOLVED)
+    empty = work.workspace().empty
+    positions = empty((task.dimensions.n_points, task.params.n_components), np.float64)
+    blocks = list(range(task.dimensions.n_blocks))
+    directions, mean = output.directions.read(), output.mean.read()
+    work.executor.over(functools.partial(project_block, task, directions, mean, positions), blocks)
+    write_embedding(work, StoredKernelDiscriminants.embedding, positions, empty)
+    return {"between_shares": output.eigenvalues.read().tolist()}
+
+
+def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
+    """Return the rows of [K Z, K 1] of one block: (n, L + 1)."""
+    n_landmarks, weights = task.params.n_landmarks, StoredLandmarkWeights(task.inputs["landmark_weights"])
+    graph = affinity_graph(task.inputs)
+    affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
+    reached, places = np.unique(affinities.indices, return_inverse=True)
+    shape = (len(degrees), len(reached))
+    renumbered = sp.csr_matrix((affinities.data.astype(np.float64), places, affinities.indptr), shape=shape)
+    indices, values = task.read_table(weights.indices)[reached], task.read_table(weights.values)[reached]
+    spread = renumbered @ sparse_weights(indices, values, n_landmarks) + weights.read_matrix(block, n_landmarks)
+    return sp.csr_matrix(sp.hstack([spread, sp.csr_matrix(1 + degrees).T]))
+
+
+def sums_of_block(task: StageTask, block: int) -> KernelSums:
+    """Return what one block adds to the sums."""
+    rows = rows_of_kernel(task, block)
+    own = StoredLandmarkWeights(task.inputs["landmark_weights"]).read_matrix(block, task.params.n_landmarks)
+    stored = StoredClasses(task.inputs[StoredClasses.STAGE])
+    codes, n_classes = stored.codes.read_block(block), len(stored.counts.read_once())
+    of_class = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes)))
+    products, gram = sp.csr_matrix(rows.T.tocsr() @ rows), sp.csr_matrix(own.T.tocsr() @ own)
+    return KernelSums(products, (of_class @ rows).toarray(), np.bincount(codes, minlength=n_classes), gram)
+
+
+def project_block(task: StageTask, directions: np.ndarray, mean: np.ndarray, positions: np.ndarray, block: int) -> None:
+    """Write the coordinates of one block.
+
+    Parameters
+    ----------
+    directions : (L + 1, d) float64, over the columns of `rows_of_kernel`
+    mean : (d,) float64, of all points along the directions
+    positions : (N, d) float64, of which the rows of the block are written
+    """
+    positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean

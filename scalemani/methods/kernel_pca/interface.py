@@ -1,0 +1,43 @@
+"""`LandmarkKernelPCA` as a scikit-learn estimator."""
+
+from scalemani.interfaces.estimators.by_landmarks import LandmarkEmbedder
+from scalemani.interfaces.estimators.parameters import arguments
+
+
+@arguments
+class LandmarkKernelPCA(LandmarkEmbedder):
+    """Kernel principal components of millions of points, for a sparse Gaussian kernel, by locally linear landmarks.
+
+    The kernel is one where a point meets itself, exp(-d^2 / (2 sigma^2)) between neighbours in the graph (half of it
+    where only one of two points has the other among its neighbours), and zero elsewhere; it is centred without a dense
+    matrix. Scores are Z times the scores of the landmarks. New points get their weights over the landmarks times the
+    landmarks' scores, which training points have too.
+
+    Parameters
+    ----------
+    n_components : int or None
+        Dimensions of the embedding, d, below the landmarks. None: two.
+
+    Attributes
+    ----------
+    embedding_ : (N, d) float64, the scores in input order, centred and uncorrelated
+    eigenvalues_ : (d,) of the centred kernel, descending, as scikit-learn's KernelPCA has them
+    certificates_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`
+
+    References
+    ----------
+    Schoelkopf, Smola and Mueller, Nonlinear component analysis as a kernel eigenvalue problem, Neural Computation 1998.
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.6.4.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> LandmarkKernelPCA(3, n_landmarks=200).fit_transform(load_digits().data).shape
+    (1797, 3)
+    """
+
+    _method = "kernel-pca"
+
+    n_neighbors: int | None = None
+    affinity: str = "gaussian"
+    disconnected: str = "connect"

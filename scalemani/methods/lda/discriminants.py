@@ -1,0 +1,92 @@
+"""Linear discriminants by landmarks: two passes of sums over the points, then a projection of each point.
+
+The first pass gives the span in which directions are looked for, that of the landmarks' moments, and the means of the
+classes; the second the scatter of the points in it.
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.workers.folds import runs_of
+from scalemani.errors import RankError
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.rows.compressed import dense_rows
+from scalemani.methods.lda.arrays import StoredDiscriminants
+from scalemani.methods.lda.kernels import discriminants, row_space
+from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
+
+TILES_TOGETHER = 64  # whose scatter is added where it is computed; another number would change the last bits
+MOST_CLASSES = 1000  # that the plan of memory has room for
+COPIES_OF_MOMENTS = 4  # centred, and the singular vectors
+COPIES_OF_SCATTER = 4  # in sum, its eigenvectors, and what LAPACK works in
+SPAN_UNIT = "span"
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the sums, the span of the landmarks' moments, and the scatter in it."""
+    features, n_landmarks = sizes.dimensions.n_features, sizes.params.n_landmarks
+    rank, rows = min(features, n_landmarks), sizes.dimensions.block_rows
+    return [
+        *moments_held(sizes, min(MOST_CLASSES, sizes.dimensions.n_points)),
+        Held("moments and their singular vectors", EACH_PROCESS, n_landmarks, features, copies=COPIES_OF_MOMENTS),
+        Held("axes of their span", EACH_PROCESS, features, rank, copies=2),
+        Held("scatter", EACH_PROCESS, rank, rank, copies=COPIES_OF_SCATTER),
+        Held("scatter of a run of tiles", EACH_TASK, rank, rank, copies=3),
+        Held("coordinates of a tile", EACH_TASK, TILE_ROWS, rank, copies=2),
+        Held("points of a block in float64, projected", EACH_TASK, rows, features + sizes.params.n_components),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Find the directions and project the points; certify how far apart they hold the classes."""
+    task, output = work.task, StoredDiscriminants(work.task.output)
+    if not task.output.committed(output.SOLVED):
+        solve(work, summed_moments(work))
+    task.output.create(task.dimensions.n_points, [StoredDiscriminants.embedding.sized(task.params.n_components)])
+    work.map_blocks(projected_block)
+    return {"between_shares": output.eigenvalues.read().tolist()}
+
+
+def solve(work: StageWork, found: Moments) -> None:
+    """Write the mean and the directions."""
+    task, output = work.task, StoredDiscriminants(work.task.output)
+    mean = center_of(task) + found.shift
+    span = row_space(found.centered())
+    if span.shape[1] < task.params.n_components:
+        raise RankError(
+            f"{task.params.n_components} components were asked of landmarks that span {span.shape[1]} dimensions: "
+            "take more landmarks or fewer components"
+        )
+    task.output.write_whole({StoredDiscriminants.mean: mean, StoredDiscriminants.span: span}, SPAN_UNIT)
+    runs = runs_of(-(-task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
+    scatter = work.fold(scatter_of_tiles, np.add, runs, "scatter")
+    means = (found.sums / found.counts[:, np.newaxis] - found.shift) @ span
+    solution = discriminants(scatter, means, found.counts, task.params.n_components)
+    task.output.write_whole(
+        {StoredDiscriminants.eigenvalues: solution.eigenvalues, StoredDiscriminants.axes: span @ solution.vectors},
+        output.SOLVED,
+    )
+
+
+def scatter_of_tiles(task: StageTask, tiles: range) -> np.ndarray:
+    """Return the scatter (r, r) of consecutive tiles of points in the span."""
+    output = StoredDiscriminants(task.output)
+    mean, span = output.mean.read_once(), output.span.read_once()
+    parts = ((tile - mean) @ span for tile, _, _ in tiles_of(task, tiles))
+    return functools.reduce(np.add, (part.T @ part for part in parts))
+
+
+def projected_block(task: StageTask, block: int) -> Arrays:
+    """Return the coordinates of one block of points in input order."""
+    output = StoredDiscriminants(task.output)
+    mean, axes = output.mean.read_once(), output.axes.read_once()
+    points = StoredPoints(task.inputs["points"]).points.read_block(block)
+    tiles = (dense_rows(points[first : first + TILE_ROWS]) for first in range(0, points.shape[0], TILE_ROWS))
+    rows = [(tile - mean) @ axes for tile in tiles]
+    return {StoredDiscriminants.embedding: np.concatenate(rows)}

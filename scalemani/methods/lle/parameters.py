@@ -1,0 +1,18 @@
+"""The parameters of locally linear embedding, and the arguments of its estimator that they are."""
+
+from scalemani.config.params.fields import Part, parameters
+
+
+@parameters()
+class LocalReconstructionParams:
+    """Locally linear embedding: `reg` times the trace of a point's Gram matrix is added to each entry of its diagonal.
+
+    That is the number of this name in scikit-learn. `landmark_weights.regularization`, of the points' weights over the
+    landmarks, is a share of the mean of the diagonal.
+    """
+
+    reg: Part = 1e-3
+
+
+TABLES = {"local_reconstruction": LocalReconstructionParams}
+ARGUMENTS = {"reg": "local_reconstruction.reg"}
