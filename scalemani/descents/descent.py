@@ -28,7 +28,8 @@ class State:
     objective at the positions, NaN where it was not computed, and `reference`, that at the end of the last window;
     `step` length last accepted, 0 where none made the objective fall; `gradient` where it is known at the positions,
     and `gradient_norm` before the last step; the direction's memory; `ended_after`, iterations of the phase before;
-    `share` of the tolerance that approximate sums are asked for, so that their error as measured is within it.
+    `tolerance_factor`, times the tolerance is what approximate sums are set to, so that their measured error is within
+    the tolerance.
     """
 
     positions: np.ndarray
@@ -41,7 +42,7 @@ class State:
     reference: float = np.nan
     step: float = 1.0
     gradient_norm: float = np.nan
-    share: float = 1.0
+    tolerance_factor: float = 1.0
     gradient: np.ndarray | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -67,7 +68,7 @@ class State:
 
 
 COUNTS = ("phase", "phase_iteration", "iteration", "evaluations", "ended_after")
-NUMBERS = ("value", "reference", "step", "gradient_norm", "share")
+NUMBERS = ("value", "reference", "step", "gradient_norm", "tolerance_factor")
 
 
 class LineSearch(Protocol):

@@ -168,8 +168,8 @@ class SpectralMinus:
             return found
 
         diagonal = self.laplacian.diagonal[:, np.newaxis] + curvatures
-        start = memory.get("direction")
-        chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS, start)
+        guess = memory.get("direction")
+        chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS, guess)
         if dot(chosen, gradient) >= 0:  # what was sought from the last direction and not found need not descend
             chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS)
         return chosen, {"direction": chosen}

@@ -19,18 +19,9 @@ METHODS = ("auto", "exact", "barnes-hut", "fgt", "grid")
 def chosen_method(
     method: str, kernel: str, n_points: int, n_dims: int, exact_up_to: int = LayoutParams().exact_up_to
 ) -> str:
-    """Return a method by its name; "auto" is exact sums for few points and where nothing else serves, then the mesh.
+    """Return a method of `METHODS` for a kernel of `KERNELS`, or raise ConfigError where it does not serve.
 
-    Parameters
-    ----------
-    method : one of `METHODS`
-    kernel : one of `KERNELS`
-    exact_up_to : points, to which "auto" sums exactly
-
-    Raises
-    ------
-    ConfigError
-        For an unknown kernel or method, and a method that serves neither the kernel nor the dimension.
+    "auto" is exact sums for up to `exact_up_to` points and where nothing else serves, then the mesh.
     """
     if kernel not in KERNELS:
         raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, KERNELS)}")
@@ -50,14 +41,9 @@ def chosen_method(
 
 
 def make_repulsion(method: str, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY) -> PairSums:
-    """Return the sums of a kernel.
+    """Return the sums of a kernel by a method that `chosen_method` returns.
 
-    Parameters
-    ----------
-    method : as `chosen_method` returns it
-    kernel : one of `KERNELS`
-    tolerance : the largest relative error of the gradient; exact sums have none
-    workspace : what runs panels side by side, and where what a mesh returns for each point lies
+    `tolerance` is the largest relative error of the gradient; exact sums have none.
     """
     if method == "exact":
         return ExactSums(kernel, workspace.over)

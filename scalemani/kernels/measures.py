@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
 from scalemani.kernels.rows.unit_scale import at_unit_scale
 
@@ -114,11 +115,9 @@ def clustering_error(labels: np.ndarray, reference: np.ndarray) -> float:
 
 def contingency(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return how many points (K, C) int64 each cluster shares with each class."""
-    _, one = np.unique(labels, return_inverse=True)
-    _, other = np.unique(reference, return_inverse=True)
-    counts = np.zeros((int(one.max()) + 1, int(other.max()) + 1), np.int64)
-    np.add.at(counts, (one, other), 1)
-    return counts
+    one, other = (np.unique(each, return_inverse=True)[1] for each in (labels, reference))
+    shape = int(one.max()) + 1, int(other.max()) + 1
+    return np.bincount(one * shape[1] + other, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def normalized_mutual_information(labels: np.ndarray, reference: np.ndarray) -> float:
@@ -198,8 +197,7 @@ def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
 def counts_before(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return how many points (N, D) are closer to each of `rows` (M,) than each of its neighbours `found`: (M, k)."""
     counts, points = np.empty(found.shape, np.int64), at_unit_scale(points)[0]
-    for start in range(0, len(rows), QUERIES_AT_ONCE):
-        part = slice(start, start + QUERIES_AT_ONCE)
+    for part in slices(len(rows), QUERIES_AT_ONCE):
         queries = points[rows[part]]
         limits = squared_distances_to(queries, points, found[part])
         counts[part] = closer_counts(queries, rows[part], limits, points)
@@ -210,8 +208,7 @@ def squared_distances_to(queries: Points, points: Points, found: np.ndarray) -> 
     """Return the squared distances (M, k) of queries (M, D) to some of the points, rows `found` (M, k) of them."""
     of_query, neighbors = np.repeat(np.arange(len(found)), found.shape[1]), found.ravel()
     squares = np.empty(found.size)
-    for start in range(0, found.size, PAIRS_AT_ONCE):
-        pairs = slice(start, start + PAIRS_AT_ONCE)
+    for pairs in slices(found.size, PAIRS_AT_ONCE):
         squares[pairs] = squared_differences(queries[of_query[pairs]], points[neighbors[pairs]])
     return squares.reshape(found.shape)
 

@@ -9,10 +9,9 @@ import numpy as np
 
 from scalemani.config.objectives import objective_of, table_of_objectives
 from scalemani.config.validation import check_points
-from scalemani.descents.force_errors import CERTIFIED_TARGETS, ROOM, ForceErrors, errors_of
+from scalemani.descents.force_errors import CERTIFIED_TARGETS, ROOM, ForceErrors, coarse_forces, errors_of
 from scalemani.descents.problem import Problem, affinity_scale
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.descents.shortfalls import coarse_forces
 from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, warn
 from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
 from scalemani.interfaces.functions.repulsion_bounds import check_tolerance, gauss_transform

@@ -52,19 +52,9 @@ def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarr
 def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
     """Return w = exp(-d^2 / (2 sigma_n^2)) with each row's bandwidth sigma_n the distance to its `kth` neighbour.
 
-    Parameters
-    ----------
-    squared_distances : (n, k) float64 or float32, finite, not negative, ascending in each row
-    kth : from 1 (the nearest neighbour) to k, default 7
-
-    Returns
-    -------
-    (n, k) float64, not normalised, none below 1.2e-38
-
-    References
-    ----------
-    [EA] 2.1, a rule of thumb that needs nothing but the row. Zelnik-Manor and Perona, Self-tuning spectral clustering,
-    2004, take the bandwidths of both ends of an edge, and 7.
+    Arguments are those of `self_tuning_bandwidths`, weights those of `gaussian_affinities`. Sources: [EA] 2.1, a rule
+    of thumb that needs nothing but the row. Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, take the
+    bandwidths of both ends of an edge, and 7.
     """
     weights = np.empty(squared_distances.shape)
     bandwidths = self_tuning_bandwidths(squared_distances, kth)
@@ -73,17 +63,10 @@ def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.nd
 
 
 def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
-    """Return each row's distance to its `kth` neighbour, or to the first beyond it that is not zero.
+    """Return each row's distance (n,) float64 to its `kth` neighbour, or to the first beyond it that is not zero.
 
-    Parameters
-    ----------
-    squared_distances : (n, k) float64 or float32, ascending in each row
-    kth : from 1 to k, default 7
-
-    Returns
-    -------
-    (n,) float64, in the unit of the distances. A row whose neighbours from the `kth` on are all duplicates gets 1: its
-    weights are 1 at any bandwidth
+    `squared_distances` (n, k) float64 or float32 ascend in each row. A row whose neighbours from the `kth` on are all
+    duplicates gets 1: its weights are 1 at any bandwidth.
     """
     beyond = squared_distances[:, kth - 1 :]
     first_positive = np.argmax(beyond > 0.0, axis=1)

@@ -100,8 +100,8 @@ def solve_tile(
     ----------
     squared_distances : (n, k) float64 or float32, C-contiguous, ascending in each row
     masses : (n, k) float64, how many neighbours each stands for, none negative; None: one
-    sequence : (n,) int64, the rows in the order in which they are solved
-    parents : (n,) int64, the row that each starts from, solved before it; -1: the middle of its own bracket
+    sequence, parents : (n,) int64, the order in which rows are solved, and the row that each starts from, solved
+        before it; -1: the middle of its own bracket
     """
     n_rows, n_neighbors = squared_distances.shape
     differences = np.empty(padded_length(n_neighbors))

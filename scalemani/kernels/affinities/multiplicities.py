@@ -44,14 +44,10 @@ def repeated_affinities(
     tol: float = 1e-10,
     rows: RowsOfData = ANY_ROWS,
 ) -> RepeatedRows:
-    """Return the entropic affinities of rows in which each point is repeated as often as it counts.
+    """Return the entropic affinities of rows in which each point is repeated as often as it counts, at least once.
 
-    Parameters
-    ----------
-    squared_distances : (n, k) float64 or float32, as `entropic_affinities` takes them
-    perplexity : K, above 1 and below the neighbours that every row has with all copies
-    counts : of the points and their neighbours, each at least one
-    solver, order, tol, rows : as of `entropic_affinities`
+    The perplexity K is above 1 and below the neighbours that every row has with all copies. The other arguments are
+    those of `entropic_affinities`.
     """
     n_twins = counts.own - 1.0
     # Without other copies there is no neighbour at distance zero: a column of no mass is then as near as the nearest.

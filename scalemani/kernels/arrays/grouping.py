@@ -43,12 +43,9 @@ def inverse_order(order: np.ndarray) -> np.ndarray:
 
 
 def place_rows(rows: np.ndarray, chosen: np.ndarray, target: np.ndarray, places: np.ndarray) -> None:
-    """Write rows by number to places in a table, without a copy between.
+    """Write rows `chosen` (m,) of a table to `places` (m,) in another one of its dtype, without a copy between.
 
-    Parameters
-    ----------
-    rows, target : (n, columns...) and (N, columns...) of one dtype, C-contiguous
-    chosen, places : (m,) int, rows and where each of them goes
+    Both tables are C-contiguous, (n, columns...) and (N, columns...).
     """
     _place_bytes(_bytes_of_rows(rows), chosen, _bytes_of_rows(target), places)
 

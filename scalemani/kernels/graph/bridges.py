@@ -51,19 +51,10 @@ class Scores(NamedTuple):
 
 
 def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT) -> np.ndarray:
-    """Return the rows that look for a bridge out of their component.
+    """Return the rows (Q,) int64, ascending, that look for a bridge out of their component, from the labels (N,).
 
-    Sampling makes a bridge the closest pair among the sampled rows, not among all.
-
-    Parameters
-    ----------
-    labels : (N,) int, the component of each row
-    n_per_component : most rows of a component, evenly spread over its rows; default 64. The largest component, the
-        first of several, has none
-
-    Returns
-    -------
-    (Q,) int64, ascending
+    At most so many rows of a component look, evenly spread over its rows, and none of the largest, the first of
+    several. Sampling makes a bridge the closest pair among the sampled rows, not among all.
     """
     sizes = np.bincount(labels)
     order = np.argsort(labels, kind="stable")
@@ -108,10 +99,8 @@ def nearest_outside(
 
     Parameters
     ----------
-    queries : (Q, D) real, finite
-    query_labels : (Q,) int, their components
-    points : (n, D) real, finite, rows [start, start + n)
-    point_labels : (n,) int, their components
+    queries, query_labels : (Q, D) real, finite, and (Q,) int, their components
+    points, point_labels : (n, D) real, finite, rows [start, start + n), and (n,) int, their components
 
     Returns
     -------
@@ -139,18 +128,10 @@ def nearest_outside(
 
 
 def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return the largest distance of some rows to the centre of their cell.
+    """Return the largest distance (C,) float64 of points (n, s), rows [start, start + n), to the centre of their cell.
 
-    Parameters
-    ----------
-    points : (n, s) real, rows [start, start + n)
-    offsets : (C + 1,) int64
-    centers : (C, s) real
-
-    Returns
-    -------
-    (C,) float64, infinite for cells that none of these rows is in. Those of several blocks are joined by
-    `joined_radii`
+    `offsets` (C + 1,) and `centers` (C, s) are those of `Cells`. Cells that none of these rows is in have infinity;
+    radii of several blocks are joined by `joined_radii`.
     """
     radii = np.full(len(centers), np.inf)
     numbers = np.searchsorted(offsets, np.arange(start, start + len(points)), side="right") - 1
@@ -166,17 +147,9 @@ def joined_radii(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cells: Cells) -> np.ndarray:
-    """Return a distance from each query within which some row of another component lies.
+    """Return a distance (Q,) float64 from each query (Q, s) within which some row of another component lies.
 
-    Parameters
-    ----------
-    queries : (Q, s) real
-    query_labels : (Q,) int, their components
-    labels : (N,) int, the components of all rows
-
-    Returns
-    -------
-    (Q,) float64, infinite where all rows have the query's label
+    It is infinite where all rows, of components `labels` (N,), have the query's label.
     """
     filled = np.flatnonzero(np.diff(cells.offsets))
     first = cells.offsets[filled]
@@ -212,13 +185,7 @@ def nearest_in_cells(
     start: int,
     cells: Cells,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `nearest_outside` does, of cells that may hold a row as near as a query is to some row outside.
-
-    Parameters
-    ----------
-    queries, query_labels, points, point_labels, start : those of `nearest_outside`
-    within : (Q,) float64, the `reach` of the queries
-    """
+    """Return what `nearest_outside` does, from cells that may hold a row within the `reach` (Q,) of a query."""
     rows, distances = np.full(len(queries), -1, np.int64), np.full(len(queries), np.inf)
     stop = start + len(points)
     first = np.searchsorted(cells.offsets, start, side="right") - 1
@@ -257,8 +224,7 @@ def boruvka_round(
     Parameters
     ----------
     labels : (N,) int, the components so far
-    query_rows : (Q,) int
-    neighbor_rows : (Q,) int, the nearest row of each query in another component, -1 for none
+    query_rows, neighbor_rows : (Q,) int, and the nearest row of each in another component, -1 for none
     distances : (Q,) float64, of these pairs, infinite for none
     """
     order = np.lexsort((neighbor_rows, query_rows, distances))

@@ -149,12 +149,7 @@ def _alike(vector: Any, value: float) -> Any:
 @in_plain_mode(plain_sum_pulls)
 @intrinsic
 def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, places: Any, own: Any, square: Any) -> Any:
-    """Emit what `plain_sum_pulls` does.
-
-    Parameters
-    ----------
-    columns, weights, count, places, own, square : the types of those of `plain_sum_pulls`
-    """
+    """Emit what `plain_sum_pulls` does."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.make_tuple(builder, signature.return_type, _Emitter(builder, arguments).total())

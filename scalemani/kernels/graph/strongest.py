@@ -40,17 +40,8 @@ def _kept(
 def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
     """Return the edges that are among the strongest of either of their points; symmetric if the rows are.
 
-    Parameters
-    ----------
-    kappa : edges of a point that are sure to stay; edges as strong as the weakest of them stay too
-
-    Returns
-    -------
-    AffinityRows in the dtypes of `rows`
-
-    References
-    ----------
-    [PH] 3.3, where kappa sparsifies the attractive Hessian.
+    Of each point `kappa` edges are sure to stay, and those as strong as the weakest of them stay too. Source: [PH] 3.3,
+    where kappa sparsifies the attractive Hessian.
     """
     thresholds = _thresholds(rows.indptr, rows.values, kappa)
     indptr = np.zeros_like(rows.indptr)

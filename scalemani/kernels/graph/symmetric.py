@@ -92,18 +92,15 @@ def symmetric_rows(
 ) -> SymmetricRows:
     """Return rows [start, start + n) of W = (P + P^T) / 2 + E, bit-symmetric over all blocks.
 
+    Values are summed in float64 and rounded once to their dtype.
+
     Parameters
     ----------
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float, their affinities, these rows of P; entries that are not positive are no edges
     incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of all sources, joined
     extra : E, edges added at full weight, such as bridges between components; each must be given in both directions,
-        one to itself once, and those that end in these rows are used. Default none
-
-    Returns
-    -------
-    SymmetricRows: indptr int64, indices in the dtype of `indices`, values summed in float64 and rounded once to the
-    dtype of `values`
+        one to itself once, and those that end in these rows are used
     """
     n_rows = indices.shape[0]
     incoming = incoming if len(incoming.targets) else _no_edges(indices, values)
@@ -134,17 +131,7 @@ def _by_source(edges: DirectedEdges, start: int, stop: int) -> DirectedEdges:
 
 @compiled
 def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Return the sum of each CSR row, in column order: the degrees of a block of W.
-
-    Parameters
-    ----------
-    values : (E,) float32 or float64
-    indptr : (n + 1,) int
-
-    Returns
-    -------
-    (n,) float64
-    """
+    """Return the sum (n,) float64 of each CSR row of `values` (E,), in column order: the degrees of a block of W."""
     sums = np.zeros(indptr.shape[0] - 1, np.float64)
     for row in range(sums.shape[0]):
         total = 0.0

@@ -48,13 +48,7 @@ def no_rows(n_landmarks: int, n_nearest: int) -> NearestRows:
 def nearer_rows(
     found: NearestRows, landmarks: np.ndarray, block: np.ndarray, first_row: int, basis: SketchBasis
 ) -> NearestRows:
-    """Return the state after one block of points; blocks may come in any order, each once.
-
-    Parameters
-    ----------
-    landmarks : (L, D) real
-    block : (n, D) real, points [first_row, first_row + n)
-    """
+    """Return the state after the points [first_row, first_row + n); blocks may come in any order, each once."""
     n_nearest = found.rows.shape[1]
     indices, squares = nearest_landmarks(landmarks, prepare_landmarks(block, basis), min(n_nearest, len(block)))
     candidates = np.concatenate([found.rows, indices + np.int64(first_row)], axis=1)
@@ -64,13 +58,7 @@ def nearer_rows(
 
 
 def anchored(points: PointsByRow, landmarks: np.ndarray) -> Anchored:
-    """Return where landmarks stand among the points, of which a tile is held at a time.
-
-    Parameters
-    ----------
-    points : N points
-    landmarks : (L, D) float64
-    """
+    """Return where landmarks (L, D) float64 stand among the points, of which a tile is held at a time."""
     basis = pruning_basis(landmarks, SKETCH_DIMENSIONS)
     found = no_rows(len(landmarks), min(ANCHORS, len(points)))
     for start, tile in tiles(points):

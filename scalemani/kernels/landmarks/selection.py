@@ -49,24 +49,8 @@ NORM_MARGIN = 2.0**-34
 def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
     """Return rows drawn with probability proportional to the squared distance to the nearest row drawn before.
 
-    Parameters
-    ----------
-    points : (S, D) real, finite
-    n_landmarks : L, at most S
-
-    Returns
-    -------
-    (n_landmarks,) int64, in the order drawn, no two with equal coordinates
-
-    Raises
-    ------
-    DataError
-        When `points` has fewer than `n_landmarks` distinct rows.
-
-    References
-    ----------
-    Arthur and Vassilvitskii, k-means++: the advantages of careful seeding, 2007, section 2.2; as "k-means++" in
-    [LLL] 4.4.
+    Rows are as those of `minmax_landmarks`. Source: Arthur and Vassilvitskii, k-means++: the advantages of careful
+    seeding, 2007, section 2.2; as "k-means++" in [LLL] 4.4.
     """
     draws = generator(seed, "landmarks/kmeans++").random(n_landmarks)
     first = min(int(draws[0] * len(points)), len(points) - 1)
@@ -76,23 +60,9 @@ def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndar
 def minmax_landmarks(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
     """Return rows chosen farthest first, each the farthest from all before, ties by row, after a uniformly drawn one.
 
-    Parameters
-    ----------
-    points : (S, D) real, finite
-    n_landmarks : L, at most S
-
-    Returns
-    -------
-    (n_landmarks,) int64, in the order chosen, no two with equal coordinates
-
-    Raises
-    ------
-    DataError
-        When `points` has fewer than `n_landmarks` distinct rows.
-
-    References
-    ----------
-    Gonzalez, Clustering to minimize the maximum intercluster distance, 1985; as "MinMax" in [LLL] 4.4.
+    Rows (n_landmarks,) int64 of points (S, D) are in the order chosen, no two with equal coordinates; a DataError is
+    raised for fewer distinct ones. Source: Gonzalez, Clustering to minimize the maximum intercluster distance, 1985; as
+    "MinMax" in [LLL] 4.4.
     """
     first = int(generator(seed, "landmarks/minmax").integers(len(points)))
     return _seed(points, n_landmarks, first, np.empty(0))

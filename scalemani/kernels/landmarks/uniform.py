@@ -19,18 +19,10 @@ SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are
 
 
 def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
-    """Return distinct rows drawn uniformly, in the order drawn.
+    """Return distinct rows of N (n_drawn or N,) int64 drawn uniformly, in the order drawn.
 
-    The first m of n drawn rows are the m drawn rows, so that a caller can ask for more. When a row is drawn is a
-    function of the seed, the stage and the row.
-
-    Parameters
-    ----------
-    n_rows : N
-
-    Returns
-    -------
-    (min(n_drawn, n_rows),) int64
+    The first m of n drawn rows are the m drawn rows, so that a caller can draw more. When a row is drawn is a function
+    of the seed, the stage and the row.
     """
     rows, words = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
     for start in range(0, n_rows, WORDS_BLOCK):

@@ -66,19 +66,11 @@ def local_weights(
 def reconstruction_errors(
     points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Return how well each point is reconstructed: |y - sum_i z_i l_i| / min_i |y - l_i|.
+    """Return how well each point is reconstructed by its weights: |y - sum_i z_i l_i| / min_i |y - l_i|, (n,) float64.
 
-    Parameters
-    ----------
-    points : (n, D) real, finite
-    landmarks : (L, D) real, finite
-    indices : (n, K_Z) int, landmarks of each point
-    values : (n, K_Z) float64, their weights, as from `local_weights`
-
-    Returns
-    -------
-    (n,) float64. 0: the point lies in the span of its landmarks (or is one). 1: the weights are no better than the
-    nearest landmark alone. The optimum never exceeds 1; regularization can, slightly
+    0: the point lies in the span of its landmarks (or is one). 1: the weights are no better than the nearest landmark
+    alone. The optimum never exceeds 1; regularization can, slightly. Arguments are those of `local_weights`, and its
+    result.
     """
     rows, columns = comparable(points, landmarks)
     errors = np.empty(len(rows), dtype=np.float64)

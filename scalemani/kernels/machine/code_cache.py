@@ -52,16 +52,10 @@ class UntrustedFolderError(OSError):
 
 
 class CodeCache(NullCache):
-    """The machine code of one function, an entry for each signature.
+    """The machine code of one function, compiled with some options, an entry for each signature.
 
-    Nothing here raises or warns: where an entry cannot be read or written, numba compiles in memory.
-
-    Parameters
-    ----------
-    function : function
-        What numba compiles. Functions without a file and functions with captured variables are not kept.
-    options : object
-        What the function is compiled with, as its `repr` tells.
+    Nothing here raises or warns: where an entry cannot be read or written, numba compiles in memory. Functions without
+    a file and functions with captured variables are not kept.
     """
 
     def __init__(self, function: Callable[..., Any], options: object):
@@ -199,14 +193,8 @@ def distrust() -> str:
 def cache_home() -> Path | None:
     """Return where caches of the package lie: $SCALEMANI_CACHE, $XDG_CACHE_HOME/scalemani or ~/.cache/scalemani.
 
-    Returns
-    -------
-    Path or None
-        An absolute path, which need not exist; None for users without a home.
-
-    References
-    ----------
-    XDG Base Directory Specification 0.8, which has relative paths ignored.
+    The path is absolute and need not exist; None for users without a home. Source: XDG Base Directory Specification
+    0.8, which has relative paths ignored.
     """
     own, caches = os.environ.get(CACHE_VARIABLE), os.environ.get("XDG_CACHE_HOME", "")
     if own:
@@ -220,13 +208,9 @@ def cache_home() -> Path | None:
 def _opened(folder: Path, make: bool = False) -> Iterator[int]:
     """Open a folder that nobody but this user and root decides on; yield its descriptor, which no renaming changes.
 
-    Entries are programs, and whoever may rename a folder above them could put another in its place: all folders on the
-    way are opened one below the other, without following links, and looked at once they are open. A sticky one (/tmp)
-    may be written to by others, who cannot rename there what is not theirs.
-
-    Parameters
-    ----------
-    folder : links above it are resolved
+    Entries are programs, and whoever may rename a folder above them could put another in its place: links above the
+    folder are resolved, all folders on the way are opened one below the other, without following links, and looked at
+    once they are open. A sticky one (/tmp) may be written to by others, who cannot rename there what is not theirs.
     """
     place = Path(os.path.realpath(folder.parent), folder.name)
     descriptor = os.open(place.anchor, ON_THE_WAY)

@@ -115,9 +115,8 @@ def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
     return builder.call(compress, [vector, mask, ir.Constant(vector.type, ir.Undefined)])
 
 
-def spread(builder: Any, scalar: Any) -> Any:
+def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
     """Return a vector with `scalar` in every lane."""
-    vector = ir.VectorType(scalar.type, LANES_AT_ONCE)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_COUNT, 0))
-    lanes = ir.Constant(ir.VectorType(_COUNT, LANES_AT_ONCE), [0] * LANES_AT_ONCE)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), lanes)
+    vector, lane = ir.VectorType(scalar.type, n_lanes), ir.IntType(32)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(lane, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, n_lanes), None))

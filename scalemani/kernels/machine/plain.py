@@ -34,21 +34,10 @@ def in_plain_mode(twin: Callable[..., Any]) -> Callable[[Any], Any]:
 def numbers_at(
     address: int, shape: tuple[int, ...], dtype: DTypeLike, strides: tuple[int, ...] | None = None
 ) -> np.ndarray:
-    """Return the numbers at an address as an array that shares its memory with the array that lies there.
+    """Return the numbers at an address as an array that shares the memory of the array that lies there.
 
-    Parameters
-    ----------
-    address : int
-        Of the first number, in bytes. All numbers must lie within an array that somebody keeps alive.
-    shape : tuple of int
-        Of the result.
-    strides : tuple of int, optional
-        Bytes, not negative, from a number to the next along each axis; as of a C-contiguous array by default.
-
-    Returns
-    -------
-    ndarray
-        Of `shape` and `dtype`; writing to it writes to memory.
+    `strides` are bytes, not negative, along each axis; those of a C-contiguous array by default. All numbers must lie
+    within an array that somebody keeps alive.
     """
     if strides is None:
         strides = np.empty(shape, dtype).strides

@@ -25,21 +25,12 @@ class Source(NamedTuple):
 
 
 def source_digest(file: str) -> bytes:
-    """Return the SHA-256 over a file and all files of the package that it reaches by name.
+    """Return the SHA-256 over a file and all files of the package that it reaches by name, the same in any folder.
 
     A process reads each file once, when the first module that reaches it is imported: the digest is of the code that
     the process runs, also where files are edited under it. A module that is imported anew after an edit has no digest,
-    since other modules of the process may hold its former functions.
-
-    Returns
-    -------
-    bytes
-        32 bytes, the same for equal sources in any folder.
-
-    Raises
-    ------
-    OSError
-        Where a file cannot be read, or was edited since the process read it.
+    since other modules of the process may hold its former functions: that is an OSError, as is a file that cannot be
+    read.
     """
     if _stamp(file) != _source(file).stamp:
         raise OSError(f"{file} was edited after it was imported")

@@ -155,15 +155,7 @@ def respond(kind: int, square: float) -> tuple[float, float]:
 
 @compiled_sums
 def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: int, squared: np.ndarray) -> None:
-    """Write the squared distances of a target to some of the points.
-
-    Parameters
-    ----------
-    columns : (d, N) float64, the points
-    target : (d,) float64, y
-    begin, end : the points are columns[:, begin:end]
-    squared : (HELD or more,) float64; |y - x_j|^2 goes to its first end - begin values
-    """
+    """Write the squared distances of a target (d,) to points columns[:, begin:end], of columns (d, N), to `squared`."""
     for k in range(len(columns)):
         column, y = columns[k, begin:end], target[k]
         for j in range(np.uint64(len(column))):
@@ -172,14 +164,7 @@ def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: i
 
 @compiled_sums
 def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarray) -> float:
-    """Return sum_j q_j K(s_j) over the charges.
-
-    Parameters
-    ----------
-    squared : s, (n or more,) float64 squared distances
-    charges : q, (n,) float64
-    slopes : (n or more,) float64; q_j K'(s_j) is written there
-    """
+    """Return sum_j q_j K(s_j) over charges q (n,) at squared distances s; q_j K'(s_j) is written to `slopes`."""
     total = 0.0
     if kind == STUDENT:
         for j in range(np.uint64(len(charges))):

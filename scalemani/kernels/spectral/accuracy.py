@@ -122,16 +122,11 @@ def count_near_zero(eigenvalues: np.ndarray) -> int:
 
 
 def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.ndarray) -> Following:
-    """Return the largest eigenvalue of S = D^-1/2 W D^-1/2 beyond those of known vectors.
+    """Return the largest eigenvalue of S = D^-1/2 W D^-1/2 beyond the trivial one and those of unit vectors (N, d).
 
     Up to 2,500 points by a dense solve; above by Lanczos, until it is off by a tenth of the gap at most. The search
-    starts anew, so that it also finds what is missing among those known: the second of two equal eigenvalues, say.
-
-    Parameters
-    ----------
-    affinities : W (N, N) symmetric CSR
-    values : (d,) Ritz values of S, descending
-    vectors : (N, d), their unit vectors, the trivial one left out
+    starts anew, so that it also finds what is missing among those known: the second of two equal eigenvalues, say. W is
+    (N, N) symmetric, `values` (d,) are the Ritz values of the vectors, descending.
     """
     n_points = affinities.shape[0]
     if len(values) + 1 >= n_points:

@@ -44,8 +44,7 @@ def join_strongest(rows: AffinityRows, numbers: np.ndarray, inverse_roots: np.nd
 
     Parameters
     ----------
-    rows : rows (n, N) of W.
-    numbers : (n,) int64, the numbers of these rows.
+    rows, numbers : rows (n, N) of W, and their numbers (n,) int64.
     inverse_roots : (N,) float64, degrees to the power -1/2.
     labels : (N,) int32, the aggregate of each point, -1 for none; written.
     """
@@ -100,12 +99,7 @@ def _add_loops(
 
 
 def with_degrees(levels: Sequence[Level], degrees: np.ndarray, workspace: Workspace = IN_MEMORY) -> list[Level]:
-    """Return coarse graphs, the finest first, whose first has other degrees: what differs is on the diagonals.
-
-    Parameters
-    ----------
-    degrees : (n,) float64, of the nodes of the first.
-    """
+    """Return coarse graphs, the finest first, whose first has other degrees (n,): what differs is on the diagonals."""
     grown, added = [], degrees - levels[0].degrees
     for level in levels:
         indptr, indices, values = level.rows

@@ -110,13 +110,7 @@ def n_columns(n_components: int, n_points: int) -> int:
 
 
 def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.float32) -> np.ndarray:
-    """Return standard normal columns (N, count): each tile of rows has its own stream.
-
-    Parameters
-    ----------
-    n_points, count : rows N and columns.
-    dtype : float32 by default, or float64.
-    """
+    """Return standard normal columns (N, count) in a dtype: each tile of rows has its own stream."""
     out: np.ndarray = np.empty((n_points, count), dtype)
     for first in range(0, n_points, TILE):
         rows = out[first : first + TILE]
@@ -127,17 +121,9 @@ def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.f
 def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -> RefinementState:
     """Return the state from start vectors, after one pass: the best `width` vectors of their span.
 
-    Dependent columns are dropped.
-
-    Parameters
-    ----------
-    vectors : (N, n) float32 or float64, approximate eigenvectors u of S, columns of any scale, not orthogonal, given
-        away; their dtype is that of the iteration (float32 reaches residuals of 4e-6).
-
-    Raises
-    ------
-    RankError
-        Where no column is left.
+    The vectors (N, n) are approximate eigenvectors u of S, columns of any scale, not orthogonal; they are given away.
+    Dependent ones are dropped; a RankError is raised where none is left. Their dtype is that of the iteration: float32
+    reaches residuals of 4e-6.
     """
     over, trivial = problem.workspace.over, np.asarray(problem.trivial, vectors.dtype)[:, np.newaxis]
     lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
@@ -279,13 +265,9 @@ def refinement(
 ) -> Iterator[RefinementState]:
     """Yield the states that follow, to the first with residuals of the wanted vectors within `target`, or `max_passes`.
 
-    Products are carried along by the steps, and their rounding errors add up: the last pass computes those of the
-    vectors anew, so that the residuals of the last state are those of a product just made. The arrays of a state are
-    given away when the next one is asked for.
-
-    Parameters
-    ----------
-    max_passes : most products with the graph, those of `state` included.
+    Passes are products with the graph, those of `state` included. Products are carried along by the steps, and their
+    rounding errors add up: the last pass computes those of the vectors anew, so that the residuals of the last state
+    are those of a product just made. The arrays of a state are given away when the next one is requested.
     """
     while state.passes < max_passes:
         reached = state.residuals[:n_wanted].max() <= target
@@ -299,10 +281,7 @@ def refinement(
 def refine_vectors(
     state: RefinementState, problem: RefinementProblem, n_wanted: int, target: float, max_passes: int
 ) -> RefinementState:
-    """Return the last state of `refinement`, or the given one where nothing is left to do.
-
-    Parameters are those of `refinement`.
-    """
+    """Return the last state of `refinement`, or the given one where nothing is left to do."""
     for following in refinement(state, problem, n_wanted, target, max_passes):
         state = following
     return state
@@ -314,11 +293,7 @@ def refined_embedding(
     """Return eigenvalues lambda (d,) ascending, and the embedding v = D^-1/2 u, (N, d) in the dtype of the state.
 
     V^T D V = I, as scikit-learn's SpectralEmbedding scales it; the largest absolute entry of a column, the first of
-    equals, is positive.
-
-    Parameters
-    ----------
-    degrees : (N,) of W.
+    equals, is positive. `degrees` (N,) are those of W.
     """
     wanted = state.basis[:, :n_components]
     embedding = workspace.empty(wanted.shape, wanted.dtype)

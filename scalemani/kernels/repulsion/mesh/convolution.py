@@ -12,8 +12,6 @@ Frameworks for the Fast Fourier Transform (1992), 1.7; butterflies of odd length
 """
 
 import math
-from collections.abc import Callable, Iterable
-from math import cos, pi, sin
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,9 @@ from numba.core import cgutils
 from numba.core import types as numba_types
 from numba.extending import intrinsic
 
-from scalemani.kernels.arrays.tiles import run
+from scalemani.kernels.arrays.tiles import Mapper, run
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.lane_instructions import spread
 from scalemani.kernels.machine.plain import in_plain_mode
 from scalemani.kernels.repulsion.mesh.transforms import KernelTransform
 
@@ -66,9 +65,7 @@ class _Lanes:
         self.type = ir.VectorType(ir.FloatType() if single else ir.DoubleType(), ROW_BYTES // (2 * self.item_bytes))
 
     def splat(self, scalar: Any) -> Any:
-        lane = ir.IntType(32)
-        first = self.builder.insert_element(ir.Constant(self.type, ir.Undefined), scalar, ir.Constant(lane, 0))
-        return self.builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, self.type.count), None))
+        return spread(self.builder, scalar, self.type.count)
 
     def constant(self, value: float) -> Any:
         return ir.Constant(self.type, [ir.Constant(self.type.element, value)] * self.type.count)
@@ -120,8 +117,8 @@ class _Lanes:
         for k in pairs:
             even, odd = rows[0], [self.constant(0.0)] * 2
             for j in pairs:
-                angle = 2.0 * pi * j * k / radix
-                cosine, sine = self.constant(cos(angle)), self.constant(sin(angle))
+                angle = 2.0 * math.pi * j * k / radix
+                cosine, sine = self.constant(math.cos(angle)), self.constant(math.sin(angle))
                 even = [self.plus(e, self.times(s, cosine)) for e, s in zip(even, sums[j - 1], strict=True)]
                 odd = [self.plus(o, self.times(s, sine)) for o, s in zip(odd, differences[j - 1], strict=True)]
             results[k] = [self.plus(even[0], odd[1]), self.minus(even[1], odd[0])]
@@ -180,12 +177,7 @@ def plain_transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray,
 @in_plain_mode(plain_transformed)
 @compiled
 def transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Do what `plain_transformed` does, in passes over rows of all sequences.
-
-    Parameters
-    ----------
-    batch, spare, radices, factors : those of `plain_transformed`
-    """
+    """Do what `plain_transformed` does, in passes over rows of all sequences."""
     source, target = batch, spare
     remaining, done, w = batch.shape[0], 1, 0
     for radix in radices:
@@ -225,9 +217,6 @@ def _turn(source: tuple[int, int], target: tuple[int, int], done: int, f: np.nda
             pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, two)
 
 
-Over = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
-
-
 class MeshConvolution:
     """Convolves meshes with one kernel, in the dtype of the meshes (float32 or float64).
 
@@ -250,20 +239,15 @@ class MeshConvolution:
         batched = batched.reshape(n_batches, self._lanes, *values.shape[1:])
         return np.ascontiguousarray(np.moveaxis(batched, 1, -1))
 
-    def apply(self, parts: np.ndarray, over: Over) -> np.ndarray:
+    def apply(self, parts: np.ndarray, over: Mapper) -> np.ndarray:
         """Return the sum of `parts` (p, n_0, ...) convolved with the kernel, in the place of the first part."""
-        columns = parts.reshape(*parts.shape[:2], -1)
+        columns, shape = parts.reshape(*parts.shape[:2], -1), parts.shape[2:]
         n_columns, lanes = columns.shape[2], self._lanes
-        spectrum = self._spectrum((len(self._transform), n_columns, 2, lanes), parts.dtype)
+        spectrum, transform = self._spectrum((len(self._transform), n_columns, 2, lanes), parts.dtype), self._transform
         length, plan = self.lengths[0], self._plans[0]
-        starts = list(range(0, n_columns, 2 * lanes))
+        starts, batches = list(range(0, n_columns, 2 * lanes)), list(range(len(spectrum)))
         run(over(lambda start: _transform_columns(columns, start, length, *plan, spectrum), starts))
-        run(
-            over(
-                lambda batch: self._middle(spectrum[batch], self._transform[batch], parts.shape[2:]),
-                list(range(len(spectrum))),
-            )
-        )
+        run(over(lambda batch: self._middle(spectrum[batch], transform[batch], shape), batches))
         run(over(lambda start: _restore_columns(spectrum, start, length, *plan, columns[0]), starts))
         return parts[0]
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
+from scalemani.kernels.arrays.coordinates import bounding_box
 from scalemani.kernels.arrays.tiles import run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
@@ -89,8 +90,7 @@ def gather(
 
     Parameters
     ----------
-    points : (n, d) float64, C-contiguous
-    scale, taps : those of `spread`
+    points, scale, taps : those of `spread`
     amounts : (unit, constant)
     group : `gather_points(degree, dtype)`
     mesh : d axes of nodes, float32 or float64: the coefficients of the spline
@@ -106,27 +106,6 @@ def gather(
     for n in range(whole, points.shape[0]):
         at = (values + n * value, gradients + n * row)
         gather_group(taps, _ALONE, place + n * row, scale, amounts, nodes, strides, at, element)
-
-
-@compiled
-def bounds(points: np.ndarray) -> np.ndarray:
-    """Return the least and greatest coordinates along each axis, (2, d); NaN where `points` (n, d) are not finite.
-
-    Even and odd rows are kept apart, so that comparisons do not wait for each other.
-    """
-    extremes = np.empty((2, points.shape[1]))
-    n_pairs = np.uint64(points.shape[0] // 2)
-    for axis in range(np.uint64(points.shape[1])):
-        low = high = other_low = other_high = points[points.shape[0] - 1, axis]
-        finite = low - low == 0.0
-        for pair in range(n_pairs):
-            value, other = points[np.uint64(2) * pair, axis], points[np.uint64(2) * pair + np.uint64(1), axis]
-            low, high = min(low, value), max(high, value)
-            other_low, other_high = min(other_low, other), max(other_high, other)
-            finite &= (value - value == 0.0) & (other - other == 0.0)
-        extremes[0, axis] = min(low, other_low) if finite else np.nan
-        extremes[1, axis] = max(high, other_high) if finite else np.nan
-    return extremes
 
 
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-6, 1e-1
@@ -162,20 +141,7 @@ class MeshRule(NamedTuple):
 
 
 def mesh_rule(kernel: str, tolerance: float, n_points: int, n_dims: int) -> MeshRule:
-    """Return the mesh that keeps the error of the gradient within a tolerance.
-
-    Parameters
-    ----------
-    kernel : "student" or "gaussian"
-    tolerance : the largest relative error of the gradient
-    n_points : N
-    n_dims : d, 2 or 3
-
-    Raises
-    ------
-    ConfigError
-        For a tolerance that is not in 1e-6 .. 1e-1.
-    """
+    """Return the mesh for a relative error of the gradient in 1e-6 .. 1e-1; raise ConfigError for another tolerance."""
     if not LEAST_TOLERANCE <= tolerance <= MOST_TOLERANCE:
         raise ConfigError(
             f"a tolerance of {tolerance:g} for the particle mesh: it reaches {LEAST_TOLERANCE:g} to "
@@ -327,8 +293,7 @@ class ParticleMesh(PairSums):
         """Return the least and greatest coordinates of all points."""
         sets = [sources] if others is sources else [sources, others]
         pieces = [points[piece] for points in sets for piece in slices(len(points), PIECE)]
-        extremes = np.array(list(self.workspace.over(bounds, pieces)))
-        low, high = extremes[:, 0].min(axis=0), extremes[:, 1].max(axis=0)
+        low, high = bounding_box(pieces, self.workspace.over)
         if not np.isfinite([low, high]).all():
             raise DataError(
                 f"sources and targets reach from {low} to {high}: they must be finite; look where they became NaN or "

@@ -20,23 +20,10 @@ from scalemani.kernels.machine.plain import in_plain_mode, numbers_at
 
 
 def spline_weights(degree: int, fraction: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of a patch's taps along one axis, and their derivatives.
+    """Return the weights (degree + 1,) float64 of a patch's taps along one axis, and their derivatives per step.
 
-    Parameters
-    ----------
-    degree : int
-        Of the spline, 1 or more.
-    fraction : float
-        Of a step, from the cell that a point lies in; 0 <= fraction < 1.
-
-    Returns
-    -------
-    weights, slopes : ndarray of shape (degree + 1,) and dtype float64
-        N(x_k) and N'(x_k) of the cardinal B-spline N, x_k = fraction + degree - k; the slopes are per step.
-
-    References
-    ----------
-    de Boor, A Practical Guide to Splines (1978), chapter X: the recurrence over degrees.
+    They are N(x_k) and N'(x_k) of the cardinal B-spline N at x_k = fraction + degree - k, for 0 <= fraction < 1.
+    Source: de Boor, A Practical Guide to Splines (1978), chapter X: the recurrence over degrees.
     """
     lower = np.ones(1) if degree == 1 else spline_weights(degree - 1, fraction)[0]
     here, before = np.append(0.0, lower), np.append(lower, 0.0)  # of the degree below, at x_k and at x_k - 1
@@ -304,10 +291,6 @@ def spread_group(
     """Emit what `plain_spread_group` does, for the lengths of `taps` and `group`.
 
     Rows may be read, and written back unchanged, up to `row_lanes(degree)` nodes from their first tap on.
-
-    Parameters
-    ----------
-    taps, group, place, scale, mesh, strides, charges : the types of those of `plain_spread_group`
     """
     signature = numba_types.void(taps, group, place, scale, mesh, strides, charges)
 
@@ -349,12 +332,7 @@ def gather_group(
     out: Any,
     element: Any,
 ) -> Any:
-    """Emit what `plain_gather_group` does; rows are read as by `spread_group`.
-
-    Parameters
-    ----------
-    taps, group, place, scale, amounts, mesh, strides, out, element : the types of those of `plain_gather_group`
-    """
+    """Emit what `plain_gather_group` does; rows are read as by `spread_group`."""
     signature = numba_types.void(taps, group, place, scale, amounts, mesh, strides, out, element)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
