@@ -142,21 +142,21 @@ class Backtracking:
             length = min(length, REACH * extent / longest)
         for trial in range(1, MOST_HALVINGS + 2):
             positions, largest = moved(state.positions, length, direction, problem.workspace)
-            found = evaluated(problem, sums, positions) if largest < LARGEST_COORDINATE else None
-            if found is not None and found.value <= state.value + SUFFICIENT_DECREASE * length * slope:
+            evaluation = try_evaluate(problem, sums, positions) if largest < LARGEST_COORDINATE else None
+            if evaluation is not None and evaluation.value <= state.value + SUFFICIENT_DECREASE * length * slope:
                 return replace(
                     state,
                     positions=positions,
-                    value=found.value,
+                    value=evaluation.value,
                     step=length,
-                    gradient=found.gradient,
+                    gradient=evaluation.gradient,
                     evaluations=state.evaluations + trial,
                 )
             length *= BACKTRACK
         return replace(state, evaluations=state.evaluations + MOST_HALVINGS + 1, step=0.0)
 
 
-def evaluated(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:
+def try_evaluate(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:
     """Return the objective at positions that a line search tries, None where they are too far apart to be summed."""
     try:
         return problem.evaluate(positions, sums)

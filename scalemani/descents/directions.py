@@ -77,10 +77,10 @@ class LimitedMemory:
             if dot(step, change) > LEAST_CURVATURE * np.sqrt(dot(step, step) * dot(change, change)):
                 steps, changes = [*steps, step][-self.pairs :], [*changes, change][-self.pairs :]
         chosen = self._two_loops(gradient, steps, changes)
-        kept = {"positions": positions, "gradient": gradient}
-        kept |= {f"step_{i}": step for i, step in enumerate(steps)}
-        kept |= {f"change_{i}": change for i, change in enumerate(changes)}
-        return chosen, kept
+        learnt = {"positions": positions, "gradient": gradient}
+        learnt |= {f"step_{i}": step for i, step in enumerate(steps)}
+        learnt |= {f"change_{i}": change for i, change in enumerate(changes)}
+        return chosen, learnt
 
     @staticmethod
     def _count(memory: Memory) -> int:
@@ -146,8 +146,8 @@ class HessianDiagonal:
         """Return -g divided by the diagonal."""
         curvatures, repulsive = self.curvature.diagonals(positions, self.curvature.weights(positions))
         positive = self.attractive[:, np.newaxis] + curvatures
-        found = positive - repulsive[:, np.newaxis]
-        return -gradient / np.where(found > LEAST_SHARE * positive, found, positive), {}
+        whole = positive - repulsive[:, np.newaxis]
+        return -gradient / np.where(whole > LEAST_SHARE * positive, whole, positive), {}
 
 
 @dataclass(frozen=True)
@@ -163,9 +163,9 @@ class SpectralMinus:
         curvatures, _ = self.curvature.diagonals(positions, weights)
 
         def product(vectors: np.ndarray) -> np.ndarray:
-            found = self.laplacian.product(vectors)
-            found += self.curvature.product(positions, weights, vectors)
-            return found
+            image = self.laplacian.product(vectors)
+            image += self.curvature.product(positions, weights, vectors)
+            return image
 
         diagonal = self.laplacian.diagonal[:, np.newaxis] + curvatures
         guess = memory.get("direction")

@@ -95,11 +95,11 @@ def force_errors(
     copies = np.ones(len(positions)) if masses is None else masses
     approximate = repulsive_term(problem.objective, positions, sums, masses).gradients[rows] / copies[rows, np.newaxis]
     exact, targets = ExactSums(kernel, over), positions[rows]
-    met, gradients = exact.field(positions, targets, copies)
+    sums_at, gradients = exact.field(positions, targets, copies)
     field = field_of_copies(sums, positions, copies)
     correct_isolated(sums, positions, field, copies)
     others = exact.field(positions, targets, copies / np.maximum(field[0], LEAST_SUM))[1]
-    return errors_of(approximate, gradients / np.maximum(met - 1.0, LEAST_SUM)[:, np.newaxis] + others)
+    return errors_of(approximate, gradients / np.maximum(sums_at - 1.0, LEAST_SUM)[:, np.newaxis] + others)
 
 
 def sums_at_end(

@@ -58,10 +58,10 @@ class Phase:
 
     def tolerance_at(self, iteration: int) -> float:
         """Return the error allowed for the repulsion in an iteration of the phase."""
-        made = self.scheduled + iteration
-        if made >= self.schedule:
+        iterations_before = self.scheduled + iteration
+        if iterations_before >= self.schedule:
             return self.tolerance
-        return float(self.coarsest * (self.tolerance / self.coarsest) ** (made / self.schedule))
+        return float(self.coarsest * (self.tolerance / self.coarsest) ** (iterations_before / self.schedule))
 
 
 def line_search_of(phase: Phase) -> LineSearch:

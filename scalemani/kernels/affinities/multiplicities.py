@@ -57,9 +57,9 @@ def repeated_affinities(
     if rows.indices is not None:
         own = np.arange(rows.first, rows.first + len(columns))[:, np.newaxis]
         rows = rows._replace(indices=np.concatenate([own, rows.indices], axis=1))
-    found = entropic_affinities(columns, perplexity, solver=solver, order=order, tol=tol, rows=rows, masses=masses)
-    twins = np.where(n_twins > 0.0, found.values[:, 0], 0.0)
-    return RepeatedRows(found._replace(values=np.ascontiguousarray(found.values[:, 1:])), twins)
+    solved = entropic_affinities(columns, perplexity, solver=solver, order=order, tol=tol, rows=rows, masses=masses)
+    twins = np.where(n_twins > 0.0, solved.values[:, 0], 0.0)
+    return RepeatedRows(solved._replace(values=np.ascontiguousarray(solved.values[:, 1:])), twins)
 
 
 def copies_of_neighbors(counts: Multiplicities) -> np.ndarray:

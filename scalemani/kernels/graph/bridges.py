@@ -114,16 +114,15 @@ def nearest_outside(
     query_norms = np.einsum("ij,ij->i", centred_queries, centred_queries, dtype=np.float64)
     longest = np.sqrt(query_norms.max(initial=0.0))
     unit = np.finfo(np.float32).eps * (queries.shape[1] + 8)
-    for first in range(0, len(points), TILE_ROWS):
-        tile = points[first : first + TILE_ROWS]
-        centred = (tile - centre).astype(np.float32)
+    for tile in slices(len(points), TILE_ROWS):
+        centred = (points[tile] - centre).astype(np.float32)
         norms = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
         error = unit * (longest + np.sqrt(norms)) ** 2
-        labels = point_labels[first : first + TILE_ROWS]
         for few in slices(len(queries), QUERIES_AT_ONCE):
             squares = query_norms[few, None] + norms - 2.0 * (centred_queries[few] @ centred.T)
             best = rows[few], squared[few]
-            _screen(Scores(squares, error), queries[few], query_labels[few], tile, labels, best, start + first)
+            scores, first = Scores(squares, error), start + tile.start
+            _screen(scores, queries[few], query_labels[few], points[tile], point_labels[tile], best, first)
     return rows, np.sqrt(squared)
 
 
@@ -155,13 +154,13 @@ def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cel
     first = cells.offsets[filled]
     least, most = np.minimum.reduceat(labels, first), np.maximum.reduceat(labels, first)
     centers, radii = cells.centers[filled], cells.radii[filled]
-    found = np.empty(len(queries))
+    limits = np.empty(len(queries))
     for part in slices(len(queries), max(1, PAIRS_AT_ONCE // len(filled))):
         within = distances_to(queries[part], centers) + radii
         own = query_labels[part, np.newaxis]
         within[(least == own) & (most == own)] = np.inf
-        found[part] = within.min(axis=1)
-    return found + SLACK * (greatest_length(queries) + greatest_length(centers))
+        limits[part] = within.min(axis=1)
+    return limits + SLACK * (greatest_length(queries) + greatest_length(centers))
 
 
 def greatest_length(rows: np.ndarray) -> float:
@@ -199,11 +198,11 @@ def nearest_in_cells(
             if len(there) == 0:
                 continue
             outside = (query_labels != there[0]) | (there.min() != there.max())
-            asked = np.flatnonzero(near[:, column] & outside)
-            if len(asked) == 0:
+            active = np.flatnonzero(near[:, column] & outside)
+            if len(active) == 0:
                 continue
-            found = nearest_outside(queries[asked], query_labels[asked], points[part], there, start + part.start)
-            rows[asked], distances[asked] = nearer((rows[asked], distances[asked]), found)
+            nearest = nearest_outside(queries[active], query_labels[active], points[part], there, start + part.start)
+            rows[active], distances[active] = nearer((rows[active], distances[active]), nearest)
     return rows, distances
 
 
@@ -232,7 +231,7 @@ def boruvka_round(
     _, first = np.unique(labels[query_rows[order]], return_index=True)
     parents = separate_items(int(labels.max()) + 1)
     candidates = order[np.sort(first)]
-    kept = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
+    joining = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
     merged = labels_of_roots(parents)[labels]
-    rows = np.column_stack([query_rows[kept], neighbor_rows[kept]]).astype(np.int64)
-    return Bridges(rows, distances[kept]), Components(merged, np.bincount(merged).astype(np.int64))
+    rows = np.column_stack([query_rows[joining], neighbor_rows[joining]]).astype(np.int64)
+    return Bridges(rows, distances[joining]), Components(merged, np.bincount(merged).astype(np.int64))

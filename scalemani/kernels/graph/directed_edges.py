@@ -99,9 +99,9 @@ class GatheredEdges:
 
     def take(self) -> DirectedEdges:
         """Return all edges as one set; none of them is held here any more."""
-        found = join_edges(self._joined + self._single)
+        edges = join_edges(self._joined + self._single)
         self._joined, self._single = [], []
-        return found
+        return edges
 
 
 def loop_edges(values: np.ndarray, start: int) -> DirectedEdges:

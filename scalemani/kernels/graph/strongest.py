@@ -18,23 +18,23 @@ def _thresholds(indptr: np.ndarray, values: np.ndarray, kappa: int) -> np.ndarra
 
 
 @compiled
-def _kept(
+def _filter_edges(
     rows: tuple[np.ndarray, np.ndarray, np.ndarray],
     thresholds: np.ndarray,
     indptr: np.ndarray,
     out: tuple[np.ndarray, np.ndarray],
 ) -> None:
     """Fill `indptr`, and `out` (indices, values) where it is long enough to hold what is kept."""
-    given, indices, values = rows
-    n_kept, writing = 0, out[0].shape[0] > 0
+    starts, indices, values = rows
+    count, writing = 0, out[0].shape[0] > 0
     for row in range(thresholds.shape[0]):
-        for entry in range(given[row], given[row + 1]):
+        for entry in range(starts[row], starts[row + 1]):
             # Values are symmetric to the last bit, so both directions of an edge are kept or left out.
             if values[entry] >= min(thresholds[row], thresholds[indices[entry]]):
                 if writing:
-                    out[0][n_kept], out[1][n_kept] = indices[entry], values[entry]
-                n_kept += 1
-        indptr[row + 1] = n_kept
+                    out[0][count], out[1][count] = indices[entry], values[entry]
+                count += 1
+        indptr[row + 1] = count
 
 
 def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
@@ -46,10 +46,10 @@ def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
     thresholds = _thresholds(rows.indptr, rows.values, kappa)
     indptr = np.zeros_like(rows.indptr)
     nothing = (np.empty(0, rows.indices.dtype), np.empty(0, rows.values.dtype))
-    _kept(tuple(rows), thresholds, indptr, nothing)
-    kept = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
-    _kept(tuple(rows), thresholds, indptr, kept)
-    return AffinityRows(indptr, *kept)
+    _filter_edges(tuple(rows), thresholds, indptr, nothing)
+    edges = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
+    _filter_edges(tuple(rows), thresholds, indptr, edges)
+    return AffinityRows(indptr, *edges)
 
 
 def without_loops(rows: AffinityRows) -> AffinityRows:

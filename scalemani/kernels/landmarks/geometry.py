@@ -64,12 +64,12 @@ def local_geometry(
 
     _over_pairs(accumulate, points, landmarks, workspace)
     counts, sums, products = moments
-    found = counts[:, np.newaxis]
-    means = sums / found
+    column = counts[:, np.newaxis]
+    means = sums / column
     if diagonal:
-        variances = np.maximum(products[:, :, 0] / found - means**2, 0.0)
+        variances = np.maximum(products[:, :, 0] / column - means**2, 0.0)
         return _positive_definite(variances, variances, counts, np.ones(width))
-    covariances = products / found[:, :, np.newaxis] - means[:, :, np.newaxis] * means[:, np.newaxis]
+    covariances = products / column[:, :, np.newaxis] - means[:, :, np.newaxis] * means[:, np.newaxis]
     return _positive_definite(covariances, np.linalg.eigvalsh(covariances), counts, np.eye(width))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.anchors import tiles
 from scalemani.kernels.landmarks.diverse import Diversity, determinantal_rows, repulsive_rows
 from scalemani.kernels.landmarks.gaussian.active import active_landmarks
@@ -87,8 +87,7 @@ def _seed(points: np.ndarray, n_landmarks: int, first: int, uniforms: np.ndarray
 def _short_sketches(rows: np.ndarray, basis: SketchBasis) -> np.ndarray:
     width = min(basis.axes.shape[1], SKETCH_DIMENSIONS)
     sketch = np.empty((len(rows), width), dtype=np.float32)
-    for start in range(0, len(rows), SUM_BLOCK):  # in blocks: the projection is float64, and the points may be bytes
-        block = slice(start, start + SUM_BLOCK)
+    for block in slices(len(rows), SUM_BLOCK):  # the projection is float64, and the points may be bytes
         sketch[block] = sketch_precisely(rows[block], basis)[:, :width]
     return sketch
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import row_words
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance
@@ -25,13 +26,12 @@ def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
     of the seed, the stage and the row.
     """
     rows, words = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
-    for start in range(0, n_rows, WORDS_BLOCK):
-        stop = min(start + WORDS_BLOCK, n_rows)
-        words = np.concatenate([words, row_words(seed, stage, start, stop)])
-        rows = np.concatenate([rows, np.arange(start, stop)])
+    for block in slices(n_rows, WORDS_BLOCK):
+        words = np.concatenate([words, row_words(seed, stage, block.start, block.stop)])
+        rows = np.concatenate([rows, np.arange(block.start, block.stop)])
         if len(rows) > n_drawn:
-            kept = np.argpartition(words, n_drawn - 1)[:n_drawn] if n_drawn > 0 else slice(0, 0)
-            rows, words = rows[kept], words[kept]
+            smallest = np.argpartition(words, n_drawn - 1)[:n_drawn] if n_drawn > 0 else slice(0, 0)
+            rows, words = rows[smallest], words[smallest]
     return rows[np.lexsort((rows, words))]
 
 

@@ -75,10 +75,10 @@ class CodeCache(NullCache):
             return None
         try:
             with _opened(place[0]) as folder:
-                found = _unpacked(_content(folder, place[1]))
-            if found is None or found[0] != sig:
+                entry = _unpacked(_content(folder, place[1]))
+            if entry is None or entry[0] != sig:
                 return None
-            return CompileResult._rebuild(target_context, *found[1])
+            return CompileResult._rebuild(target_context, *entry[1])
         except Exception:  # whatever is wrong with an entry, compiling is right
             return None
 

@@ -43,17 +43,19 @@ def plain_compress_lanes(values: int, labels: int, bound: float, values_to: int,
         numbers_at(place, (LANES_AT_ONCE,), kind).copy() for place, kind in ((values, np.float32), (labels, np.int32))
     )
     within = read <= np.float32(bound)
-    kept = int(within.sum())
-    for place, found, nothing in ((values_to, read, np.nan), (labels_to, named, -1)):
-        written = numbers_at(place, (LANES_AT_ONCE,), found.dtype)
-        written[:kept], written[kept:] = found[within], nothing
-    return kept
+    count = int(within.sum())
+    for place, items, nothing in ((values_to, read, np.nan), (labels_to, named, -1)):
+        written = numbers_at(place, (LANES_AT_ONCE,), items.dtype)
+        written[:count], written[count:] = items[within], nothing
+    return count
 
 
 def by_one_instruction() -> bool:
     """Return whether code is compiled for a processor that moves lanes under a mask at once, as those of AVX-512 do."""
-    asked = vars(numba.config)["CPU_FEATURES"]
-    return "+avx512f" in (llvmlite.binding.get_host_cpu_features().flatten() if asked is None else asked).split(",")
+    features = vars(numba.config)["CPU_FEATURES"]
+    return "+avx512f" in (llvmlite.binding.get_host_cpu_features().flatten() if features is None else features).split(
+        ","
+    )
 
 
 @in_plain_mode(plain_compress_lanes)

@@ -42,9 +42,9 @@ def reached_files(file: str) -> set[str]:
     reached: set[str] = set()
     waiting = {file}
     while waiting:
-        found = waiting.pop()
-        reached.add(found)
-        waiting.update(*map(_files_of, _source(found).names))
+        current = waiting.pop()
+        reached.add(current)
+        waiting.update(*map(_files_of, _source(current).names))
         waiting -= reached
     return reached
 
@@ -73,10 +73,10 @@ def _stamp(file: str) -> tuple[int, int]:
 @functools.cache
 def _files_of(name: bytes) -> frozenset[str]:
     """Return the files that ".a.b.c" may stand for: modules and packages on the way, and all modules of a package c."""
-    place, found = PACKAGE_FOLDER, set()
+    place, files = PACKAGE_FOLDER, set()
     for part in name.decode().split(".")[1:]:
         place = os.path.join(place, part)
-        found |= {file for file in (f"{place}.py", os.path.join(place, "__init__.py")) if os.path.isfile(file)}
+        files |= {file for file in (f"{place}.py", os.path.join(place, "__init__.py")) if os.path.isfile(file)}
     if os.path.isdir(place):
-        found.update(glob.glob(os.path.join(glob.escape(place), "*.py")))
-    return frozenset(found)
+        files.update(glob.glob(os.path.join(glob.escape(place), "*.py")))
+    return frozenset(files)

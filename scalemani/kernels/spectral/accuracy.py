@@ -135,22 +135,22 @@ def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.n
     scale = sp.diags_array(1 / np.sqrt(degrees))
     normalized = sp.csr_matrix(scale @ sp.csr_matrix(affinities, dtype=np.float64) @ scale)
     known = np.column_stack([unit_roots(degrees), vectors]).astype(np.float64)
-    moved = known * (np.append(1.0, values) - BELOW_ALL)
+    shifted = known * (np.append(1.0, values) - BELOW_ALL)
     if n_points > DENSE_LANDMARKS:
-        return _by_lanczos(normalized, known, moved, float(values[-1]))
+        return _by_lanczos(normalized, known, shifted, float(values[-1]))
     matrix = normalized.toarray()
-    matrix -= moved @ known.T
+    matrix -= shifted @ known.T
     largest = n_points - 1
     (value,) = scipy.linalg.eigvalsh(matrix, subset_by_index=[largest, largest], overwrite_a=True)
     return Following.one(float(value), n_points * float(np.finfo(np.float64).eps))
 
 
-def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, moved: np.ndarray, last: float) -> Following:
+def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, shifted: np.ndarray, last: float) -> Following:
     """Return the largest eigenvalue of S - moved known^T, resolved to a share of its distance to `last`."""
     operator = scipy.sparse.linalg.LinearOperator(
-        normalized.shape, matvec=lambda vector: normalized @ vector - moved @ (known.T @ vector), dtype=np.float64
+        normalized.shape, matvec=lambda vector: normalized @ vector - shifted @ (known.T @ vector), dtype=np.float64
     )
-    vector, found = generator(0, "following eigenvalue").standard_normal(len(known)), UNKNOWN
+    vector, following = generator(0, "following eigenvalue").standard_normal(len(known)), UNKNOWN
     for tolerance in TOLERANCES:
         try:
             largest, vectors = scipy.sparse.linalg.eigsh(
@@ -159,7 +159,7 @@ def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, moved: np.ndarray,
         except scipy.sparse.linalg.ArpackNoConvergence:
             break
         vector, value = vectors[:, 0], float(largest[0])
-        found = Following.one(value, float(np.linalg.norm(operator @ vector - value * vector)))
-        if found.residuals[0] <= RESOLVED * abs(last - value):
+        following = Following.one(value, float(np.linalg.norm(operator @ vector - value * vector)))
+        if following.residuals[0] <= RESOLVED * abs(last - value):
             break
-    return found
+    return following

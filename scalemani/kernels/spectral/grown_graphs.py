@@ -24,17 +24,17 @@ def _strongest_labels(
     inverse_roots: np.ndarray,
     labels: np.ndarray,
     waiting: np.ndarray,
-    found: np.ndarray,
+    joined: np.ndarray,
 ) -> None:
     indptr, indices, values = rows
     for at in range(waiting.size):
         strongest = 0.0
-        found[at] = -1
+        joined[at] = -1
         for entry in range(indptr[waiting[at]], indptr[waiting[at] + 1]):
             other = indices[entry]
             strength = values[entry] * inverse_roots[other]
             if labels[other] >= 0 and strength > strongest:
-                strongest, found[at] = strength, labels[other]
+                strongest, joined[at] = strength, labels[other]
 
 
 def join_strongest(rows: AffinityRows, numbers: np.ndarray, inverse_roots: np.ndarray, labels: np.ndarray) -> bool:
@@ -50,12 +50,12 @@ def join_strongest(rows: AffinityRows, numbers: np.ndarray, inverse_roots: np.nd
     """
     waiting = np.arange(len(numbers))
     while len(waiting):
-        found = np.empty(len(waiting), labels.dtype)
-        _strongest_labels(tuple(rows), inverse_roots, labels, waiting, found)
-        labels[numbers[waiting]] = found
-        if (found < 0).all():
+        joined = np.empty(len(waiting), labels.dtype)
+        _strongest_labels(tuple(rows), inverse_roots, labels, waiting, joined)
+        labels[numbers[waiting]] = joined
+        if (joined < 0).all():
             return False
-        waiting = waiting[found < 0]
+        waiting = waiting[joined < 0]
     return True
 
 
@@ -100,7 +100,7 @@ def _add_loops(
 
 def with_degrees(levels: Sequence[Level], degrees: np.ndarray, workspace: Workspace = IN_MEMORY) -> list[Level]:
     """Return coarse graphs, the finest first, whose first has other degrees (n,): what differs is on the diagonals."""
-    grown, added = [], degrees - levels[0].degrees
+    changed, added = [], degrees - levels[0].degrees
     for level in levels:
         indptr, indices, values = level.rows
         n_nodes = len(level.degrees)
@@ -110,7 +110,7 @@ def with_degrees(levels: Sequence[Level], degrees: np.ndarray, workspace: Worksp
             for count, part in zip((n_nodes + 1, n_entries, n_entries), level.rows, strict=True)
         )
         _add_loops((indptr, indices, values), added, rows)
-        grown.append(Level(rows, workspace.as_large(level.degrees + added), level.labels))
+        changed.append(Level(rows, workspace.as_large(level.degrees + added), level.labels))
         if len(level.labels):
             added = np.bincount(level.labels, weights=added)
-    return grown
+    return changed

@@ -189,10 +189,10 @@ class Multilevel:
             if self._dense is None:
                 return np.asarray(np.asarray(graph.smoothing)[:, np.newaxis] * right, right.dtype)
             return np.asarray(self._dense.inverse @ right)
-        transfer, found = self._transfers[level], graph.workspace.empty(right.shape, right.dtype)
+        transfer, guess = self._transfers[level], graph.workspace.empty(right.shape, right.dtype)
         coarse = self.corrected(transfer.restricted(right), level + 1)
-        transfer.prolong(coarse, found, (right, graph.smoothing))
-        return graph.smoothed(right, found)
+        transfer.prolong(coarse, guess, (right, graph.smoothing))
+        return graph.smoothed(right, guess)
 
     def correct_below(self, transfer: Transfer, level: int, smoothing: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return a solution of right (N, m) that is smoothed and corrected from `level` side by side.

@@ -267,8 +267,8 @@ class ParticleMesh(PairSums):
         amounts, unit = _charges(charges, len(sources))
         total = float(amounts.sum()) * (len(sources) // len(amounts))
         spline = self._spline(sources, (amounts, unit), (low - margin, high + margin), total, 0.0)
-        kept = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
-        return MeshPotential(self, kept, low - margin, high + margin)
+        lasting = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
+        return MeshPotential(self, lasting, low - margin, high + margin)
 
     def _spline(
         self,
@@ -304,13 +304,13 @@ class ParticleMesh(PairSums):
     def _convolution(self, mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule) -> MeshConvolution:
         """Return the convolution for a mesh, kept from an earlier call where the lengths are the same."""
         key = (mesh.step, lengths, rule.degree, rule.dtype)
-        kept = self._convolutions.pop(key, None)
-        if kept is None:
-            kept = MeshConvolution(kernel_transform(self.kernel, lengths, mesh.step, rule.degree), rule.dtype)
-        self._convolutions[key] = kept
+        convolution = self._convolutions.pop(key, None)
+        if convolution is None:
+            convolution = MeshConvolution(kernel_transform(self.kernel, lengths, mesh.step, rule.degree), rule.dtype)
+        self._convolutions[key] = convolution
         while len(self._convolutions) > KEPT_CONVOLUTIONS:
             del self._convolutions[next(iter(self._convolutions))]
-        return kept
+        return convolution
 
     def _coefficients(
         self,
@@ -337,8 +337,8 @@ class ParticleMesh(PairSums):
     def _parts(self, n_points: int, mesh: Mesh, rule: MeshRule) -> np.ndarray:
         """Return the buffer for meshes that are charged side by side, (p, n_0, ...): p depends on sizes alone."""
         nodes = int(np.prod(mesh.shape))
-        wanted = min(n_points // LEAST_PART, max(2, n_points // nodes), MOST_PARTS)
-        n_parts = max(1, min(wanted, MOST_BYTES // (4 * nodes * rule.dtype.itemsize)))
+        most_parts = min(n_points // LEAST_PART, max(2, n_points // nodes), MOST_PARTS)
+        n_parts = max(1, min(most_parts, MOST_BYTES // (4 * nodes * rule.dtype.itemsize)))
         size = n_parts * nodes
         if self._buffer.dtype != rule.dtype or not size <= self._buffer.size <= 4 * size:
             self._buffer = np.empty(size, rule.dtype)
@@ -415,16 +415,16 @@ def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
     return Mesh(tuple(origin.tolist()), step, tuple(shape))
 
 
-def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, wanted: tuple[float, np.ndarray]) -> None:
+def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, requested: tuple[float, np.ndarray]) -> None:
     """Raise NumericalError where two meshes of charges, the spectrum and the kernel's transform take too much."""
     nodes = math.prod(float(length) for length in mesh.shape)
     spectrum = lengths[0] * nodes / mesh.shape[0]
     transform = math.prod(0.5 * length + 1.0 for length in lengths)
-    taken = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
-    if taken > MOST_BYTES:
-        tolerance, extents = wanted
+    size = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
+    if size > MOST_BYTES:
+        tolerance, extents = requested
         raise NumericalError(
-            f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {taken / 2**30:.3g} GiB "
+            f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {size / 2**30:.3g} GiB "
             f"of mesh in steps of {mesh.step:.3g}, for a tolerance of {tolerance:g}; {MOST_BYTES / 2**30:g} GiB are "
             "allowed: look for outliers, allow a larger tolerance, or use barnes-hut or exact sums"
         )
