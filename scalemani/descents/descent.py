@@ -1,4 +1,4 @@
-"""A descent as state, start and step: it can be stopped after any step, stored, and gone on with to the last bit."""
+"""A descent as state, start and step: it can be stopped and stored after any step, and resumes with the same bits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,7 @@
 """Search directions p with B p = -g, B positive definite: what a descent moves along.
 
 A direction keeps what it has learnt in a dictionary of arrays, its memory, which is handed in and returned: a descent
-can be stopped after any step, stored, and gone on with to the last bit. Source: [PH] 3.3 of the thesis.
+can be stopped and stored after any step, and resumes with the same bits. Source: [PH] 3.3 of the thesis.
 """
 
 from collections.abc import Callable, Mapping
@@ -158,7 +158,7 @@ class SpectralMinus:
     curvature: PairCurvature
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return the direction, sought from that of the step before."""
+        """Return the direction, by conjugate gradients from that of the step before."""
         weights = self.curvature.weights(positions)
         curvatures, _ = self.curvature.diagonals(positions, weights)
 
@@ -170,6 +170,8 @@ class SpectralMinus:
         diagonal = self.laplacian.diagonal[:, np.newaxis] + curvatures
         guess = memory.get("direction")
         chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS, guess)
-        if dot(chosen, gradient) >= 0:  # what was sought from the last direction and not found need not descend
+        if (
+            dot(chosen, gradient) >= 0
+        ):  # conjugate gradients that end early need not descend from another start than zero
             chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS)
         return chosen, {"direction": chosen}

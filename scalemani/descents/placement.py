@@ -50,7 +50,7 @@ class Evaluated(NamedTuple):
 
 @dataclass(frozen=True)
 class PlacementProblem:
-    """Where new points are drawn to, and what pushes them.
+    """The attraction and repulsion of new points.
 
     `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
     (M, k), rows sum to one; `fixed` sums the kernel over the sources.
@@ -129,7 +129,7 @@ class PlacedPoints(NamedTuple):
 
 
 def place_points(problem: PlacementProblem) -> PlacedPoints:
-    """Return where new points come to lie.
+    """Return the positions of new points.
 
     A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
     curvature, by steps that are halved until its objective falls.

@@ -33,7 +33,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """An objective over given affinities: what a descent asks for values and gradients.
+    """An objective over given affinities, with values and gradients.
 
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
     as what makes E a Kullback-Leibler divergence. `masses` (N,) say how many equal points each stands for, and
@@ -64,7 +64,7 @@ class Problem:
         return self.scale * self.exaggeration * pull + self.strength * push + self.offset
 
     def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
-        """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
+        """Return E and its gradient at positions (N, d) float64; a value that is not requested is NaN."""
         kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
         over, gradient = self.workspace.over, self.workspace.empty(positions.shape, float)
         if sums.exact:
@@ -169,7 +169,7 @@ def problem_of(
 
 
 def affinity_scale(objective: Objective, rows: AffinityRows, masses: np.ndarray | None = None) -> float:
-    """Return the factor that brings affinities to the total that an objective asks for."""
+    """Return the factor that brings affinities to the total that an objective needs."""
     if objective.total == "given":
         return 1.0
     total = float(rows.values.sum(dtype=np.float64))

@@ -1,7 +1,7 @@
 """Sums of a kernel over all points of an embedding: four methods behind one interface.
 
 S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these.
-Each method has one knob, an error that was asked for and is met.
+Each method has one parameter, the largest error.
 """
 
 from scalemani.config.params.by_stage import LayoutParams

@@ -19,7 +19,7 @@ ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at o
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
 QUERIES_AT_ONCE = 1 << 12  # sampled rows that are held in float64
 PAIRS_AT_ONCE = 1 << 12  # neighbours whose differences to their points are held
-TERMS_BESIDE_PRODUCT = 8  # roundings of a distance beside those of its product of D terms
+TERMS_BESIDE_PRODUCT = 8  # roundings of a distance in addition to those of its product of D terms
 ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: neighbours closer than this tie
 
 
@@ -259,13 +259,12 @@ def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: 
 
 
 def bounds_passed(line: np.ndarray, bounds: np.ndarray, slack: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which distances may be below the last bound, how many bounds each of these passes, and who is unsure.
+    """Return which distances may be below the last bound, how many bounds each of these passes, and which are unsure.
 
     Parameters
     ----------
-    line : (n,) distances, each within `slack` of its true value
+    line : (n,) distances, each within `slack` of its true value; 0 for distances that decide by themselves
     bounds : (K,), ascending
-    slack : 0 for distances that decide by themselves
 
     Returns
     -------

@@ -19,30 +19,22 @@ def row_entropies(weights: np.ndarray) -> np.ndarray:
 
 
 # Every edge keeps a weight: an isolated vertex would have no degree. The least normal float32 survives storage as
-# float32 and is nothing beside any weight that is not itself underflown.
+# float32 and is negligible compared with any weight that has not underflowed.
 LEAST_WEIGHT = float(np.finfo(np.float32).tiny)
 SAMPLED_POINTS = 10_000  # their median bandwidth is that of all points to a percent or two
 
 
 def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarray:
-    """Return w = exp(-d^2 / (2 sigma^2)), not normalised.
+    """Return w = exp(-d^2 / (2 sigma^2)), (n, k) float64, not normalised, none below 1.2e-38.
 
     Spectral methods take these weights as they are, symmetric when the graph is; divide by the row sums for a random
     walk. Where d is many sigma all weights of a row are the least one: the row is joined to its neighbours weakly and
-    evenly instead of not at all.
+    evenly instead of not at all. Source: [LLL] 4.8.1, with sigma = 200 for raw digits.
 
     Parameters
     ----------
     squared_distances : (n, k) float64 or float32, finite, not negative
     sigma : above zero, in the unit of the distances
-
-    Returns
-    -------
-    (n, k) float64, none below 1.2e-38
-
-    References
-    ----------
-    [LLL] 4.8.1, with sigma = 200 for raw digits.
     """
     weights = np.empty(squared_distances.shape)
     fill_weights(np.ascontiguousarray(squared_distances), np.full(squared_distances.shape[0], float(sigma)), weights)

@@ -28,12 +28,12 @@ OWN_SHARE = 0.25  # an average over some seven rows: the scaled roots scatter ab
 
 
 class EntropicRows(NamedTuple):
-    """What `entropic_affinities` finds for each row.
+    """The result of `entropic_affinities` for each row.
 
     values (n, k) float64: affinities p, rows sum to one, columns as given.
     beta (n,) float64: 1 / (2 sigma^2), in units of 1 / squared distance; the largest float64 where saturated.
     iterations (n,) int32: steps taken, i.e. evaluations of the entropy after the one at the start.
-    saturated (n,) bool: at least K neighbours tie at the smallest distance; no beta has the perplexity asked.
+    saturated (n,) bool: at least K neighbours tie at the smallest distance; no beta has the requested perplexity.
     residuals (n,) float64: H - log K of the values (entropy in nats).
     """
 

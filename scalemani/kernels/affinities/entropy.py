@@ -159,7 +159,7 @@ def bracket_of_masses(
     """Return beta_L and beta_U as `bracket` does, for neighbours that stand for several each: masses (k,) float64.
 
     The mass t of the ties is above zero and below K, that of all, c, above K. With q off the ties,
-    H <= log t + q log(e c / (t q)): `bracket` has that for t >= 1 and the larger c in the place of c / t. A mean of the
+    H <= log t + q log(e c / (t q)): `bracket` has that for t >= 1 and the larger c instead of c / t. A mean of the
     differences is at most (c - t) / c of the last.
     """
     ties, total = masses[:n_ties].sum(), masses.sum()

@@ -83,17 +83,10 @@ def moved(
 
 @compiled
 def extremes(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the greatest coordinate along each axis.
+    """Return the least and the greatest coordinate (d,) along each axis of points (N, d) float64, N > 0, d <= 4.
 
-    Lanes hold a whole number of points, so that the loop over them becomes vector code.
-
-    Parameters
-    ----------
-    points : (N, d) float64, C-contiguous, N > 0, d <= 4
-
-    Returns
-    -------
-    least, greatest : (d,) float64, NaN along an axis with a coordinate that is not finite
+    Points are C-contiguous. Both are NaN along an axis with a coordinate that is not finite. Lanes hold a whole number
+    of points, so that the loop over them becomes vector code.
     """
     n_dims, flat = points.shape[1], points.reshape(points.size)
     low, high, spoilt = np.empty(LANES), np.empty(LANES), np.zeros(LANES)

@@ -7,12 +7,9 @@ from scalemani.kernels.machine.compile import compiled
 
 @compiled
 def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Sort items by label; items of one label keep their order.
+    """Sort n items by label, from `first` to `first` + `n_groups` - 1; items of one label keep their order.
 
-    Parameters
-    ----------
-    labels : (n,) int, from `first` to `first` + `n_groups` - 1; an item with a smaller label belongs to no group
-    first : label of the first group, default 0
+    An item with a smaller label belongs to no group.
 
     Returns
     -------

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.machine.vector_log import log_positive
 
@@ -33,7 +34,7 @@ class AffinityRows(NamedTuple):
 
 @compiled_sums
 def _plane_gradient(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     positions: np.ndarray,
     student: bool,
     first: int,
@@ -63,7 +64,7 @@ def _plane_gradient(
 
 @compiled_sums
 def _gradient(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     positions: np.ndarray,
     student: bool,
     first: int,
@@ -108,9 +109,7 @@ def _sum(squares: np.ndarray, weights: np.ndarray, count: int) -> float:
 
 
 @compiled
-def _energy(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray], positions: np.ndarray, student: bool, first: int, last: int
-) -> float:
+def _energy(rows: Rows, positions: np.ndarray, student: bool, first: int, last: int) -> float:
     indptr, indices, values = rows
     n_dims = positions.shape[1]
     squares, weights = np.empty(LONGEST_ROW, np.float64), np.empty(LONGEST_ROW, np.float64)

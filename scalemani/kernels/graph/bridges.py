@@ -1,8 +1,8 @@
 """Bridges between the components of a graph: Boruvka's algorithm, over cells that cannot be ruled out.
 
-In every round each component but the largest asks for the nearest row outside itself and is joined by its closest pair;
-the number of components at least halves. A cell that lies farther from a query than some row outside its component
-certainly does is never read.
+In every round each component but the largest looks for the nearest row outside itself and is joined by its closest
+pair; the number of components at least halves. A cell that lies farther from a query than some row outside its
+component certainly does is never read.
 
 Source: Boruvka, O jistem problemu minimalnim (On a certain minimal problem), 1926.
 """

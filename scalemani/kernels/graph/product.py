@@ -2,7 +2,7 @@
 
 One pass reads each row of W once and gathers m contiguous columns per nonzero: the time is that of the gathers, and 64
 columns cost some three times as much as eight. Four neighbours are added at a time, which spares three in four loads
-and stores of the sums, while the rows of those that come next are asked for. Sums are float64: they cost as much as
+and stores of the sums, while the rows of those that come next are prefetched. Sums are float64: they cost as much as
 float32 here. The step of a multigrid smoother is a product with a different end, so that no array is made between.
 """
 
@@ -15,7 +15,7 @@ from scalemani.kernels.machine.compile import compiled_sums
 from scalemani.kernels.machine.prefetch import prefetch_row
 
 _1, _2, _3, GROUP = (np.uint64(i) for i in range(1, 5))
-AHEAD = np.uint64(16)  # nonzeros between the one that is added and the one that is asked for
+AHEAD = np.uint64(16)  # nonzeros between the one that is added and the one that is prefetched
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # (indptr, indices, values) of consecutive rows in CSR form
 

@@ -11,6 +11,7 @@ from scalemani.kernels.arrays.coordinates import bounding_box
 from scalemani.kernels.arrays.tiles import light_panels, row_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.graph.pull_instructions import sum_pulls
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.lane_instructions import ITEM_BYTES
@@ -29,7 +30,7 @@ def _round(positions: np.ndarray, middle: np.ndarray, per_step: float, steps: np
 
 @compiled
 def _gradient(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     steps: np.ndarray,
     step: float,
     first: int,

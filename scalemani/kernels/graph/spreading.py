@@ -3,12 +3,13 @@
 import numpy as np
 
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 
 
 @compiled
 def _neighbor_means(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     positions: np.ndarray,
     known: np.ndarray,
     places: np.ndarray,

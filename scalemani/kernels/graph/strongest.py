@@ -3,6 +3,7 @@
 import numpy as np
 
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 
 
@@ -19,19 +20,19 @@ def _thresholds(indptr: np.ndarray, values: np.ndarray, kappa: int) -> np.ndarra
 
 @compiled
 def _filter_edges(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     thresholds: np.ndarray,
     indptr: np.ndarray,
-    out: tuple[np.ndarray, np.ndarray],
+    out: tuple[np.ndarray, np.ndarray] | None,
 ) -> None:
-    """Fill `indptr`, and `out` (indices, values) where it is long enough to hold what is kept."""
+    """Fill `indptr` of the edges that are strong enough, and `out` (indices, values) with these edges."""
     starts, indices, values = rows
-    count, writing = 0, out[0].shape[0] > 0
+    count = 0
     for row in range(thresholds.shape[0]):
         for entry in range(starts[row], starts[row + 1]):
-            # Values are symmetric to the last bit, so both directions of an edge are kept or left out.
+            # Values are symmetric to the last bit, so both directions of an edge stay or both go.
             if values[entry] >= min(thresholds[row], thresholds[indices[entry]]):
-                if writing:
+                if out is not None:
                     out[0][count], out[1][count] = indices[entry], values[entry]
                 count += 1
         indptr[row + 1] = count
@@ -45,8 +46,7 @@ def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
     """
     thresholds = _thresholds(rows.indptr, rows.values, kappa)
     indptr = np.zeros_like(rows.indptr)
-    nothing = (np.empty(0, rows.indices.dtype), np.empty(0, rows.values.dtype))
-    _filter_edges(tuple(rows), thresholds, indptr, nothing)
+    _filter_edges(tuple(rows), thresholds, indptr, None)
     edges = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
     _filter_edges(tuple(rows), thresholds, indptr, edges)
     return AffinityRows(indptr, *edges)

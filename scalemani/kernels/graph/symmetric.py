@@ -12,6 +12,7 @@ import numpy as np
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.graph.directed_edges import DirectedEdges
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 
 PLACE_BITS = 32  # of a key: columns take the 31 bits above, and a row has fewer places than that
@@ -45,7 +46,7 @@ def _merge_rows(
     rows: tuple[int, np.ndarray, np.ndarray],
     incoming: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     extra: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    out: tuple[np.ndarray, np.ndarray, np.ndarray],
+    out: Rows,
 ) -> None:
     """Fill consecutive rows of `out` (indptr, indices, values) from three lists a row, each with ascending columns.
 

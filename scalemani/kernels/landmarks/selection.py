@@ -201,15 +201,9 @@ class Selected(NamedTuple):
 
 
 def selected_landmarks(points: PointsByRow, choice: Choice) -> Selected:
-    """Return landmarks, no two with equal coordinates.
+    """Return landmarks of N points, of which few are held at a time, no two with equal coordinates.
 
-    Parameters
-    ----------
-    points : N points, of which few are held at a time
-
-    Returns
-    -------
-    Selected, in the dtype of the points, and in float64 where landmarks lie off the data
+    They are in the dtype of the points, and in float64 where they lie off the data.
 
     Raises
     ------

@@ -42,23 +42,10 @@ def random_landmarks(
     gather: Callable[[np.ndarray], np.ndarray] | None = None,
     stage: str = "random",
 ) -> np.ndarray:
-    """Return rows drawn uniformly without replacement, no two with equal coordinates.
+    """Return rows (n_landmarks,) int64, ascending, drawn uniformly without replacement, no two with equal coordinates.
 
-    Parameters
-    ----------
-    n_rows : N
-    n_landmarks : L, at most N
-    gather : reads points (m, D) at ascending rows (m,) int64, so that repeated coordinates are passed over; without it
-        they are not noticed
-
-    Returns
-    -------
-    (n_landmarks,) int64, ascending
-
-    Raises
-    ------
-    DataError
-        When there are fewer points, or fewer distinct points, than landmarks.
+    `gather` reads points (m, D) at ascending rows (m,) int64, so that repeated coordinates are passed over; without it
+    they are not noticed. Fewer rows, or fewer distinct points, than landmarks are a DataError.
     """
     if n_landmarks > n_rows:
         raise DataError(
@@ -88,27 +75,12 @@ def n_spread_candidates(n_landmarks: int, n_rows: int) -> int:
 
 
 def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
-    """Return the `n_landmarks` candidates that are left when the closest pairs have lost one point each.
+    """Return the rows (n_landmarks,) int64, ascending, of candidates left when closest pairs have lost one point each.
 
     The closest pair of those left loses one of its two points, drawn at random, until `n_landmarks` are left.
-
-    Parameters
-    ----------
-    candidates : (L + M, D) real, distinct random points; M decides how evenly the landmarks spread
-    n_landmarks : L
-
-    Returns
-    -------
-    (n_landmarks,) int64, row numbers of candidates, ascending
-
-    Raises
-    ------
-    DataError
-        When there are fewer candidates than landmarks.
-
-    References
-    ----------
-    [LLL] 4.4, which takes all M pairs at once; one at a time never drops both points of a pair.
+    Candidates (L + M, D) are distinct random points, and M decides how evenly the landmarks spread. Fewer candidates
+    than landmarks are a DataError. Source: [LLL] 4.4, which takes all M pairs at once; one at a time never drops both
+    points of a pair.
     """
     n_candidates = len(candidates)
     if n_landmarks > n_candidates:

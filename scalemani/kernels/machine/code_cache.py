@@ -1,8 +1,9 @@
-"""Where the machine code of kernels is kept from process to process, so that it is never that of other sources.
+"""The cache of the kernels' machine code, shared by processes: an entry is never of other sources.
 
-Numba's own cache knows a function by the file that it stands in. It goes on with what was compiled before when a
-function that is called there, and stands in another file, has been edited. Here the name of an entry is a digest of all
-that its machine code follows from: sources, signature, versions and processor.
+Numba's own cache identifies a function by the file that defines it: after an edit of a function in another file that is
+called there, it still loads the earlier code. It writes an index before the code that the index refers to, so that two
+processes that compile two signatures at once can leave one signature with the code of the other. Here the name of an
+entry is a digest of all that its machine code follows from: sources, signature, versions and processor.
 """
 
 import contextlib
@@ -79,7 +80,7 @@ class CodeCache(NullCache):
             if entry is None or entry[0] != sig:
                 return None
             return CompileResult._rebuild(target_context, *entry[1])
-        except Exception:  # whatever is wrong with an entry, compiling is right
+        except Exception:  # an entry that cannot be read is compiled again
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -166,7 +167,7 @@ def _folder_for(processor: tuple[str, ...]) -> Path | None:
 
 
 def writable_folder() -> Path | None:
-    """Return the folder that machine code of this processor is kept in, None where it can only be compiled anew."""
+    """Return the folder of the machine code for this processor, None where nothing can be cached."""
     folder = _folder_for(cpu_target.target_context.codegen().magic_tuple())
     with contextlib.suppress(OSError):
         if folder is not None:
@@ -251,7 +252,7 @@ def _check(status: os.stat_result, name: str, excuse: int = 0) -> None:
 def _remove_unused(kernels: Path) -> None:
     """Remove, once a process, the entries that nobody has used for long, and those used longest ago where many are.
 
-    Processes that use what is removed compile it anew.
+    Processes that use what is removed compile it again.
     """
     now, held = time.time(), 0
     with contextlib.ExitStack() as stack:

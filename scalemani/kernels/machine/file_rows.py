@@ -23,7 +23,7 @@ def _run_end(starts: np.ndarray, lengths: np.ndarray, run: int) -> int:
     return run
 
 
-def move_runs_plainly(
+def reference_move_runs(
     writes: bool, descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray
 ) -> bool:
     """Do what `move_runs` does, run by run."""
@@ -36,7 +36,7 @@ def move_runs_plainly(
     return True
 
 
-@in_plain_mode(move_runs_plainly)
+@in_plain_mode(reference_move_runs)
 @compiled
 def move_runs(
     writes: bool, descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray

@@ -21,23 +21,16 @@ _COUNT, _SINGLE = ir.IntType(32), ir.FloatType()
 _MASK = ir.VectorType(ir.IntType(1), LANES_AT_ONCE)
 
 
-def plain_compress_lanes(values: int, labels: int, bound: float, values_to: int, labels_to: int) -> int:
+def reference_compress_lanes(values: int, labels: int, bound: float, values_to: int, labels_to: int) -> int:
     """Write those of 16 values that are not above a bound to the front of another place, in order; their labels too.
+
+    Nothing is above infinity, and NaN is above all. All 16 places may be written: those behind the ones that count mean
+    nothing. Return how many count.
 
     Parameters
     ----------
-    values, labels : int
-        Addresses of 16 float32 and of 16 int32.
-    bound : float
-        A number; nothing is above infinity, and NaN is above all.
-    values_to, labels_to : int
-        Addresses with room for 16 of each, which may be those of `values` and `labels` or lie before them. All 16 may
-        be written: those behind the ones that count mean nothing.
-
-    Returns
-    -------
-    int
-        How many count.
+    values, labels : addresses of 16 float32 and of 16 int32
+    values_to, labels_to : addresses with room for 16 of each, which may be those of `values` and `labels` or lie before
     """
     read, named = (
         numbers_at(place, (LANES_AT_ONCE,), kind).copy() for place, kind in ((values, np.float32), (labels, np.int32))
@@ -58,10 +51,10 @@ def by_one_instruction() -> bool:
     )
 
 
-@in_plain_mode(plain_compress_lanes)
+@in_plain_mode(reference_compress_lanes)
 @intrinsic
 def compress_lanes(typing_context: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
-    """Emit what `plain_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
+    """Emit what `reference_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values, labels, bound, values_to, labels_to = arguments

@@ -28,7 +28,7 @@ def source_digest(file: str) -> bytes:
     """Return the SHA-256 over a file and all files of the package that it reaches by name, the same in any folder.
 
     A process reads each file once, when the first module that reaches it is imported: the digest is of the code that
-    the process runs, also where files are edited under it. A module that is imported anew after an edit has no digest,
+    the process runs, also where files are edited under it. A module that is imported again after an edit has no digest,
     since other modules of the process may hold its former functions: that is an OSError, as is a file that cannot be
     read.
     """

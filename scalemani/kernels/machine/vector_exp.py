@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 from scalemani.kernels.machine.compile import compiled, compiled_fused
 from scalemani.kernels.machine.plain import in_plain_mode
 
-LEAST_EXPONENT = -700.0  # exp(-700) = 1e-304: a normal number, yet nothing beside the 1 that every sum here holds
+LEAST_EXPONENT = -700.0  # exp(-700) = 1e-304: a normal number, negligible compared with the 1 that every sum here holds
 
 # exp(x) = 2^n exp(r), n = round(x / log 2), |r| <= log(2) / 2.
 INVERSE_LOG_2 = 1.4426950408889634

@@ -36,7 +36,7 @@ class Potential(Protocol):
         """Return S (M,) and its gradient (M, d) at targets (M, d) that lie inside."""
 
     def inside(self, targets: np.ndarray) -> np.ndarray:
-        """Return at which targets (M, d) the field can be asked for: (M,) bool."""
+        """Return at which targets (M, d) the field is known: (M,) bool."""
 
 
 class PairSums(Protocol):
@@ -73,7 +73,7 @@ class PairSums(Protocol):
 
 
 class SummedPotential(NamedTuple):
-    """A field that is summed over all sources (N, d) whenever it is asked for, at targets anywhere."""
+    """A field that is summed over all sources (N, d) on each call, at targets anywhere."""
 
     sums: PairSums
     sources: np.ndarray

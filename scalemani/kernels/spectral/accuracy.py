@@ -57,7 +57,7 @@ class Following(NamedTuple):
         return cls(np.array([value]), np.array([residual]))
 
 
-UNKNOWN = Following.one(1.0, 1.0)  # no gap can be told
+UNKNOWN = Following.one(1.0, 1.0)  # the gap is not known
 
 
 class SubspaceAccuracy(NamedTuple):

@@ -66,7 +66,7 @@ def no_aggregates(n_points: int, workspace: Workspace = IN_MEMORY) -> AggregateS
 
 @compiled
 def _aggregate(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     inverse_roots: np.ndarray,
     start: int,
     labels: np.ndarray,
@@ -108,7 +108,7 @@ def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, sta
 
 @compiled
 def _sum_rows(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     order: np.ndarray,
     nodes: np.ndarray,
     table: tuple[np.ndarray, np.ndarray],

@@ -38,7 +38,7 @@ class ReducedSolution:
     computed are zero up to rounding, the constant vector's included (more than one: the graph falls into components,
     and the vectors of eigenvalue zero are one basis of many); `dropped` (n,), landmarks that no point uses;
     `following`, the next eigenvalue or an approximation of it from above: infinite where there is none, NaN where it
-    was not asked for.
+    was not requested.
     """
 
     eigenvalues: np.ndarray
@@ -61,33 +61,24 @@ def solve_reduced(
     """Return the smallest eigenpairs of A v = lambda B v; the same input and seed give the same bits.
 
     Landmarks with a zero row in B are dropped. The largest absolute entry of each vector is positive, the first of
-    equals. Up to `DENSE_LANDMARKS` landmarks LAPACK solves; beyond, a block Krylov method on (A + shift B)^-1 B.
+    equals. Up to `DENSE_LANDMARKS` landmarks LAPACK solves; beyond, a block Krylov method on (A + shift B)^-1 B. Source
+    of the shift: Ericsson and Ruhe, The spectral transformation Lanczos method, 1980.
 
     Parameters
     ----------
-    a : (L, L) sparse or dense, symmetric, float64.
-    b : (L, L) sparse or dense, symmetric positive semidefinite, float64.
+    a, b : (L, L) sparse or dense, symmetric, B positive semidefinite, float64.
     constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
-    following : whether the next eigenvalue is wanted too; it changes no bit of the others.
+    following : whether the next eigenvalue is requested too; it changes no bit of the others.
     tolerance : largest residual relative to |A| + lambda |B|.
-
-    Returns
-    -------
-    ReducedSolution
-        Eigenvalues (d,) and vectors (L, d) float64, their residuals, and what was dropped.
 
     Raises
     ------
     RankError
-        Where B is singular beyond the dropped landmarks, or more components are asked for than there are.
+        Where B is singular beyond the dropped landmarks, or more components are requested than there are.
     ConvergenceError
         Where residuals stay above the tolerance.
     NumericalError
         Where `constant` is claimed and A 1 is not zero.
-
-    References
-    ----------
-    Ericsson and Ruhe, The spectral transformation Lanczos method, 1980, for the shift.
     """
     a, b = sp.csr_matrix(a, dtype=np.float64), sp.csr_matrix(b, dtype=np.float64)
     used = np.flatnonzero(b.diagonal() > 0)

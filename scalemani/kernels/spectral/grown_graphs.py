@@ -1,4 +1,4 @@
-"""Coarse graphs that points are added to: these join the aggregates that are there, and no edge is summed anew.
+"""Coarse graphs to which points are appended: they join existing aggregates, and no edge is summed again.
 
 A point that joins an aggregate weighs there, and what it weighs more is counted as weight inside of the aggregate: on
 the diagonal of the coarse graphs, whose other entries stay. Their Laplacian D - W is then that of the graph before, and
@@ -12,6 +12,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.spectral.coarsening import MOST_MEMBERS, Level
 
@@ -20,7 +21,7 @@ CROWDED = 2 * MOST_MEMBERS  # members of an aggregate that a node stands for poo
 
 @compiled
 def _strongest_labels(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     inverse_roots: np.ndarray,
     labels: np.ndarray,
     waiting: np.ndarray,
@@ -76,9 +77,9 @@ def _count_loops(indptr: np.ndarray, indices: np.ndarray) -> int:
 
 @compiled
 def _add_loops(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     added: np.ndarray,
-    out: tuple[np.ndarray, np.ndarray, np.ndarray],
+    out: Rows,
 ) -> None:
     indptr, indices, values = rows
     out_indptr, out_indices, out_values = out

@@ -3,7 +3,7 @@
 In the coordinates u = D^1/2 v the prolongation P = D^1/2 Q D_c^-1/2 has orthonormal columns and S_c = P^T S P: the
 coarse problem is the Galerkin one. A V-cycle damps what is rough by a Jacobi step after the coarse correction. None
 comes before it: it would cost as much as all the rest, and a refinement, which finds the best vectors of a span and
-asks for no symmetric correction, makes as many steps without. Sources: aggregation multigrid [Vanek, Mandel and
+needs no symmetric correction, makes as many steps without. Sources: aggregation multigrid [Vanek, Mandel and
 Brezina 1996]; multilevel eigensolvers for graphs [Barnard and Simon 1994].
 """
 
@@ -178,10 +178,6 @@ class Multilevel:
         self._coarsest = self._graphs[-1]
         self._dense = self._eigendecomposition() if len(levels[-1].degrees) <= DENSE_NODES else None
 
-    def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
-        """Return S times vectors (n, m) on a level."""
-        return self._graphs[level].product(vectors)
-
     def corrected(self, right: np.ndarray, level: int = 0) -> np.ndarray:
         """Return an approximate solution (n, m) of (I - S) x = right on a level: one V-cycle."""
         graph = self._graphs[level]
@@ -198,7 +194,7 @@ class Multilevel:
         """Return a solution of right (N, m) that is smoothed and corrected from `level` side by side.
 
         It spares the finer graph both products of a V-cycle. `transfer` leads from the finer graph to `level`;
-        `smoothing` (N,) are the shares of the finer graph's Jacobi step. The right side is given away: the solution is
+        `smoothing` (N,) are the shares of the finer graph's Jacobi step. The right side is overwritten: the solution is
         in its place.
         """
         transfer.prolong(self.corrected(transfer.restricted(right), level), right, (right, smoothing))

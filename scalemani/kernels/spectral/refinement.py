@@ -1,10 +1,10 @@
 """Refinement: from approximate vectors to those of the exact problem, by passes over the graph.
 
-The leading eigenvectors of S = D^-1/2 W D^-1/2 are computed by a preconditioned block method in the manner of LOBPCG [Knyazev 2001]:
-a step takes the residuals R of the Ritz vectors X, turns them into approximate solutions C of (I - S) C = R with the
-help of coarse graphs, multiplies C by S, and finds the best vectors in the span of X, the directions P of the step
-before and C by a Rayleigh-Ritz step. The eigenvalues theta of S are 1 - lambda of L v = lambda D v, with
-v = D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
+The leading eigenvectors of S = D^-1/2 W D^-1/2 are computed by a preconditioned block method in the manner of LOBPCG
+[Knyazev 2001]: a step takes the residuals R of the Ritz vectors X, turns them into approximate solutions C of (I - S) C
+= R with the help of coarse graphs, multiplies C by S, and finds the best vectors in the span of X, the directions P of
+the step before and C by a Rayleigh-Ritz step. The eigenvalues theta of S are 1 - lambda of L v = lambda D v, with v =
+D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
 
 One step makes one product S (block), that is one pass over the graph, through the caller's `apply`; between steps the
 state is arrays, so that an interrupted run resumes. X and P are orthonormal and their Rayleigh quotients are
@@ -35,7 +35,7 @@ FEWEST_GUARDS = 6
 FEWEST_SPARE = 8
 TRIVIAL_SHARE = 1e-10  # squared length that a start vector must keep when the trivial vector is projected out
 DEPENDENT = 1e-6  # smaller eigenvalues of a Gram matrix of unit vectors are taken for rounding
-STEPS_BETWEEN_GRAMS = 8  # after so many, what is known of X and P is computed anew, in float64: rounding adds up
+STEPS_BETWEEN_GRAMS = 8  # after so many, the products of X and P are recomputed, in float64: rounding adds up
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.f
 def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -> RefinementState:
     """Return the state from start vectors, after one pass: the best `width` vectors of their span.
 
-    The vectors (N, n) are approximate eigenvectors u of S, columns of any scale, not orthogonal; they are given away.
+    The vectors (N, n) are approximate eigenvectors u of S, columns of any scale, not orthogonal; they are overwritten.
     Dependent ones are dropped; a RankError is raised where none is left. Their dtype is that of the iteration: float32
     reaches residuals of 4e-6.
     """
@@ -171,7 +171,7 @@ def _ritz_vectors(
 
 
 def step(state: RefinementState, problem: RefinementProblem, target: float) -> RefinementState:
-    """Return the state one pass later. The arrays of `state` are given away: those of its successor are the same ones.
+    """Return the state one pass later. The arrays of `state` are reused for its successor.
 
     Vectors whose residual is within `target` take part, but add no new direction.
     """
@@ -197,7 +197,7 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
 def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, workspace: Workspace) -> np.ndarray:
     """Return unit vectors that span vectors (N, a) outside of an orthonormal basis; dependent ones are left out.
 
-    They are orthogonal to a thousandth: the Rayleigh-Ritz step heeds their true inner products.
+    They are orthogonal to a thousandth: the Rayleigh-Ritz step uses their true inner products.
     """
     over, n_known = workspace.over, basis.shape[1] + 1
     products = inner_products((basis, trivial, vectors), (vectors,), over)
@@ -265,8 +265,8 @@ def refinement(
     """Yield the states that follow, to the first with residuals of the wanted vectors within `target`, or `max_passes`.
 
     Passes are products with the graph, those of `state` included. Products are carried along by the steps, and their
-    rounding errors add up: the last pass computes those of the vectors anew, so that the residuals of the last state
-    are those of a product just made. The arrays of a state are given away when the next one is requested.
+    rounding errors add up: the last pass recomputes those of the vectors, so that the residuals of the last state
+    are those of a product just made. The arrays of a state are overwritten when the next one is requested.
     """
     while state.passes < max_passes:
         reached = state.residuals[:n_wanted].max() <= target
