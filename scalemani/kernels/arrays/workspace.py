@@ -49,14 +49,11 @@ class Workspace(NamedTuple):
     def concatenate(self, arrays: Sequence[np.ndarray], dtype: DTypeLike | None = None) -> np.ndarray:
         """Return arrays one after the other as a large array, by default of the dtype of the first."""
         made = self.empty((sum(map(len, arrays)), *arrays[0].shape[1:]), arrays[0].dtype if dtype is None else dtype)
-        first = 0
-        for values in arrays:
-            made[first : first + len(values)] = values
-            first += len(values)
-        return made
+        return np.concatenate(arrays, out=made, casting="unsafe")
 
 
 IN_MEMORY = Workspace()
+
 LEAST_BYTES = 2**18  # of smaller arrays the allocator keeps the memory itself
 
 

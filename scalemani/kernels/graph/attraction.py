@@ -33,13 +33,7 @@ class AffinityRows(NamedTuple):
 
 
 @compiled_sums
-def _plane_gradient(
-    rows: Rows,
-    positions: np.ndarray,
-    student: bool,
-    first: int,
-    gradient: np.ndarray,
-) -> None:
+def _plane_gradient(rows: Rows, positions: np.ndarray, student: bool, first: int, gradient: np.ndarray) -> None:
     indptr, indices, values = rows
     for row in range(gradient.shape[0]):
         n = first + row
@@ -63,13 +57,7 @@ def _plane_gradient(
 
 
 @compiled_sums
-def _gradient(
-    rows: Rows,
-    positions: np.ndarray,
-    student: bool,
-    first: int,
-    gradient: np.ndarray,
-) -> None:
+def _gradient(rows: Rows, positions: np.ndarray, student: bool, first: int, gradient: np.ndarray) -> None:
     indptr, indices, values = rows
     n_dims = positions.shape[1]
     sums = np.empty(n_dims, np.float64)

@@ -29,13 +29,7 @@ def _round(positions: np.ndarray, middle: np.ndarray, per_step: float, steps: np
 
 
 @compiled
-def _gradient(
-    rows: Rows,
-    steps: np.ndarray,
-    step: float,
-    first: int,
-    gradient: np.ndarray,
-) -> None:
+def _gradient(rows: Rows, steps: np.ndarray, step: float, first: int, gradient: np.ndarray) -> None:
     indptr, indices, values = rows
     columns, weights, places = indices.ctypes.data, values.ctypes.data, steps.ctypes.data
     square = np.float32(step * step)

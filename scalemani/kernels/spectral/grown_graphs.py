@@ -76,11 +76,7 @@ def _count_loops(indptr: np.ndarray, indices: np.ndarray) -> int:
 
 
 @compiled
-def _add_loops(
-    rows: Rows,
-    added: np.ndarray,
-    out: Rows,
-) -> None:
+def _add_loops(rows: Rows, added: np.ndarray, out: Rows) -> None:
     indptr, indices, values = rows
     out_indptr, out_indices, out_values = out
     written = 0
