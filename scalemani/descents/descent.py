@@ -1,4 +1,4 @@
-"""A descent as state, start and step: it can be stopped after any step, stored, and gone on with to the last bit."""
+"""A descent as state, start and step: it can be stopped and stored after any step, and resumes with the same bits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -28,7 +28,8 @@ class State:
     objective at the positions, NaN where it was not computed, and `reference`, that at the end of the last window;
     `step` length last accepted, 0 where none made the objective fall; `gradient` where it is known at the positions,
     and `gradient_norm` before the last step; the direction's memory; `ended_after`, iterations of the phase before;
-    `share` of the tolerance that approximate sums are asked for, so that their error as measured is within it.
+    `tolerance_factor`, times the tolerance is what approximate sums are set to, so that their measured error is within
+    the tolerance.
     """
 
     positions: np.ndarray
@@ -41,7 +42,7 @@ class State:
     reference: float = np.nan
     step: float = 1.0
     gradient_norm: float = np.nan
-    share: float = 1.0
+    tolerance_factor: float = 1.0
     gradient: np.ndarray | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -67,7 +68,7 @@ class State:
 
 
 COUNTS = ("phase", "phase_iteration", "iteration", "evaluations", "ended_after")
-NUMBERS = ("value", "reference", "step", "gradient_norm", "share")
+NUMBERS = ("value", "reference", "step", "gradient_norm", "tolerance_factor")
 
 
 class LineSearch(Protocol):
@@ -141,21 +142,21 @@ class Backtracking:
             length = min(length, REACH * extent / longest)
         for trial in range(1, MOST_HALVINGS + 2):
             positions, largest = moved(state.positions, length, direction, problem.workspace)
-            found = evaluated(problem, sums, positions) if largest < LARGEST_COORDINATE else None
-            if found is not None and found.value <= state.value + SUFFICIENT_DECREASE * length * slope:
+            evaluation = try_evaluate(problem, sums, positions) if largest < LARGEST_COORDINATE else None
+            if evaluation is not None and evaluation.value <= state.value + SUFFICIENT_DECREASE * length * slope:
                 return replace(
                     state,
                     positions=positions,
-                    value=found.value,
+                    value=evaluation.value,
                     step=length,
-                    gradient=found.gradient,
+                    gradient=evaluation.gradient,
                     evaluations=state.evaluations + trial,
                 )
             length *= BACKTRACK
         return replace(state, evaluations=state.evaluations + MOST_HALVINGS + 1, step=0.0)
 
 
-def evaluated(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:
+def try_evaluate(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:
     """Return the objective at positions that a line search tries, None where they are too far apart to be summed."""
     try:
         return problem.evaluate(positions, sums)

@@ -1,7 +1,7 @@
 """Search directions p with B p = -g, B positive definite: what a descent moves along.
 
 A direction keeps what it has learnt in a dictionary of arrays, its memory, which is handed in and returned: a descent
-can be stopped after any step, stored, and gone on with to the last bit. Source: [PH] 3.3 of the thesis.
+can be stopped and stored after any step, and resumes with the same bits. Source: [PH] 3.3 of the thesis.
 """
 
 from collections.abc import Callable, Mapping
@@ -77,10 +77,10 @@ class LimitedMemory:
             if dot(step, change) > LEAST_CURVATURE * np.sqrt(dot(step, step) * dot(change, change)):
                 steps, changes = [*steps, step][-self.pairs :], [*changes, change][-self.pairs :]
         chosen = self._two_loops(gradient, steps, changes)
-        kept = {"positions": positions, "gradient": gradient}
-        kept |= {f"step_{i}": step for i, step in enumerate(steps)}
-        kept |= {f"change_{i}": change for i, change in enumerate(changes)}
-        return chosen, kept
+        learnt = {"positions": positions, "gradient": gradient}
+        learnt |= {f"step_{i}": step for i, step in enumerate(steps)}
+        learnt |= {f"change_{i}": change for i, change in enumerate(changes)}
+        return chosen, learnt
 
     @staticmethod
     def _count(memory: Memory) -> int:
@@ -146,8 +146,8 @@ class HessianDiagonal:
         """Return -g divided by the diagonal."""
         curvatures, repulsive = self.curvature.diagonals(positions, self.curvature.weights(positions))
         positive = self.attractive[:, np.newaxis] + curvatures
-        found = positive - repulsive[:, np.newaxis]
-        return -gradient / np.where(found > LEAST_SHARE * positive, found, positive), {}
+        whole = positive - repulsive[:, np.newaxis]
+        return -gradient / np.where(whole > LEAST_SHARE * positive, whole, positive), {}
 
 
 @dataclass(frozen=True)
@@ -158,18 +158,20 @@ class SpectralMinus:
     curvature: PairCurvature
 
     def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return the direction, sought from that of the step before."""
+        """Return the direction, by conjugate gradients from that of the step before."""
         weights = self.curvature.weights(positions)
         curvatures, _ = self.curvature.diagonals(positions, weights)
 
         def product(vectors: np.ndarray) -> np.ndarray:
-            found = self.laplacian.product(vectors)
-            found += self.curvature.product(positions, weights, vectors)
-            return found
+            image = self.laplacian.product(vectors)
+            image += self.curvature.product(positions, weights, vectors)
+            return image
 
         diagonal = self.laplacian.diagonal[:, np.newaxis] + curvatures
-        start = memory.get("direction")
-        chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS, start)
-        if dot(chosen, gradient) >= 0:  # what was sought from the last direction and not found need not descend
+        guess = memory.get("direction")
+        chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS, guess)
+        if (
+            dot(chosen, gradient) >= 0
+        ):  # conjugate gradients that end early need not descend from another start than zero
             chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS)
         return chosen, {"direction": chosen}

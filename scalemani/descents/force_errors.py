@@ -1,7 +1,8 @@
 """The error of approximate forces, measured at the positions of a descent, and what keeps it within a tolerance.
 
-Sums are asked for an error by rules that were measured on other maps. The clusters of many points are narrower than
-those of any of these, and forces among them err by more: a descent measures, and asks for less where that is needed.
+The step of a mesh follows from the requested error by rules that were measured on other maps. The clusters of many
+points are narrower than those of any of these, and forces among them err by more: a descent measures the error, and
+requests less where that is needed.
 """
 
 from dataclasses import replace
@@ -10,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.descents.descent import State
-from scalemani.descents.problem import Problem, correct_isolated, field_of_masses, repulsive_term
+from scalemani.descents.problem import Problem, correct_isolated, field_of_copies, repulsive_term
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, NumericalError
 from scalemani.kernels.arrays.draws import sample_rows
@@ -19,12 +20,13 @@ from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
 
 CERTIFIED_TARGETS = 1000
-WATCHED_TARGETS = 250
-WATCHED_EVERY = 50  # iterations of a phase: windows of as many end where errors are measured
-WATCHING_SEED = 2**32  # no usual seed: other points than those of a run's certificate
-ROOM = 0.8  # of the tolerance: what sums are set to err by, since clusters narrow until they are looked at again
+ADAPTATION_TARGETS = 250
+ADAPT_EVERY = 50  # iterations of a phase: windows of as many end where errors are measured
+ADAPTATION_SEED = 2**32  # no usual seed: other points than those of a run's certificate
+FINER = "set a smaller layout.tolerance, or layout.repulsion to exact"
+ROOM = 0.8  # of the tolerance: what sums are set to err by, since clusters narrow until the next measurement
 LOOSE = 0.4  # of the tolerance: sums that err by less cost more than they need to
-LEAST_SHARE = 0.05
+LEAST_FACTOR = 0.05
 # Tolerances that nine in ten single points may err by. In maps of digits and cells they err by three to four times as
 # much as the whole does; isolated points of a wide map, which hardly count in the whole, by a hundred times as much.
 SINGLE_POINTS = 10.0
@@ -70,90 +72,73 @@ def measured_errors(
 ) -> ForceErrors:
     """Return the relative errors of the gradient of the sums at a sample of the points, against exact sums.
 
-    Parameters
-    ----------
-    positions : (N, d) float64; where there are fewer points than targets, all of them count
-    over : the builtin `map`, or one that runs on threads
-    charges : (N,) float64, what each point weighs in the sums; None: one
+    Where there are fewer points (N, d) than targets, all of them count; `charges` (N,) float64 are one by default.
     """
     rows = sample_rows(seed, "repulsion", len(positions), n_targets)
     _, exact = ExactSums(kernel, over).field(positions, positions[rows], charges)  # self pairs have no gradient
-    _, found = sums.field(positions, charges=charges)
-    return errors_of(found[rows], exact)
+    _, approximate = sums.field(positions, charges=charges)
+    return errors_of(approximate[rows], exact)
 
 
 def force_errors(
     problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0, n_targets: int = CERTIFIED_TARGETS
 ) -> ForceErrors:
-    """Return the relative errors of an objective's repulsive forces at a sample of the points, against exact sums.
+    """Return the relative errors of an objective's repulsive forces at a sample of the positions, against exact sums.
 
     They are those of the gradients of the sums, but for objectives that divide by the sums (SNE): there the sums of the
     sampled points err as well. Those of the points that push them are taken as they are: all would be all pairs.
-
-    Parameters
-    ----------
-    positions : (N, d) float64
     """
     kernel, over, masses = problem.objective.kernel, problem.workspace.over, problem.masses
     if problem.objective.combine != "sum-log":
         return measured_errors(sums, kernel, positions, seed, over, masses, n_targets)
     rows = sample_rows(seed, "repulsion", len(positions), n_targets)
     copies = np.ones(len(positions)) if masses is None else masses
-    found = repulsive_term(problem.objective, positions, sums, masses).gradients[rows] / copies[rows, np.newaxis]
+    approximate = repulsive_term(problem.objective, positions, sums, masses).gradients[rows] / copies[rows, np.newaxis]
     exact, targets = ExactSums(kernel, over), positions[rows]
-    met, gradients = exact.field(positions, targets, copies)
-    charges = copies / divisors(positions, sums, copies)
-    others = exact.field(positions, targets, charges)[1]
-    return errors_of(found, gradients / np.maximum(met - 1.0, LEAST_SUM)[:, np.newaxis] + others)
-
-
-def divisors(positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> np.ndarray:
-    """Return the sums (N,) that a copy of each point meets, as an objective divides by them."""
-    field = field_of_masses(sums, positions, masses)
-    correct_isolated(sums, positions, field, masses)
-    return np.maximum(field[0], LEAST_SUM)
+    sums_at, gradients = exact.field(positions, targets, copies)
+    field = field_of_copies(sums, positions, copies)
+    correct_isolated(sums, positions, field, copies)
+    others = exact.field(positions, targets, copies / np.maximum(field[0], LEAST_SUM))[1]
+    return errors_of(approximate, gradients / np.maximum(sums_at - 1.0, LEAST_SUM)[:, np.newaxis] + others)
 
 
 def sums_at_end(
     problem: Problem, method: str, tolerance: float, state: State, seed: int
 ) -> tuple[PairSums, ForceErrors]:
-    """Return the sums that the last state of a descent was found by, and the errors of their gradient there.
-
-    Parameters
-    ----------
-    method : how repulsion is summed, as of `make_repulsion`
-    tolerance : the largest relative error that was asked for
-    """
-    sums = make_repulsion(method, problem.objective.kernel, tolerance * state.share, problem.workspace)
+    """Return the sums of the last state of a descent, whose forces were to err by `tolerance`, and their errors."""
+    sums = make_repulsion(method, problem.objective.kernel, tolerance * state.tolerance_factor, problem.workspace)
     return sums, force_errors(problem, sums, state.positions, seed)
 
 
-def watched(
+def coarse_forces(errors: ForceErrors, tolerance: float, remedy: str = FINER) -> str:
+    """Return the warning of forces that err by more than was requested."""
+    return (
+        f"forces err by {errors.whole:.1e} of all and those of one point in ten by {errors.worst_decile:.1e} or more "
+        f"of its own; requested were {tolerance:.1e} and {SINGLE_POINTS * tolerance:.1e}: {remedy}"
+    )
+
+
+def adapt_tolerance(
     problem: Problem, method: str, tolerance: float, sums: PairSums, state: State, growth: float = 1.0
 ) -> State:
-    """Return the state with the share of the tolerance that its sums are asked for from here on.
+    """Return the state with the factor on the tolerance that its sums are to have from here on.
 
-    The share stays where the measured error is within the tolerance and not far below it. Elsewhere it is set so that
-    the error is `ROOM` of the tolerance, since errors follow what is asked for; values and gradients of the sums before
-    are then forgotten. Where a window of the descent ends here, the next one starts from the value by the new sums.
-
-    Parameters
-    ----------
-    method : how repulsion is summed, as of `make_repulsion`
-    tolerance : the largest relative error of the forces
-    sums : as asked for `state.share` of the tolerance
+    The factor stays where the measured error, times `growth`, is within the tolerance of the forces and not far below
+    it. Elsewhere it is set so that the error becomes `ROOM` of the tolerance, as errors are proportional to what is
+    requested; values and gradients of the earlier sums are then forgotten. Where a window of the descent ends here, the
+    next one starts from the value by the new sums.
     """
-    errors = force_errors(problem, sums, state.positions, WATCHING_SEED, WATCHED_TARGETS)
-    error = growth * errors.least_tolerance
-    share = float(np.clip(state.share * ROOM * tolerance / max(error, LEAST_SHARE * tolerance), LEAST_SHARE, 1.0))
-    fits = error <= tolerance and (error >= LOOSE * tolerance or state.share == 1.0)
-    if fits or share == state.share:
+    errors = force_errors(problem, sums, state.positions, ADAPTATION_SEED, ADAPTATION_TARGETS)
+    error, before = growth * errors.least_tolerance, state.tolerance_factor
+    factor = float(np.clip(before * ROOM * tolerance / max(error, LEAST_FACTOR * tolerance), LEAST_FACTOR, 1.0))
+    fits = error <= tolerance and (error >= LOOSE * tolerance or before == 1.0)
+    if fits or factor == before:
         return state
     try:
-        others = make_repulsion(method, problem.objective.kernel, tolerance * share, problem.workspace)
+        others = make_repulsion(method, problem.objective.kernel, tolerance * factor, problem.workspace)
         others.field(state.positions)
     except (ConfigError, NumericalError):  # finer than the method goes, or than memory allows
         return state
     window_ended = state.reference == state.value
     reference = problem.value(state.positions, others) if window_ended else np.nan
-    return replace(state, share=share, value=np.nan, reference=reference, gradient=None)
+    return replace(state, tolerance_factor=factor, value=np.nan, reference=reference, gradient=None)

@@ -1,8 +1,8 @@
-"""The size of a map: where that alone lets the objective fall far, the map is doubled instead of growing step by step.
+"""The size of a map: it is doubled where that alone lowers the objective substantially.
 
-Attraction draws a map together, an exaggerated one to a tenth of its width. Its parts then push each other away over
-hundreds of iterations, the longer the more points there are, since far ones hardly push. What the objective of a larger
-map is can be seen at once.
+Attraction, exaggerated, contracts a map to a tenth of its width. Its parts then push each other away over hundreds of
+iterations, the longer the more points there are, since far ones hardly push. The objective of a larger map can be
+evaluated at once.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ import numpy as np
 
 from scalemani.config.params.defaults import FIRST_DOUBLING
 from scalemani.descents.descent import State
-from scalemani.descents.force_errors import WATCHED_EVERY
+from scalemani.descents.force_errors import ADAPT_EVERY
 from scalemani.descents.problem import Problem
 from scalemani.kernels.arrays.coordinates import moved
 from scalemani.kernels.repulsion.pair_sums import PairSums
@@ -19,7 +19,7 @@ from scalemani.kernels.repulsion.pair_sums import PairSums
 NEVER = 1.0  # a share of the objective that doubling a map does not take away
 # Iterations of a phase from look to look: those at which the error of forces is measured, since a map that was doubled
 # needs finer sums.
-LOOK_EVERY = WATCHED_EVERY
+LOOK_EVERY = ADAPT_EVERY
 # Of the error of forces, within five iterations: the parts of a map that was doubled draw together again. Of 70,000 and
 # of a million digits it grew to 1.2 and 1.45 times as much.
 ERROR_GROWTH = 1.5
@@ -34,7 +34,7 @@ def mesh_values(n_points: int) -> int:
     return MESH_VALUES if n_points <= FEW_POINTS else WIDE_MESH_VALUES
 
 
-def farthest(n_points: float, n_dims: int) -> float:
+def largest_radius(n_points: float, n_dims: int) -> float:
     """Return how far a point of a map that was doubled is from its middle at most.
 
     Spread evenly there is a point for every 2^d cubes as wide as the kernel; and a mesh is one that is planned for.
@@ -42,26 +42,22 @@ def farthest(n_points: float, n_dims: int) -> float:
     return min(n_points, WIDE_MESH_NODES * (FINE_STEP / 2) ** n_dims) ** (1 / n_dims)
 
 
-def looked_at(state: State) -> bool:
-    """Return whether a map is to be doubled, if that pays, after so many iterations of its phase."""
+def may_double(state: State) -> bool:
+    """Return whether a map may be doubled after so many iterations of its phase."""
     return state.phase_iteration >= FIRST_DOUBLING and state.phase_iteration % LOOK_EVERY == 0
 
 
-def grown(problem: Problem, sums: PairSums, state: State, least_fall: float) -> State:
-    """Return the state with its map twice as large, where that lets the objective fall far enough; else as it is.
+def doubled_if_lower(problem: Problem, sums: PairSums, state: State, least_fall: float) -> State:
+    """Return the state with its map twice as large, where the objective falls by a share `least_fall`; else as it is.
 
     Where a window of the descent ends here, the next one starts from the value of the larger map. Velocities stay.
-
-    Parameters
-    ----------
-    least_fall : the share of the objective by which it is to fall
     """
     larger, reach = moved(state.positions, 1.0, state.positions, problem.workspace)
-    if reach > farthest(problem.n_copies, larger.shape[1]):
+    if reach > largest_radius(problem.n_copies, larger.shape[1]):
         return state
     value = state.value if np.isfinite(state.value) else problem.value(state.positions, sums)
-    found = problem.value(larger, sums)
-    if not value - found >= least_fall * abs(value):
+    larger_value = problem.value(larger, sums)
+    if not value - larger_value >= least_fall * abs(value):
         return state
-    reference = found if state.reference == value else state.reference
-    return replace(state, positions=larger, value=found, reference=reference, gradient=None)
+    reference = larger_value if state.reference == value else state.reference
+    return replace(state, positions=larger, value=larger_value, reference=reference, gradient=None)

@@ -64,52 +64,39 @@ class ShiftedLaplacian:
 
 
 def spectral_operator(rows: AffinityRows, kappa: int, factor: float, over: Mapper = map) -> Operator:
-    """Return g -> (4 factor L+ + mu I)^-1 g: parameters are those of `shifted_laplacian`."""
+    """Return g -> (4 factor L+ + mu I)^-1 g of the B of `shifted_laplacian`."""
     laplacian = shifted_laplacian(rows, kappa, factor, over)
     return laplacian.factored() if rows.n_points <= FACTORED_UP_TO else laplacian.solve
 
 
 def shifted_laplacian(rows: AffinityRows, kappa: int, factor: float, over: Mapper = map) -> ShiftedLaplacian:
-    """Return B = 4 factor L+ + mu I of sparsified affinities; mu is as small as its solution allows.
-
-    Parameters
-    ----------
-    rows : W (N, N), symmetric
-    over : the builtin `map`, or one that runs on threads
-    """
-    kept = strongest_neighbors(rows, kappa)
-    degrees = row_sums(kept.values, kept.indptr)
+    """Return B = 4 factor L+ + mu I of symmetric affinities, sparsified; mu is as small as its solution allows."""
+    strongest = strongest_neighbors(rows, kappa)
+    degrees = row_sums(strongest.values, strongest.indptr)
     if rows.n_points <= FACTORED_UP_TO:
         shift = EXACT_SHIFT * float(degrees[degrees > 0].min())
     else:
         shift = ITERATIVE_SHIFT * float(degrees.mean())
-    return ShiftedLaplacian(kept, degrees, factor, 4 * factor * shift, over)
+    return ShiftedLaplacian(strongest, degrees, factor, 4 * factor * shift, over)
 
 
 def conjugate_gradients(
     product: Operator,
-    wanted: np.ndarray,
+    right: np.ndarray,
     diagonal: np.ndarray,
     tolerance: float,
     most_steps: int,
-    start: np.ndarray | None = None,
+    guess: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return V (N, d) float64 with product(V) = wanted, by conjugate gradients.
+    """Return V (N, d) float64 with product(V) = right, by conjugate gradients from a guess, else from zero.
 
-    The columns share one recurrence, as one vector of N d numbers.
-
-    Parameters
-    ----------
-    product : symmetric and positive definite, of (N, d)
-    wanted : (N, d) float64
-    diagonal : (N, 1) or (N, d) float64, positive, the preconditioner
-    tolerance : of the norm of what is left, relative to that of `wanted`
-    most_steps : products, at most
-    start : (N, d) float64; None: zeros
+    The columns share one recurrence, as one vector of N d numbers. `product` is symmetric and positive definite,
+    `diagonal` (N, 1) or (N, d), positive, the preconditioner; `tolerance` bounds the norm of the residual relative to
+    that of the right side.
     """
-    found = np.zeros_like(wanted) if start is None else start.copy()
-    residual = wanted.copy() if start is None else wanted - product(start)
-    target = tolerance**2 * dot(wanted, wanted)
+    solution = np.zeros_like(right) if guess is None else guess.copy()
+    residual = right.copy() if guess is None else right - product(guess)
+    target = tolerance**2 * dot(right, right)
     scaled = residual / diagonal
     along, slope = scaled, dot(residual, scaled)
     for _ in range(most_steps):
@@ -117,10 +104,10 @@ def conjugate_gradients(
             break
         image = product(along)
         length = slope / dot(along, image)
-        add_multiple(found, length, along)
+        add_multiple(solution, length, along)
         add_multiple(residual, -length, image)
         scaled = residual / diagonal
         earlier, slope = slope, dot(residual, scaled)
         add_multiple(scaled, slope / earlier, along)
         along = scaled
-    return found
+    return solution

@@ -17,8 +17,8 @@ from scalemani.descents.directions import (
     Preconditioned,
     SpectralMinus,
 )
-from scalemani.descents.force_errors import WATCHED_EVERY, watched
-from scalemani.descents.growth import ERROR_GROWTH, NEVER, grown, looked_at
+from scalemani.descents.force_errors import ADAPT_EVERY, adapt_tolerance
+from scalemani.descents.growth import ERROR_GROWTH, NEVER, doubled_if_lower, may_double
 from scalemani.descents.laplacian import shifted_laplacian, spectral_operator
 from scalemani.descents.problem import Problem
 from scalemani.descents.repulsion import make_repulsion
@@ -32,9 +32,9 @@ OF_PAIRS = ("diagonal-hessian", "spectral-minus")  # directions that sum second 
 
 @dataclass(frozen=True)
 class Phase:
-    """A stretch of the descent.
+    """A part of a descent.
 
-    Ends after `most_iterations`, or when the objective has fallen by less than a share `converged` over the last
+    It ends after `most_iterations`, or when the objective has fallen by less than a share `converged` over the last
     `window` iterations (0: never). `length` is the fixed step, or for "momentum" the learning rate; None backtracks.
     The first `schedule` iterations, of which phases before have made `scheduled`, tighten the error of the repulsion
     from `coarsest` to `tolerance`. The map is doubled where the objective falls by a share `doubled_for` by that alone.
@@ -58,10 +58,10 @@ class Phase:
 
     def tolerance_at(self, iteration: int) -> float:
         """Return the error allowed for the repulsion in an iteration of the phase."""
-        made = self.scheduled + iteration
-        if made >= self.schedule:
+        iterations_before = self.scheduled + iteration
+        if iterations_before >= self.schedule:
             return self.tolerance
-        return float(self.coarsest * (self.tolerance / self.coarsest) ** (made / self.schedule))
+        return float(self.coarsest * (self.tolerance / self.coarsest) ** (iterations_before / self.schedule))
 
 
 def line_search_of(phase: Phase) -> LineSearch:
@@ -112,11 +112,9 @@ def of_copies(direction: Direction, problem: Problem) -> Direction:
 
 
 def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State) -> Iterator[State]:
-    """Yield the state after each iteration; the last one has gone through all phases.
+    """Yield the state after each iteration, repulsion summed by a method of `make_repulsion`.
 
-    Parameters
-    ----------
-    method : how repulsion is summed, as of `make_repulsion`
+    The last state has gone through all phases.
     """
     while state.phase < len(phases):
         phase = phases[state.phase]
@@ -130,54 +128,51 @@ def has_converged(state: State, phases: Sequence[Phase]) -> bool:
     return state.ended_after < phases[-1].most_iterations
 
 
-def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> Iterator[State]:
-    """Yield the states of one phase; the last one has entered the next.
+def too_few_iterations(iterations: int) -> str:
+    """Return the warning of a descent that ran out of iterations."""
+    return (
+        f"not converged after {iterations} iterations: raise layout.max_iterations, or accept a larger layout.converged"
+    )
 
-    Parameters
-    ----------
-    method, state : as of `descend`
-    """
+
+def phase_states(problem: Problem, phase: Phase, method: str, state: State) -> Iterator[State]:
+    """Yield the states of one phase, as `descend` does; the last one has entered the next."""
     direction, search = direction_of(phase, problem), line_search_of(phase)
     tolerance, sums = np.nan, None
     entered = state.phase
     while state.phase == entered:
         allowed = phase.tolerance_at(state.phase_iteration)
-        if sums is None or allowed * state.share != tolerance:
-            tolerance = allowed * state.share
+        if sums is None or allowed * state.tolerance_factor != tolerance:
+            tolerance = allowed * state.tolerance_factor
             sums = make_repulsion(method, problem.objective.kernel, tolerance, problem.workspace)
         afresh = not state.memory
         state = step(problem, sums, direction, search, state)
         if state.phase_iteration >= phase.most_iterations or (state.step == 0 and afresh):
-            state = entering_next(state)
+            state = next_phase(state)
         elif state.step == 0:  # what was learnt misleads: once more along the direction without it
             state = replace(state, memory={}, step=1.0)
         elif phase.converged > 0 and state.phase_iteration % phase.window == 0:
-            state = judged(problem, phase, sums, state)
+            state = check_convergence(problem, phase, sums, state)
         before = state
-        if phase.doubled_for < NEVER and state.phase == entered and looked_at(state):
-            state = grown(problem, sums, state, phase.doubled_for)
+        if phase.doubled_for < NEVER and state.phase == entered and may_double(state):
+            state = doubled_if_lower(problem, sums, state, phase.doubled_for)
         approximate = method != "exact" and allowed == phase.tolerance
-        if approximate and state.phase == entered and state.phase_iteration % WATCHED_EVERY == 0:
+        if approximate and state.phase == entered and state.phase_iteration % ADAPT_EVERY == 0:
             growth = 1.0 if state is before else ERROR_GROWTH
-            state = watched(problem, method, allowed, sums, state, growth)
+            state = adapt_tolerance(problem, method, allowed, sums, state, growth)
         yield state
 
 
-def judged(problem: Problem, phase: Phase, sums: PairSums, state: State) -> State:
-    """Return the state with the value that its window ended at, in the next phase where it hardly fell.
-
-    Parameters
-    ----------
-    phase : its window, and the least share by which values have to fall in one
-    """
+def check_convergence(problem: Problem, phase: Phase, sums: PairSums, state: State) -> State:
+    """Return the state with the value at the end of its window, in the next phase where that hardly fell."""
     value = state.value if np.isfinite(state.value) else problem.value(state.positions, sums)
     fallen = state.reference - value  # NaN in the first window of a phase, which is no small fall
     hardly = fallen < phase.converged * abs(state.reference)
     state = replace(state, value=value, reference=value)
-    return entering_next(state) if hardly else state
+    return next_phase(state) if hardly else state
 
 
-def entering_next(state: State) -> State:
+def next_phase(state: State) -> State:
     """Return the state at the start of the next phase: another objective, of which nothing is known."""
     return replace(
         state,

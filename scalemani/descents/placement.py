@@ -50,7 +50,7 @@ class Evaluated(NamedTuple):
 
 @dataclass(frozen=True)
 class PlacementProblem:
-    """Where new points are drawn to, and what pushes them.
+    """The attraction and repulsion of new points.
 
     `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
     (M, k), rows sum to one; `fixed` sums the kernel over the sources.
@@ -78,10 +78,10 @@ class PlacementProblem:
     def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
         """Return the objectives of some of the new points at positions (m, d)."""
         values, gradients, curvatures = self.attraction(rows, positions)
-        found, slopes = self.fixed.field(positions)
+        sums, slopes = self.fixed.field(positions)
         if self.objective.combine == "sum":
-            return Evaluated(values + self.strength * found, gradients + self.strength * slopes, curvatures)
-        bounded = np.maximum(found, LEAST_SUM)
+            return Evaluated(values + self.strength * sums, gradients + self.strength * slopes, curvatures)
+        bounded = np.maximum(sums, LEAST_SUM)
         slopes /= bounded[:, np.newaxis]
         return Evaluated(values + self.strength * np.log(bounded), gradients + self.strength * slopes, curvatures)
 
@@ -98,11 +98,11 @@ class Placing:
         self.moving = np.arange(n_points)
         self._accept(self.moving, self.positions, problem.evaluate(self.moving, self.positions))
 
-    def _accept(self, rows: np.ndarray, positions: np.ndarray, found: Evaluated) -> None:
-        self.positions[rows], self.values[rows] = positions, found.values
-        directions = -found.gradients / found.curvatures[:, np.newaxis]
+    def _accept(self, rows: np.ndarray, positions: np.ndarray, evaluated: Evaluated) -> None:
+        self.positions[rows], self.values[rows] = positions, evaluated.values
+        directions = -evaluated.gradients / evaluated.curvatures[:, np.newaxis]
         self.directions[rows] = directions
-        self.slopes[rows] = np.einsum("md,md->m", directions, found.gradients)
+        self.slopes[rows] = np.einsum("md,md->m", directions, evaluated.gradients)
 
     def let_rest(self) -> None:
         """Leave the points that have arrived where they are."""
@@ -113,9 +113,9 @@ class Placing:
         """Move the points that have not arrived, each if its objective falls."""
         rows = self.moving
         trial = self.positions[rows] + self.lengths[rows, np.newaxis] * self.directions[rows]
-        found = self._problem.evaluate(rows, trial)
-        lower = found.values <= self.values[rows] + SUFFICIENT_DECREASE * self.lengths[rows] * self.slopes[rows]
-        self._accept(rows[lower], trial[lower], Evaluated(*(part[lower] for part in found)))
+        evaluated = self._problem.evaluate(rows, trial)
+        lower = evaluated.values <= self.values[rows] + SUFFICIENT_DECREASE * self.lengths[rows] * self.slopes[rows]
+        self._accept(rows[lower], trial[lower], Evaluated(*(part[lower] for part in evaluated)))
         self.lengths[rows] *= np.where(lower, 2.0, 0.5)
         np.minimum(self.lengths, 1.0, out=self.lengths)
 
@@ -129,7 +129,7 @@ class PlacedPoints(NamedTuple):
 
 
 def place_points(problem: PlacementProblem) -> PlacedPoints:
-    """Return where new points come to lie.
+    """Return the positions of new points.
 
     A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
     curvature, by steps that are halved until its objective falls.

@@ -11,9 +11,8 @@ import numpy as np
 
 from scalemani.config.objectives import Objective
 from scalemani.kernels.arrays.coordinates import scale_and_add
-from scalemani.kernels.arrays.recycled import recycling
 from scalemani.kernels.arrays.tiles import Mapper, slices
-from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.arrays.workspace import Workspace, recycling
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
 from scalemani.kernels.repulsion.exact import ExactSums
@@ -34,7 +33,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """An objective over given affinities: what a descent asks for values and gradients.
+    """An objective over given affinities, with values and gradients.
 
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
     as what makes E a Kullback-Leibler divergence. `masses` (N,) say how many equal points each stands for, and
@@ -65,7 +64,7 @@ class Problem:
         return self.scale * self.exaggeration * pull + self.strength * push + self.offset
 
     def evaluate(self, positions: np.ndarray, sums: PairSums, with_value: bool = True) -> Evaluation:
-        """Return E and its gradient at positions (N, d) float64; a value that is not asked for is NaN."""
+        """Return E and its gradient at positions (N, d) float64; a value that is not requested is NaN."""
         kernel, pull_factor = self.objective.attraction, self.scale * self.exaggeration
         over, gradient = self.workspace.over, self.workspace.empty(positions.shape, float)
         if sums.exact:
@@ -93,84 +92,64 @@ class Push(NamedTuple):
 def repulsive_term(
     objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray | None = None
 ) -> Push:
-    """Return E- and its gradient.
+    """Return E- and its gradient at positions (N, d) float64.
 
     With the sums S and their gradients G: sum S has gradient 2 G, log sum S has 2 G / sum S, and sum log S has
     G_n / S_n and the gradient of the sums with charges 1 / S_m.
 
+    Points may stand for several at one place, by their `masses` (N,) float64. The gradient is then that with respect to
+    the place that the copies share, w times that of a copy.
+
     *Erratum of the thesis.* Section 5.3 writes the repulsion of s-SNE as a sum of logs, which is that of SNE; it is the
     log of the sum, `log-sum`.
-
-    Parameters
-    ----------
-    positions : (N, d) float64
-    masses : (N,) float64, how many points each stands for; None: one
     """
-    if masses is not None:
-        return repulsive_term_of_masses(objective, positions, sums, masses)
-    sums_at, gradients = sums.field(positions)
-    if objective.combine == "sum":
-        return Push(float(sums_at.sum()), gradients, 2.0)
-    if objective.combine == "log-sum":
-        total = max(float(sums_at.sum()), LEAST_SUM)
+    sums_at, gradients = field_of_copies(sums, positions, masses)
+    if objective.combine != "sum-log":
+        total = float(sums_at.sum() if masses is None else masses @ sums_at)
+        if masses is not None:
+            gradients *= masses[:, np.newaxis]
+        if objective.combine == "sum":
+            return Push(total, gradients, 2.0)
+        total = max(total, LEAST_SUM)
         return Push(float(np.log(total)), gradients, 2.0 / total)
-    exact, isolated = ExactSums(objective.kernel), correct_isolated(sums, positions, (sums_at, gradients))
-    bounded = np.maximum(sums_at, LEAST_SUM)
-    charges = 1 / bounded
-    gradients *= charges[:, np.newaxis]
-    if len(isolated):
-        gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
-        charges[isolated] = 0.0
-    gradients += sums.field(positions, charges=charges)[1]
-    return Push(float(np.log(bounded).sum()), gradients, 1.0)
-
-
-def repulsive_term_of_masses(objective: Objective, positions: np.ndarray, sums: PairSums, masses: np.ndarray) -> Push:
-    """Return E- and its gradient for points that stand for several at one place.
-
-    A copy meets its w - 1 others at distance zero, where every kernel is one. The gradient is that with respect to the
-    place that the copies share, w times that of a copy. Parameters are those of `repulsive_term`.
-    """
-    sums_at, gradients = field_of_masses(sums, positions, masses)
-    if objective.combine == "sum":
-        return Push(float(masses @ sums_at), gradients * masses[:, np.newaxis], 2.0)
-    if objective.combine == "log-sum":
-        total = max(float(masses @ sums_at), LEAST_SUM)
-        return Push(float(np.log(total)), gradients * masses[:, np.newaxis], 2.0 / total)
     exact, isolated = ExactSums(objective.kernel), correct_isolated(sums, positions, (sums_at, gradients), masses)
     bounded = np.maximum(sums_at, LEAST_SUM)
-    charges = masses / bounded
-    gradients /= bounded[:, np.newaxis]
+    charges = (1.0 if masses is None else masses) / bounded
+    if masses is None:
+        gradients *= charges[:, np.newaxis]
+    else:
+        gradients /= bounded[:, np.newaxis]
     if len(isolated):
         gradients += exact.field(positions[isolated], positions, charges[isolated])[1]  # none pushes itself
         charges[isolated] = 0.0
     gradients += sums.field(positions, charges=charges)[1]
-    return Push(float(masses @ np.log(bounded)), gradients * masses[:, np.newaxis], 1.0)
+    logarithms = np.log(bounded)
+    if masses is None:
+        return Push(float(logarithms.sum()), gradients, 1.0)
+    return Push(float(masses @ logarithms), gradients * masses[:, np.newaxis], 1.0)
 
 
 def correct_isolated(
     sums: PairSums, positions: np.ndarray, field: tuple[np.ndarray, np.ndarray], masses: np.ndarray | None = None
 ) -> np.ndarray:
-    """Replace what approximate sums gave at isolated points by exact sums, in place, and return the rows of these.
-
-    Parameters
-    ----------
-    field : (N,) sums that a copy of each point meets and their gradients (N, d), written
-    masses : (N,) float64, how many points each stands for; None: one
-    """
+    """Replace the `field_of_copies` at isolated points by exact sums, in place, and return the rows of these."""
     sums_at, gradients = field
     isolated = np.flatnonzero(sums_at < ISOLATED) if not sums.exact else np.empty(0, np.int64)
-    found = ExactSums(sums.kernel).field(positions, charges=masses, rows=isolated)
-    sums_at[isolated], gradients[isolated] = found
+    sums_at[isolated], gradients[isolated] = ExactSums(sums.kernel).field(positions, charges=masses, rows=isolated)
     if masses is not None:
         sums_at[isolated] += masses[isolated] - 1.0
     return isolated
 
 
-def field_of_masses(sums: PairSums, positions: np.ndarray, masses: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the sums (N,) that a copy of each point meets, its own others among them, and their gradients (N, d)."""
+def field_of_copies(
+    sums: PairSums, positions: np.ndarray, masses: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sums (N,) that a copy of each point meets and their gradients (N, d).
+
+    A copy meets its w - 1 others at distance zero, where every kernel is one.
+    """
     sums_at, gradients = sums.field(positions, charges=masses)
-    return sums_at + (masses - 1.0), gradients
+    return sums_at if masses is None else sums_at + (masses - 1.0), gradients
 
 
 def problem_of(
@@ -180,14 +159,9 @@ def problem_of(
     over: Mapper = map,
     masses: np.ndarray | None = None,
 ) -> Problem:
-    """Return an objective over affinities, which it scales; with affinities of one total it is a divergence.
+    """Return an objective over symmetric affinities, which it scales; with affinities of one total it is a divergence.
 
-    Parameters
-    ----------
-    rows : W (N, N), symmetric
-    objective : a row of `OBJECTIVES`
-    over : the builtin `map`, or one that runs on threads
-    masses : (N,) float64, how many points each stands for; None: one
+    The `masses` (N,) float64 say how many points each stands for; None: one.
     """
     scale = affinity_scale(objective, rows, masses)
     offset = 0.0 if objective.total == "given" else entropy_term(rows, scale, masses)
@@ -195,7 +169,7 @@ def problem_of(
 
 
 def affinity_scale(objective: Objective, rows: AffinityRows, masses: np.ndarray | None = None) -> float:
-    """Return the factor that brings affinities to the total that an objective asks for."""
+    """Return the factor that brings affinities to the total that an objective needs."""
     if objective.total == "given":
         return 1.0
     total = float(rows.values.sum(dtype=np.float64))

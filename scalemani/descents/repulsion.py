@@ -1,7 +1,7 @@
 """Sums of a kernel over all points of an embedding: exact, on a mesh, or by a method that declares some.
 
 S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repulsive force needs no more than these.
-Each method has one knob, an error that was asked for and is met.
+Each method has one parameter, the largest error.
 """
 
 from scalemani.config.methods import declared, load
@@ -18,18 +18,9 @@ METHODS = ("auto", "exact", *declared("REPULSIONS"), "grid")
 def chosen_method(
     method: str, kernel: str, n_points: int, n_dims: int, exact_up_to: int = LayoutParams().exact_up_to
 ) -> str:
-    """Return a method by its name; "auto" is exact sums for few points and where nothing else serves, then the mesh.
+    """Return a method of `METHODS` for a kernel of `KERNELS`, or raise ConfigError where it does not serve.
 
-    Parameters
-    ----------
-    method : one of `METHODS`
-    kernel : one of `KERNELS`
-    exact_up_to : points, to which "auto" sums exactly
-
-    Raises
-    ------
-    ConfigError
-        For an unknown kernel or method, and a method that serves neither the kernel nor the dimension.
+    "auto" is exact sums for up to `exact_up_to` points and where nothing else serves, then the mesh.
     """
     if kernel not in KERNELS:
         raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, KERNELS)}")
@@ -49,14 +40,9 @@ def chosen_method(
 
 
 def make_repulsion(method: str, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY) -> PairSums:
-    """Return the sums of a kernel.
+    """Return the sums of a kernel by a method that `chosen_method` returns.
 
-    Parameters
-    ----------
-    method : as `chosen_method` returns it
-    kernel : one of `KERNELS`
-    tolerance : the largest relative error of the gradient; exact sums have none
-    workspace : what runs panels side by side, and where what a mesh returns for each point lies
+    `tolerance` is the largest relative error of the gradient; exact sums have none.
     """
     if method == "exact":
         return ExactSums(kernel, workspace.over)

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
 from scalemani.kernels.rows.unit_scale import at_unit_scale
 
@@ -18,7 +19,7 @@ ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at o
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
 QUERIES_AT_ONCE = 1 << 12  # sampled rows that are held in float64
 PAIRS_AT_ONCE = 1 << 12  # neighbours whose differences to their points are held
-TERMS_BESIDE_PRODUCT = 8  # roundings of a distance beside those of its product of D terms
+TERMS_BESIDE_PRODUCT = 8  # roundings of a distance in addition to those of its product of D terms
 ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: neighbours closer than this tie
 
 
@@ -40,9 +41,9 @@ class Measure(NamedTuple):
 def mean_of(values: np.ndarray, n_points: int) -> Measure:
     """Return the mean of values (M,) at points drawn without replacement from `n_points`."""
     n_sampled = len(values)
-    left = 1.0 - n_sampled / n_points  # nothing is uncertain where all points were looked at
-    deviation = float(np.std(values, ddof=1)) if n_sampled > 1 else 0.0 if left == 0.0 else math.nan
-    return Measure(float(np.mean(values)), deviation * math.sqrt(left / n_sampled), n_sampled)
+    unsampled = 1.0 - n_sampled / n_points  # nothing is uncertain where all points were looked at
+    deviation = float(np.std(values, ddof=1)) if n_sampled > 1 else 0.0 if unsampled == 0.0 else math.nan
+    return Measure(float(np.mean(values)), deviation * math.sqrt(unsampled / n_sampled), n_sampled)
 
 
 def quantile_of(values: np.ndarray, share: float, n_points: int) -> Measure:
@@ -114,11 +115,9 @@ def clustering_error(labels: np.ndarray, reference: np.ndarray) -> float:
 
 def contingency(labels: np.ndarray, reference: np.ndarray) -> np.ndarray:
     """Return how many points (K, C) int64 each cluster shares with each class."""
-    _, one = np.unique(labels, return_inverse=True)
-    _, other = np.unique(reference, return_inverse=True)
-    counts = np.zeros((int(one.max()) + 1, int(other.max()) + 1), np.int64)
-    np.add.at(counts, (one, other), 1)
-    return counts
+    one, other = (np.unique(each, return_inverse=True)[1] for each in (labels, reference))
+    shape = int(one.max()) + 1, int(other.max()) + 1
+    return np.bincount(one * shape[1] + other, minlength=shape[0] * shape[1]).reshape(shape)
 
 
 def normalized_mutual_information(labels: np.ndarray, reference: np.ndarray) -> float:
@@ -162,27 +161,23 @@ def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) ->
     A point is left out by its row number: duplicates of it are neighbours.
     """
     positions, _ = at_unit_scale(embedding)
-    _, found = cKDTree(positions).query(positions[rows], n_neighbors + 1)
-    is_self = found == np.asarray(rows)[:, None]
+    _, nearest = cKDTree(positions).query(positions[rows], n_neighbors + 1)
+    is_self = nearest == np.asarray(rows)[:, None]
     is_self[~is_self.any(axis=1), -1] = True
-    return found[~is_self].reshape(len(rows), n_neighbors)
+    return nearest[~is_self].reshape(len(rows), n_neighbors)
 
 
-def neighbor_shares(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return for each row the share of its neighbours `found` that are among as many nearest in the data: (M,).
+def neighbor_shares(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the share (M,) of the neighbours (M, k) of each row that are among as many nearest in the data.
 
-    `points` (N, D), dense or sparse; `found` (M, k), rows of points; `rows` (M,), the points that these are neighbours
-    of. A neighbour no farther than the true k-th counts, whichever of equally far points it is.
+    Points (N, D) are dense or sparse; neighbours are rows of them. A neighbour no farther than the true k-th counts.
     """
-    return np.mean(counts_before(points, found, rows) < found.shape[1], axis=1)
+    return np.mean(counts_before(points, neighbors, rows) < neighbors.shape[1], axis=1)
 
 
-def trust(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return the trustworthiness of the neighbours `found` (M, k) of each row in an embedding: (M,).
-
-    `points` (N, D), dense or sparse; `rows` (M,).
-    """
-    return trust_of_counts(counts_before(points, found, rows), points.shape[0])
+def trust(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the trustworthiness (M,) of the neighbours (M, k) of rows (M,) of points (N, D) in an embedding."""
+    return trust_of_counts(counts_before(points, neighbors, rows), points.shape[0])
 
 
 def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
@@ -195,25 +190,23 @@ def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
     return np.asarray(1.0 - 2.0 * excess / (k * (2 * n_points - 3 * k - 1)))
 
 
-def counts_before(points: Points, found: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return how many points (N, D) are closer to each of `rows` (M,) than each of its neighbours `found`: (M, k)."""
-    counts, points = np.empty(found.shape, np.int64), at_unit_scale(points)[0]
-    for start in range(0, len(rows), QUERIES_AT_ONCE):
-        part = slice(start, start + QUERIES_AT_ONCE)
+def counts_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return how many points (N, D) are closer to each of `rows` (M,) than each of its neighbours: (M, k)."""
+    counts, points = np.empty(neighbors.shape, np.int64), at_unit_scale(points)[0]
+    for part in slices(len(rows), QUERIES_AT_ONCE):
         queries = points[rows[part]]
-        limits = squared_distances_to(queries, points, found[part])
+        limits = squared_distances_to(queries, points, neighbors[part])
         counts[part] = closer_counts(queries, rows[part], limits, points)
     return counts
 
 
-def squared_distances_to(queries: Points, points: Points, found: np.ndarray) -> np.ndarray:
-    """Return the squared distances (M, k) of queries (M, D) to some of the points, rows `found` (M, k) of them."""
-    of_query, neighbors = np.repeat(np.arange(len(found)), found.shape[1]), found.ravel()
-    squares = np.empty(found.size)
-    for start in range(0, found.size, PAIRS_AT_ONCE):
-        pairs = slice(start, start + PAIRS_AT_ONCE)
-        squares[pairs] = squared_differences(queries[of_query[pairs]], points[neighbors[pairs]])
-    return squares.reshape(found.shape)
+def squared_distances_to(queries: Points, points: Points, neighbors: np.ndarray) -> np.ndarray:
+    """Return the squared distances (M, k) of queries (M, D) to some of the points, rows `neighbors` (M, k) of them."""
+    of_query, rows = np.repeat(np.arange(len(neighbors)), neighbors.shape[1]), neighbors.ravel()
+    squares = np.empty(neighbors.size)
+    for pairs in slices(neighbors.size, PAIRS_AT_ONCE):
+        squares[pairs] = squared_differences(queries[of_query[pairs]], points[rows[pairs]])
+    return squares.reshape(neighbors.shape)
 
 
 def squared_differences(points: Points, others: Points) -> np.ndarray:
@@ -241,20 +234,19 @@ def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: 
     center = np.zeros(1) if sparse else queries.mean(axis=0, dtype=np.float64)
     lines, lengths = about_center(queries, center)
     slack = 0.0 if sparse else 2.0 * (lines.shape[1] + TERMS_BESIDE_PRODUCT) * float(np.finfo(np.float32).eps)
-    for first in range(0, points.shape[0], ROWS_PER_PANEL):
-        panel, panel_lengths = about_center(points[first : first + ROWS_PER_PANEL], center)
+    for part in slices(points.shape[0], ROWS_PER_PANEL):
+        panel, panel_lengths = about_center(points[part], center)
         unit = 1.0 if sparse else max(lengths.max(), panel_lengths.max()) or 1.0  # no float32 overflows in it
         narrow = narrow_rows(panel, unit).T
         others = narrow.tocsr() if sparse else narrow  # once for all products
-        for start in range(0, lines.shape[0], ROWS_PER_BLOCK):
-            block = slice(start, start + ROWS_PER_BLOCK)
+        for block in slices(lines.shape[0], ROWS_PER_BLOCK):
             distances = dense_rows(narrow_rows(lines[block], unit) @ others)
             distances *= -2.0
             distances += (panel_lengths / unit).astype(distances.dtype)
             distances += (lengths[block, None] / unit).astype(distances.dtype)
-            for query, line in enumerate(distances, start):
-                if first <= own[query] < first + panel.shape[0]:
-                    line[own[query] - first] = np.inf
+            for query, line in enumerate(distances, block.start):
+                if part.start <= own[query] < part.stop:
+                    line[own[query] - part.start] = np.inf
                 order = np.argsort(limits[query])
                 bounds = limits[query, order] - ROUNDING * (panel_lengths.max() + lengths[query])
                 near, passed, unsure = bounds_passed(line, bounds / unit, slack)
@@ -267,13 +259,12 @@ def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: 
 
 
 def bounds_passed(line: np.ndarray, bounds: np.ndarray, slack: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return which distances may be below the last bound, how many bounds each of these passes, and who is unsure.
+    """Return which distances may be below the last bound, how many bounds each of these passes, and which are unsure.
 
     Parameters
     ----------
-    line : (n,) distances, each within `slack` of its true value
+    line : (n,) distances, each within `slack` of its true value; 0 for distances that decide by themselves
     bounds : (K,), ascending
-    slack : 0 for distances that decide by themselves
 
     Returns
     -------

@@ -13,8 +13,7 @@ from scalemani.descents.phases import Phase, descend, direction_of, line_search_
 from scalemani.descents.problem import Evaluation, Problem, affinity_scale
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, ConvergenceError
-from scalemani.kernels.arrays.recycled import Recycled, recycling
-from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.arrays.workspace import Recycled, Workspace, recycling
 from scalemani.kernels.graph.attraction import AffinityRows
 
 SEARCHED = (

@@ -7,7 +7,13 @@ from scipy.spatial.distance import cdist
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.descents.descent import State
-from scalemani.descents.force_errors import CERTIFIED_TARGETS, WATCHED_EVERY, force_errors, measured_errors, watched
+from scalemani.descents.force_errors import (
+    ADAPT_EVERY,
+    CERTIFIED_TARGETS,
+    adapt_tolerance,
+    force_errors,
+    measured_errors,
+)
 from scalemani.descents.phases import Phase, descend
 from scalemani.descents.problem import problem_of, repulsive_term
 from scalemani.descents.repulsion import make_repulsion
@@ -53,34 +59,34 @@ def test_forces_that_err_by_more_are_asked_for_a_smaller_share(tight_clusters):
     before = measured_errors(sums, "student", tight_clusters).whole
     assert before > TOLERANCE
     state = State(tight_clusters, value=1.0, reference=2.0, gradient=np.zeros((6000, 2)))
-    after = watched(problem, "grid", TOLERANCE, sums, state)
-    assert after.share < TOLERANCE / before
+    after = adapt_tolerance(problem, "grid", TOLERANCE, sums, state)
+    assert after.tolerance_factor < TOLERANCE / before
     assert np.isnan([after.value, after.reference]).all()
     assert after.gradient is None
-    finer = make_repulsion("grid", "student", TOLERANCE * after.share)
+    finer = make_repulsion("grid", "student", TOLERANCE * after.tolerance_factor)
     assert measured_errors(finer, "student", tight_clusters).whole <= TOLERANCE
 
 
 def test_errors_that_are_known_to_grow_are_met_before_they_do(tight_clusters):
     problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)
     coarse = make_repulsion("grid", "student", TOLERANCE)
-    state = watched(problem, "grid", TOLERANCE, coarse, State(tight_clusters))
-    sums = make_repulsion("grid", "student", TOLERANCE * state.share)
-    assert watched(problem, "grid", TOLERANCE, sums, state) is state
-    growing = watched(problem, "grid", TOLERANCE, sums, state, growth=3.0)
-    finer = make_repulsion("grid", "student", TOLERANCE * growing.share)
+    state = adapt_tolerance(problem, "grid", TOLERANCE, coarse, State(tight_clusters))
+    sums = make_repulsion("grid", "student", TOLERANCE * state.tolerance_factor)
+    assert adapt_tolerance(problem, "grid", TOLERANCE, sums, state) is state
+    growing = adapt_tolerance(problem, "grid", TOLERANCE, sums, state, growth=3.0)
+    finer = make_repulsion("grid", "student", TOLERANCE * growing.tolerance_factor)
     assert measured_errors(finer, "student", tight_clusters).whole <= TOLERANCE / 3
 
 
 def test_forces_that_are_finer_than_asked_are_asked_for_a_larger_share():
     positions = np.random.default_rng(1).normal(0, 40, (6000, 2))
     problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)
-    state = State(positions, share=0.1)
-    after = watched(problem, "grid", TOLERANCE, make_repulsion("grid", "student", 0.1 * TOLERANCE), state)
-    assert 0.1 < after.share <= 1.0
-    again = make_repulsion("grid", "student", TOLERANCE * after.share)
+    state = State(positions, tolerance_factor=0.1)
+    after = adapt_tolerance(problem, "grid", TOLERANCE, make_repulsion("grid", "student", 0.1 * TOLERANCE), state)
+    assert 0.1 < after.tolerance_factor <= 1.0
+    again = make_repulsion("grid", "student", TOLERANCE * after.tolerance_factor)
     assert measured_errors(again, "student", positions).whole <= TOLERANCE
-    assert watched(problem, "grid", TOLERANCE, again, after) is after
+    assert adapt_tolerance(problem, "grid", TOLERANCE, again, after) is after
 
 
 def test_sums_that_go_no_finer_stay_as_they_are(tight_clusters):
@@ -88,30 +94,30 @@ def test_sums_that_go_no_finer_stay_as_they_are(tight_clusters):
     sums = make_repulsion("grid", "student", 1e-6)
     state = State(tight_clusters)
     assert measured_errors(sums, "student", tight_clusters).whole > 1e-6
-    assert watched(problem, "grid", 1e-6, sums, state) is state
+    assert adapt_tolerance(problem, "grid", 1e-6, sums, state) is state
 
 
 @pytest.mark.parametrize(("value", "reference"), [(2.5, 2.5), (2.5, 3.0), (np.nan, np.nan), (np.nan, 3.0)])
 def test_a_window_that_has_just_ended_is_the_first_of_the_new_sums(tight_clusters, value, reference):
     problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)
     state = State(tight_clusters, value=value, reference=reference)
-    after = watched(problem, "grid", TOLERANCE, make_repulsion("grid", "student", TOLERANCE), state)
-    assert after.share < 1
+    after = adapt_tolerance(problem, "grid", TOLERANCE, make_repulsion("grid", "student", TOLERANCE), state)
+    assert after.tolerance_factor < 1
     assert np.isnan(after.value)
-    sums = make_repulsion("grid", "student", TOLERANCE * after.share)
+    sums = make_repulsion("grid", "student", TOLERANCE * after.tolerance_factor)
     expected = problem.value(tight_clusters, sums) if value == reference else np.nan
     assert after.reference == pytest.approx(expected, rel=1e-12, nan_ok=True)
 
 
 def test_a_descent_keeps_its_forces_within_the_tolerance_and_goes_on_to_the_same_bits(tight_clusters):
     problem = problem_of(pairs_in_clusters(), OBJECTIVES["t-sne"], 1.0)
-    phases = [Phase("momentum", WATCHED_EVERY + 10, length=1.0, tolerance=1e-2)]
+    phases = [Phase("momentum", ADAPT_EVERY + 10, length=1.0, tolerance=1e-2)]
     states = list(descend(problem, phases, "grid", State(tight_clusters)))
     ended = states[-1]
-    assert ended.share < 1
-    sums = make_repulsion("grid", "student", 1e-2 * ended.share)
+    assert ended.tolerance_factor < 1
+    sums = make_repulsion("grid", "student", 1e-2 * ended.tolerance_factor)
     assert measured_errors(sums, "student", ended.positions).least_tolerance <= 1e-2
-    for stopped in (WATCHED_EVERY - 1, WATCHED_EVERY, WATCHED_EVERY + 7):
+    for stopped in (ADAPT_EVERY - 1, ADAPT_EVERY, ADAPT_EVERY + 7):
         kept = State.of_arrays(states[stopped - 1].arrays())
         again = list(descend(problem, phases, "grid", kept))[-1]
         np.testing.assert_array_equal(again.positions, ended.positions)
@@ -154,8 +160,8 @@ def test_a_descent_sums_more_finely_where_single_points_err_by_more_than_ten_tol
     assert before.whole <= 1e-2 < before.worst_decile / 10
     state = State(positions)
     for _ in range(2):  # errors do not quite follow what is asked for
-        state = watched(problem, "grid", 1e-2, sums, state)
-        sums = make_repulsion("grid", "student", 1e-2 * state.share)
+        state = adapt_tolerance(problem, "grid", 1e-2, sums, state)
+        sums = make_repulsion("grid", "student", 1e-2 * state.tolerance_factor)
     assert measured_errors(sums, "student", positions).worst_decile <= 1e-1
 
 

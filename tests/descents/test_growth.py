@@ -14,9 +14,9 @@ from scalemani.descents.growth import (
     FIRST_DOUBLING,
     LOOK_EVERY,
     NEVER,
-    farthest,
-    grown,
-    looked_at,
+    doubled_if_lower,
+    largest_radius,
+    may_double,
     mesh_values,
 )
 from scalemani.descents.phases import Phase, descend
@@ -57,7 +57,7 @@ def small_map():
 
 def test_a_map_is_doubled_once_at_a_look_and_its_objective_falls(problem, sums, small_map):
     before = State(small_map, phase_iteration=FIRST_DOUBLING, memory={"velocity": np.ones_like(small_map)})
-    after = grown(problem, sums, before, FALL)
+    after = doubled_if_lower(problem, sums, before, FALL)
     np.testing.assert_allclose(after.positions, 2 * small_map, atol=1e-12)
     first = problem.value(small_map, sums)
     assert after.value == problem.value(after.positions, sums) <= (1 - FALL) * first
@@ -67,33 +67,33 @@ def test_a_map_is_doubled_once_at_a_look_and_its_objective_falls(problem, sums, 
 
 def test_a_window_starts_from_the_value_of_the_larger_map_and_only_one_that_ended_here(problem, sums, small_map):
     value = problem.value(small_map, sums)
-    ended = grown(problem, sums, State(small_map, value=value, reference=value), FALL)
+    ended = doubled_if_lower(problem, sums, State(small_map, value=value, reference=value), FALL)
     assert ended.reference == ended.value < value
-    within = grown(problem, sums, State(small_map, value=value, reference=9.0), FALL)
+    within = doubled_if_lower(problem, sums, State(small_map, value=value, reference=9.0), FALL)
     assert within.reference == 9.0
 
 
 def test_a_map_stays_where_the_objective_does_not_fall_far_enough(problem, sums, small_map):
     state = State(small_map)
     fall = 1 - problem.value(2 * small_map, sums) / problem.value(small_map, sums)
-    assert grown(problem, sums, state, fall * 1.001) is state
-    assert grown(problem, sums, state, fall * 0.999) is not state
+    assert doubled_if_lower(problem, sums, state, fall * 1.001) is state
+    assert doubled_if_lower(problem, sums, state, fall * 0.999) is not state
 
 
 def test_a_map_grows_no_wider_than_its_points_allow(problem, sums, small_map):
     wide = small_map * (0.51 * np.sqrt(len(small_map)) / np.abs(small_map).max())
     state = State(wide)
-    assert grown(problem, sums, state, -10.0) is state  # at any value
-    assert grown(problem, sums, State(wide / 1.1), -10.0) is not state
+    assert doubled_if_lower(problem, sums, state, -10.0) is state  # at any value
+    assert doubled_if_lower(problem, sums, State(wide / 1.1), -10.0) is not state
     copies = replace(problem, masses=np.full(len(wide), 4.0))
-    assert grown(copies, sums, state, -10.0) is not state
+    assert doubled_if_lower(copies, sums, state, -10.0) is not state
 
 
 def test_a_map_grows_no_wider_than_a_mesh_is_planned_for():
-    assert [farthest(n, 2) for n in (100, 10_000, 10**7, 10**9)] == pytest.approx([10, 100, 512, 512])
-    assert [farthest(n, 3) for n in (1000, 10**9)] == pytest.approx([10, 32])
+    assert [largest_radius(n, 2) for n in (100, 10_000, 10**7, 10**9)] == pytest.approx([10, 100, 512, 512])
+    assert [largest_radius(n, 3) for n in (1000, 10**9)] == pytest.approx([10, 32])
     rule = mesh_rule("student", 1e-3, 10**7, 2)
-    reach = farthest(10**7, 2)
+    reach = largest_radius(10**7, 2)
     mesh = fitted_mesh(np.full(2, -reach), np.full(2, reach), rule)
     transform = np.prod([length / 2 + 1 for length in padded_lengths(mesh.shape, np.inf)])
     # Two sets of charges, the spectrum of as many complex numbers, and the kernel's transform, as made and as used.
@@ -102,7 +102,7 @@ def test_a_map_grows_no_wider_than_a_mesh_is_planned_for():
 
 
 def test_maps_are_looked_at_from_the_third_window_on():
-    looks = [n for n in range(400) if looked_at(State(np.zeros((1, 2)), phase_iteration=n))]
+    looks = [n for n in range(400) if may_double(State(np.zeros((1, 2)), phase_iteration=n))]
     assert looks == list(range(FIRST_DOUBLING, 400, LOOK_EVERY))
 
 
@@ -128,7 +128,7 @@ def test_a_descent_doubles_its_map_at_the_first_look_and_goes_on_to_the_same_bit
 
 def test_the_sums_of_a_map_that_was_doubled_are_finer_before_its_parts_draw_together(problem, small_map, monkeypatch):
     asked = []
-    monkeypatch.setattr(phases, "watched", lambda *given: asked.append(given[-1]) or given[-2])
+    monkeypatch.setattr(phases, "adapt_tolerance", lambda *given: asked.append(given[-1]) or given[-2])
     phase = Phase("momentum", FIRST_DOUBLING + LOOK_EVERY + 1, length=5.0, doubled_for=FALL)
     widths = [width(state) for state in descend(problem, [phase], "grid", State(small_map))]
     doubled = [widths[n] > 1.9 * widths[n - 1] for n in range(LOOK_EVERY - 1, len(widths) - 1, LOOK_EVERY)]

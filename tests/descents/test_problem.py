@@ -14,7 +14,7 @@ from scalemani.config.objectives import OBJECTIVES
 from scalemani.descents.problem import Problem, entropy_term, problem_of, repulsive_term
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
-from scalemani.kernels.arrays.recycled import Recycled
+from scalemani.kernels.arrays.workspace import Recycled
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
 from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
 

@@ -13,12 +13,11 @@ from scalemani.config.params import LayoutParams, Parameters, Situation, acting,
 from scalemani.config.params.defaults import COMPONENTS
 from scalemani.config.validation import check_count, check_points, check_seed
 from scalemani.descents.descent import State
-from scalemani.descents.force_errors import sums_at_end
-from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged
+from scalemani.descents.force_errors import coarse_forces, sums_at_end
+from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, too_few_iterations
 from scalemani.descents.problem import Problem, problem_of
 from scalemani.descents.recipes import phases_of
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.descents.shortfalls import FINER, coarse_forces, too_few_iterations
 from scalemani.errors import ConfigError, DataError, ShortfallWarning, nearest_name, warn
 from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
 from scalemani.io.sources.side_data import check_weights
@@ -194,7 +193,7 @@ def minimum(
     if not converged and asked.converged != 0:
         warn(f"minimize: {too_few_iterations(state.iteration)}", ShortfallWarning)
     if errors.least_tolerance > asked.tolerance:
-        warn(f"minimize: {coarse_forces(errors, asked.tolerance, FINER)}", ShortfallWarning)
+        warn(f"minimize: {coarse_forces(errors, asked.tolerance)}", ShortfallWarning)
     stopped = "converged" if converged else "max_iterations"
     return Minimum(state.positions, value, curve, state.iteration, stopped, state.gradient_norm, method, *errors)
 

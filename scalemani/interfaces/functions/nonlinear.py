@@ -10,10 +10,9 @@ import numpy as np
 from scalemani.config.methods import load
 from scalemani.config.objectives import objective_of, table_of_objectives
 from scalemani.config.validation import check_points, check_tolerance
-from scalemani.descents.force_errors import CERTIFIED_TARGETS, ROOM, ForceErrors, errors_of
+from scalemani.descents.force_errors import CERTIFIED_TARGETS, ROOM, ForceErrors, coarse_forces, errors_of
 from scalemani.descents.problem import Problem, affinity_scale
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.descents.shortfalls import coarse_forces
 from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, warn
 from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
 from scalemani.io.sources.side_data import check_weights

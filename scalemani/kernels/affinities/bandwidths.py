@@ -19,30 +19,22 @@ def row_entropies(weights: np.ndarray) -> np.ndarray:
 
 
 # Every edge keeps a weight: an isolated vertex would have no degree. The least normal float32 survives storage as
-# float32 and is nothing beside any weight that is not itself underflown.
+# float32 and is negligible compared with any weight that has not underflowed.
 LEAST_WEIGHT = float(np.finfo(np.float32).tiny)
 SAMPLED_POINTS = 10_000  # their median bandwidth is that of all points to a percent or two
 
 
 def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarray:
-    """Return w = exp(-d^2 / (2 sigma^2)), not normalised.
+    """Return w = exp(-d^2 / (2 sigma^2)), (n, k) float64, not normalised, none below 1.2e-38.
 
     Spectral methods take these weights as they are, symmetric when the graph is; divide by the row sums for a random
     walk. Where d is many sigma all weights of a row are the least one: the row is joined to its neighbours weakly and
-    evenly instead of not at all.
+    evenly instead of not at all. Source: [LLL] 4.8.1, with sigma = 200 for raw digits.
 
     Parameters
     ----------
     squared_distances : (n, k) float64 or float32, finite, not negative
     sigma : above zero, in the unit of the distances
-
-    Returns
-    -------
-    (n, k) float64, none below 1.2e-38
-
-    References
-    ----------
-    [LLL] 4.8.1, with sigma = 200 for raw digits.
     """
     weights = np.empty(squared_distances.shape)
     fill_weights(np.ascontiguousarray(squared_distances), np.full(squared_distances.shape[0], float(sigma)), weights)
@@ -52,19 +44,9 @@ def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarr
 def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
     """Return w = exp(-d^2 / (2 sigma_n^2)) with each row's bandwidth sigma_n the distance to its `kth` neighbour.
 
-    Parameters
-    ----------
-    squared_distances : (n, k) float64 or float32, finite, not negative, ascending in each row
-    kth : from 1 (the nearest neighbour) to k, default 7
-
-    Returns
-    -------
-    (n, k) float64, not normalised, none below 1.2e-38
-
-    References
-    ----------
-    [EA] 2.1, a rule of thumb that needs nothing but the row. Zelnik-Manor and Perona, Self-tuning spectral clustering,
-    2004, take the bandwidths of both ends of an edge, and 7.
+    Arguments are those of `self_tuning_bandwidths`, weights those of `gaussian_affinities`. Sources: [EA] 2.1, a rule
+    of thumb that needs nothing but the row. Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, take the
+    bandwidths of both ends of an edge, and 7.
     """
     weights = np.empty(squared_distances.shape)
     bandwidths = self_tuning_bandwidths(squared_distances, kth)
@@ -73,17 +55,10 @@ def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.nd
 
 
 def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
-    """Return each row's distance to its `kth` neighbour, or to the first beyond it that is not zero.
+    """Return each row's distance (n,) float64 to its `kth` neighbour, or to the first beyond it that is not zero.
 
-    Parameters
-    ----------
-    squared_distances : (n, k) float64 or float32, ascending in each row
-    kth : from 1 to k, default 7
-
-    Returns
-    -------
-    (n,) float64, in the unit of the distances. A row whose neighbours from the `kth` on are all duplicates gets 1: its
-    weights are 1 at any bandwidth
+    `squared_distances` (n, k) float64 or float32 ascend in each row. A row whose neighbours from the `kth` on are all
+    duplicates gets 1: its weights are 1 at any bandwidth.
     """
     beyond = squared_distances[:, kth - 1 :]
     first_positive = np.argmax(beyond > 0.0, axis=1)

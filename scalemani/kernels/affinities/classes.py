@@ -10,22 +10,16 @@ from scalemani.kernels.machine.compile import compiled
 def lowered_between_classes(
     indptr: np.ndarray, values: np.ndarray, own: np.ndarray, others: np.ndarray, target_weight: float
 ) -> np.ndarray:
-    """Return the nonzeros of rows of W, times 1 - target_weight where both points have a class and these differ.
+    """Return the nonzeros (E,) of rows of W, times 1 - target_weight where both points have a class and these differ.
 
     Entries (n, m) and (m, n) stay equal to the last bit. One that would underflow has the least normal float32, so that
     the graph stays connected.
 
     Parameters
     ----------
-    indptr : (n + 1,) int, where rows begin and end
-    values : (E,) float, the nonzeros, above zero
-    own : (n,) int, the classes of the rows, negative for none
-    others : (E,) int, the classes of the columns of the nonzeros, negative for none
+    indptr, values : (n + 1,) int and (E,) float, above zero
+    own, others : (n,) int and (E,) int, the classes of the rows and of the columns of the nonzeros, negative for none
     target_weight : in [0, 1)
-
-    Returns
-    -------
-    (E,) in the dtype of `values`
     """
     lowered = values.copy()
     for row in range(own.shape[0]):

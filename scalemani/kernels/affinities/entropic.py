@@ -20,7 +20,7 @@ from scalemani.kernels.affinities.entropy import (
 from scalemani.kernels.affinities.orders import NO_PARENT, in_sequence, oracle_sequence, tile_order
 from scalemani.kernels.affinities.root_finders import SOLVERS, root
 from scalemani.kernels.affinities.row_problem import Row
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.prefetch import prefetch_row
 
@@ -28,12 +28,12 @@ OWN_SHARE = 0.25  # an average over some seven rows: the scaled roots scatter ab
 
 
 class EntropicRows(NamedTuple):
-    """What `entropic_affinities` finds for each row.
+    """The result of `entropic_affinities` for each row.
 
     values (n, k) float64: affinities p, rows sum to one, columns as given.
     beta (n,) float64: 1 / (2 sigma^2), in units of 1 / squared distance; the largest float64 where saturated.
     iterations (n,) int32: steps taken, i.e. evaluations of the entropy after the one at the start.
-    saturated (n,) bool: at least K neighbours tie at the smallest distance; no beta has the perplexity asked.
+    saturated (n,) bool: at least K neighbours tie at the smallest distance; no beta has the requested perplexity.
     residuals (n,) float64: H - log K of the values (entropy in nats).
     """
 
@@ -100,8 +100,8 @@ def solve_tile(
     ----------
     squared_distances : (n, k) float64 or float32, C-contiguous, ascending in each row
     masses : (n, k) float64, how many neighbours each stands for, none negative; None: one
-    sequence : (n,) int64, the rows in the order in which they are solved
-    parents : (n,) int64, the row that each starts from, solved before it; -1: the middle of its own bracket
+    sequence, parents : (n,) int64, the order in which rows are solved, and the row that each starts from, solved
+        before it; -1: the middle of its own bracket
     """
     n_rows, n_neighbors = squared_distances.shape
     differences = np.empty(padded_length(n_neighbors))
@@ -192,21 +192,19 @@ def entropic_affinities(
     if rows.first % TILE_ROWS:
         raise ValueError(f"the first row must be a multiple of {TILE_ROWS}, got {rows.first}")
     n_rows, n_neighbors = squared_distances.shape
-    found = empty_rows(n_rows, n_neighbors)
+    results = empty_rows(n_rows, n_neighbors)
     problem = entropy_problem(n_neighbors, perplexity, tol)
     # What pads a row may have any mass: its exponentials vanish.
     search = Search(SOLVERS[solver], OWN_SHARE, None if masses is None else np.ones(padded_length(n_neighbors)))
-    for start in range(0, n_rows, TILE_ROWS):
-        stop = min(start + TILE_ROWS, n_rows)
-        tile = np.ascontiguousarray(squared_distances[start:stop])
-        of_tile = None if masses is None else np.ascontiguousarray(masses[start:stop])
-        own = EntropicRows(*(array[start:stop] for array in found))
-        first = rows.first + start
-        local = None if rows.indices is None else rows.indices[start:stop].astype(np.int64) - first
+    for part in slices(n_rows, TILE_ROWS):
+        tile = np.ascontiguousarray(squared_distances[part])
+        of_tile = None if masses is None else np.ascontiguousarray(masses[part])
+        own, first = EntropicRows(*(array[part] for array in results)), rows.first + part.start
+        local = None if rows.indices is None else rows.indices[part].astype(np.int64) - first
         sequence, parents = tile_order(tile, perplexity, order, local, rows.seed, first // TILE_ROWS)
         solve_tile(tile, of_tile, sequence, parents, problem, search, own)
         if order == "oracle":
             # neighbours in this order have the same root: an average would only lag behind
             sequence, parents = in_sequence(oracle_sequence(tile, own.beta, problem.scale_column))
             solve_tile(tile, of_tile, sequence, parents, problem, search._replace(own_share=1.0), own)
-    return found
+    return results

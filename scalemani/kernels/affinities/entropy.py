@@ -26,14 +26,10 @@ def padded_length(n_neighbors: int) -> int:
 
 @compiled
 def differences_from_nearest(squared_row: np.ndarray, differences: np.ndarray) -> int:
-    """Write the differences to the smallest squared distance; return the number of ties at it.
+    """Write the differences of an ascending row (k,) to its smallest squared distance; return the number of ties at it.
 
     Neither the affinities nor their entropy change by the shift, and no exponential under- or overflows after it.
-
-    Parameters
-    ----------
-    squared_row : (k,) float64 or float32, ascending
-    differences : (>= k,) float64; d_m^2 - d_1^2 is written, and inf from k on
+    `differences` (>= k,) float64 are infinite from k on.
     """
     nearest = np.float64(squared_row[0])
     n_ties = 0
@@ -106,13 +102,10 @@ def scale_column(n_neighbors: int, perplexity: float) -> int:
 
 
 def entropy_problem(n_neighbors: int, perplexity: float, tolerance: float) -> Problem:
-    """Return the constants of rows of k neighbours; theorem 2.2.2 is applied to the shifted distances.
+    """Return the constants of rows of k neighbours, for a perplexity 1 < K < k; K may be larger with masses.
 
-    The shift leaves the entropy alone and turns the theorem's d_k^4 - d_1^4 into the smaller (d_k^2 - d_1^2)^2.
-
-    Parameters
-    ----------
-    perplexity : K, 1 < K < k; larger ones with masses alone, whose brackets follow the row
+    Theorem 2.2.2 is applied to the shifted distances: the shift leaves the entropy alone and turns the theorem's
+    d_k^4 - d_1^4 into the smaller (d_k^2 - d_1^2)^2.
     """
     log_ratio = math.log(max(n_neighbors / perplexity, 1.0))
     rest = rest_mass(n_neighbors, perplexity)
@@ -144,16 +137,10 @@ def rest_mass(n_neighbors: int, perplexity: float) -> float:
 
 @compiled
 def bracket(differences: np.ndarray, n_ties: int, problem: Problem) -> tuple[float, float]:
-    """Return beta_L and beta_U with H(beta_L) >= log K >= H(beta_U), for a row that has a root.
+    """Return beta_L and beta_U with H(beta_L) >= log K >= H(beta_U), for a row of differences that has a root.
 
-    The theorem assumes d_1 < d_2. With t > 1 ties beta_U comes from the mass q off the ties:
+    The theorem assumes d_1 < d_2. With 1 < t < K ties beta_U comes from the mass q off the ties:
     H <= log t + q log(e k / q), and q = g / (2 log(2 e k / g)) with g = log(K / t) keeps that under log K.
-
-    Parameters
-    ----------
-    differences : (>= k,) float64, from `differences_from_nearest`
-    n_ties : t, below K
-    problem : from `entropy_problem`
     """
     exponent = problem.upper_exponent
     if n_ties > 1:
@@ -169,16 +156,11 @@ def bracket(differences: np.ndarray, n_ties: int, problem: Problem) -> tuple[flo
 def bracket_of_masses(
     differences: np.ndarray, masses: np.ndarray, n_ties: int, problem: Problem
 ) -> tuple[float, float]:
-    """Return beta_L and beta_U as `bracket` does, for neighbours that stand for several each.
+    """Return beta_L and beta_U as `bracket` does, for neighbours that stand for several each: masses (k,) float64.
 
-    With a mass t at the ties, c in all and q off the ties, H <= log t + q log(e c / (t q)): `bracket` has that for
-    t >= 1 and the larger c in the place of c / t. A mean of the differences is at most (c - t) / c of the last.
-
-    Parameters
-    ----------
-    differences : (>= k,) float64, from `differences_from_nearest`
-    masses : (k,) float64, not negative; that of the ties is above zero and below K, that of all above K
-    problem : from `entropy_problem`
+    The mass t of the ties is above zero and below K, that of all, c, above K. With q off the ties,
+    H <= log t + q log(e c / (t q)): `bracket` has that for t >= 1 and the larger c instead of c / t. A mean of the
+    differences is at most (c - t) / c of the last.
     """
     ties, total = masses[:n_ties].sum(), masses.sum()
     gap, ratio = math.log(problem.perplexity / ties), total / ties

@@ -44,14 +44,10 @@ def repeated_affinities(
     tol: float = 1e-10,
     rows: RowsOfData = ANY_ROWS,
 ) -> RepeatedRows:
-    """Return the entropic affinities of rows in which each point is repeated as often as it counts.
+    """Return the entropic affinities of rows in which each point is repeated as often as it counts, at least once.
 
-    Parameters
-    ----------
-    squared_distances : (n, k) float64 or float32, as `entropic_affinities` takes them
-    perplexity : K, above 1 and below the neighbours that every row has with all copies
-    counts : of the points and their neighbours, each at least one
-    solver, order, tol, rows : as of `entropic_affinities`
+    The perplexity K is above 1 and below the neighbours that every row has with all copies. The other arguments are
+    those of `entropic_affinities`.
     """
     n_twins = counts.own - 1.0
     # Without other copies there is no neighbour at distance zero: a column of no mass is then as near as the nearest.
@@ -61,9 +57,9 @@ def repeated_affinities(
     if rows.indices is not None:
         own = np.arange(rows.first, rows.first + len(columns))[:, np.newaxis]
         rows = rows._replace(indices=np.concatenate([own, rows.indices], axis=1))
-    found = entropic_affinities(columns, perplexity, solver=solver, order=order, tol=tol, rows=rows, masses=masses)
-    twins = np.where(n_twins > 0.0, found.values[:, 0], 0.0)
-    return RepeatedRows(found._replace(values=np.ascontiguousarray(found.values[:, 1:])), twins)
+    solved = entropic_affinities(columns, perplexity, solver=solver, order=order, tol=tol, rows=rows, masses=masses)
+    twins = np.where(n_twins > 0.0, solved.values[:, 0], 0.0)
+    return RepeatedRows(solved._replace(values=np.ascontiguousarray(solved.values[:, 1:])), twins)
 
 
 def copies_of_neighbors(counts: Multiplicities) -> np.ndarray:

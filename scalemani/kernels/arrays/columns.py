@@ -5,8 +5,7 @@ order, and BLAS always sees the same shapes, so results depend neither on the ca
 function takes `over`, with the signature of the builtin `map`, to run panels side by side: an executor's map will do.
 """
 
-import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -24,43 +23,22 @@ def panels(n_rows: int) -> list[slice]:
     return slices(n_rows, PANEL)
 
 
-def _summed(parts: Iterable[np.ndarray]) -> np.ndarray:
+def _sum_over_panels(part: Callable[[slice], np.ndarray], n_rows: int, over: Mapper) -> np.ndarray:
+    """Return the sum of part(panel) over all panels, added in row order."""
     total: np.ndarray | float = 0.0
-    for part in parts:
-        total = total + part
+    for summand in over(part, panels(n_rows)):
+        total = total + summand
     return np.asarray(total)
-
-
-def _panel_squares(vectors: np.ndarray, panel: slice) -> np.ndarray:
-    rows = vectors[panel]
-    return np.asarray(np.einsum("ij,ij->j", rows, rows, dtype=np.float64))
 
 
 def column_squares(vectors: np.ndarray, over: Mapper = map) -> np.ndarray:
-    """Return the squared length of each column.
+    """Return the squared length (m,) float64 of each column of vectors (N, m), summed in float64."""
 
-    Parameters
-    ----------
-    vectors : (N, m) float32 or float64
-    over : runs the panels; default the builtin `map`
+    def squares(panel: slice) -> np.ndarray:
+        rows = vectors[panel]
+        return np.asarray(np.einsum("ij,ij->j", rows, rows, dtype=np.float64))
 
-    Returns
-    -------
-    (m,) float64, summed in float64
-    """
-    return _summed(over(functools.partial(_panel_squares, vectors), panels(len(vectors))))
-
-
-def _panel_products(
-    lefts: Sequence[np.ndarray], rights: Sequence[np.ndarray], dtype: DTypeLike | None, panel: slice
-) -> np.ndarray:
-    # A block on both sides is read once: of one array with itself, numpy computes half.
-    rows = {id(block): block[panel] for block in (*lefts, *rights)}
-    total: np.ndarray | float = 0.0
-    for tile in slices(panel.stop - panel.start, SUMMED_ROWS):
-        left, right = ([np.asarray(rows[id(block)][tile], dtype) for block in blocks] for blocks in (lefts, rights))
-        total = total + np.block([[one.T @ other for other in right] for one in left]).astype(np.float64)
-    return np.asarray(total)
+    return _sum_over_panels(squares, len(vectors), over)
 
 
 def inner_products(
@@ -69,28 +47,22 @@ def inner_products(
     over: Mapper = map,
     dtype: DTypeLike | None = None,
 ) -> np.ndarray:
-    """Return the inner products of all columns of some blocks with all columns of others.
+    """Return [lefts]^T [rights], (p, q) float64, of blocks (N, .) float32 or float64 with p and q columns in all.
 
-    Parameters
-    ----------
-    lefts : blocks (N, .) float32 or float64, p columns in all
-    rights : blocks (N, .) likewise, q columns in all
-    over : runs the panels; default the builtin `map`
-    dtype : in which sums over 1,024 rows are taken, that of the blocks if None; these are added in float64. float32
-        costs half of float64, and errs by some 1e-7 of the lengths
-
-    Returns
-    -------
-    (p, q) float64, [lefts]^T [rights]
+    Sums over 1,024 rows are taken in `dtype`, that of the blocks if None, and added in float64. float32 costs half of
+    float64, and errs by some 1e-7 of the lengths.
     """
-    part = functools.partial(_panel_products, lefts, rights, dtype)
-    return _summed(over(part, panels(len(lefts[0]))))
 
+    def products(panel: slice) -> np.ndarray:
+        # A block on both sides is read once: of one array with itself, numpy computes half.
+        rows = {id(block): block[panel] for block in (*lefts, *rights)}
+        total: np.ndarray | float = 0.0
+        for tile in slices(panel.stop - panel.start, SUMMED_ROWS):
+            left, right = ([np.asarray(rows[id(block)][tile], dtype) for block in blocks] for blocks in (lefts, rights))
+            total = total + np.block([[one.T @ other for other in right] for one in left]).astype(np.float64)
+        return np.asarray(total)
 
-def _combine_panel(blocks: Sequence[np.ndarray], factors: np.ndarray, out: np.ndarray, panel: slice) -> None:
-    rows = [block[panel] for block in blocks]
-    for tile in slices(panel.stop - panel.start, TILE):
-        out[panel][tile, : factors.shape[1]] = np.hstack([block[tile] for block in rows]) @ factors
+    return _sum_over_panels(products, len(lefts[0]), over)
 
 
 def combine_columns(
@@ -98,15 +70,17 @@ def combine_columns(
 ) -> None:
     """Write [blocks] @ coefficients into the first columns of `out`.
 
-    Parameters
-    ----------
-    blocks : blocks (N, .) side by side, p columns in all
-    coefficients : (p, q) real, rounded to the dtype of `out`
-    out : (N, >= q) float32 or float64; it may be one of the blocks
-    over : runs the panels; default the builtin `map`
+    The blocks (N, .) have p columns in all; `coefficients` (p, q) are rounded to the dtype of `out` (N, >= q), float32
+    or float64, which may be one of the blocks.
     """
     factors = coefficients.astype(out.dtype)
-    run(over(functools.partial(_combine_panel, blocks, factors, out), panels(len(out))))
+
+    def combine(panel: slice) -> None:
+        rows = [block[panel] for block in blocks]
+        for tile in slices(panel.stop - panel.start, TILE):
+            out[panel][tile, : factors.shape[1]] = np.hstack([block[tile] for block in rows]) @ factors
+
+    run(over(combine, panels(len(out))))
 
 
 @compiled_sums
@@ -125,20 +99,6 @@ def _residuals(
     return squares
 
 
-def _panel_residuals(
-    out: np.ndarray | None,
-    vectors: np.ndarray,
-    images: np.ndarray,
-    factors: np.ndarray,
-    chosen: np.ndarray,
-    panel: slice,
-) -> np.ndarray:
-    rows, products = vectors[panel], images[panel]
-    if out is None:
-        return np.asarray(_residuals(rows, products, factors, chosen, np.empty((0, 0), vectors.dtype), False))
-    return np.asarray(_residuals(rows, products, factors, chosen, out[panel], True))
-
-
 def residuals_into(
     out: np.ndarray | None,
     vectors: np.ndarray,
@@ -152,10 +112,8 @@ def residuals_into(
     Parameters
     ----------
     out : (N, >= m) in which residuals are written, in the dtype of the vectors; None: they are not wanted
-    vectors : (N, >= m) float32 or float64, v in the first m columns
-    images : (N, >= m) of the same dtype, A v
+    vectors, images : (N, >= m) float32 or float64, v in the first m columns, and A v
     values : (m,) theta
-    over : runs the panels; default the builtin `map`
     columns : (c,) int, the only columns that are wanted; they go to the first c columns of `out`. Default all m
 
     Returns
@@ -163,20 +121,16 @@ def residuals_into(
     (m,) or (c,) float64, summed in float64
     """
     chosen = np.arange(len(values), dtype=np.uint64) if columns is None else columns.astype(np.uint64)
-    part = functools.partial(_panel_residuals, out, vectors, images, values[chosen].astype(vectors.dtype), chosen)
-    return np.sqrt(_summed(over(part, panels(len(vectors)))))
+    factors, written = values[chosen].astype(vectors.dtype), out is not None
+    target = np.empty((0, 0), vectors.dtype) if out is None else out
+
+    def squares(panel: slice) -> np.ndarray:
+        return np.asarray(_residuals(vectors[panel], images[panel], factors, chosen, target[panel], written))
+
+    return np.sqrt(_sum_over_panels(squares, len(vectors), over))
 
 
 def unit_roots(degrees: np.ndarray) -> np.ndarray:
-    """Return the eigenvector of D^-1/2 W D^-1/2 with eigenvalue 1.
-
-    Parameters
-    ----------
-    degrees : (N,) real, positive
-
-    Returns
-    -------
-    (N,) float64, the square roots of the degrees, of length 1
-    """
+    """Return the unit eigenvector (N,) float64 of D^-1/2 W D^-1/2 with eigenvalue 1: the roots of degrees (N,)."""
     roots = np.sqrt(np.asarray(degrees, np.float64))
     return roots / np.sqrt(column_squares(roots[:, None])[0])

@@ -1,5 +1,7 @@
 """Sums, steps and extents of embeddings (N, d) float64, without BLAS: results do not depend on its threads."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, light_panels, run
@@ -38,19 +40,19 @@ def scale_and_add(
     target: np.ndarray, factor: float, other: np.ndarray, other_factor: float, over: Mapper = map
 ) -> None:
     """Make `target` factor * target + other_factor * other in place, both (N, d) float64, in one pass."""
-
-    def panel(part: slice) -> None:
-        _scale_and_add(target[part], factor, other[part], other_factor)
-
-    run(over(panel, light_panels(len(target))))
+    parts = light_panels(len(target))
+    run(over(lambda part: _scale_and_add(target[part], factor, other[part], other_factor), parts))
 
 
 @compiled
-def _moved(positions: np.ndarray, length: float, direction: np.ndarray, out: np.ndarray, sums: np.ndarray) -> None:
+def _moved(positions: np.ndarray, length: float, direction: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Write positions + length * direction (n, d) and return their sum (d,)."""
+    sums = np.zeros(out.shape[1])
     for n in range(out.shape[0]):
         for d in range(out.shape[1]):
             out[n, d] = positions[n, d] + length * direction[n, d]
             sums[d] += out[n, d]
+    return sums
 
 
 @compiled
@@ -69,43 +71,22 @@ def _shifted(out: np.ndarray, shift: np.ndarray) -> float:
 def moved(
     positions: np.ndarray, length: float, direction: np.ndarray, workspace: Workspace = IN_MEMORY
 ) -> tuple[np.ndarray, float]:
-    """Take a step and move the mean to the origin.
+    """Return positions + length * direction, (N, d) float64, less their mean, and the largest magnitude in it.
 
-    Parameters
-    ----------
-    positions, direction : (N, d) float64
-    length : of the step, a factor on `direction`
-
-    Returns
-    -------
-    moved : (N, d) float64, positions + length * direction less their mean
-    largest : the largest magnitude of a coordinate, infinite where one is not finite
+    The magnitude is infinite where a coordinate is not finite.
     """
     out, parts = workspace.empty(positions.shape, positions.dtype), light_panels(len(positions))
-    sums = np.zeros((len(parts), positions.shape[1]))
-
-    def add(number: int) -> None:
-        part = parts[number]
-        _moved(positions[part], length, direction[part], out[part], sums[number])
-
-    run(workspace.over(add, list(range(len(parts)))))
-    mean = sums.sum(axis=0) / len(positions)
+    sums = workspace.over(lambda part: _moved(positions[part], length, direction[part], out[part]), parts)
+    mean = np.array(list(sums)).sum(axis=0) / len(positions)
     return out, max(workspace.over(lambda part: _shifted(out[part], mean), parts))
 
 
 @compiled
 def extremes(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the least and the greatest coordinate along each axis.
+    """Return the least and the greatest coordinate (d,) along each axis of points (N, d) float64, N > 0, d <= 4.
 
-    Lanes hold a whole number of points, so that the loop over them becomes vector code.
-
-    Parameters
-    ----------
-    points : (N, d) float64, C-contiguous, N > 0, d <= 4
-
-    Returns
-    -------
-    least, greatest : (d,) float64, NaN along an axis with a coordinate that is not finite
+    Points are C-contiguous. Both are NaN along an axis with a coordinate that is not finite. Lanes hold a whole number
+    of points, so that the loop over them becomes vector code.
     """
     n_dims, flat = points.shape[1], points.reshape(points.size)
     low, high, spoilt = np.empty(LANES), np.empty(LANES), np.zeros(LANES)
@@ -130,3 +111,9 @@ def extremes(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if spoilt[axis] != 0.0:
             low[axis] = high[axis] = np.nan
     return low[:n_dims].copy(), high[:n_dims].copy()
+
+
+def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.ndarray, np.ndarray]:
+    """Return the `extremes` (d,) of points that come in pieces (n, d), n > 0."""
+    ends = np.array(list(over(extremes, pieces)))
+    return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)

@@ -55,8 +55,8 @@ def continue_sample(
 
     Returns
     -------
-    kept : (a,) int64, positions in the sample so far, ascending.
-    entering : (b,) int64, rows from `n_before` on, ascending; a + b are as many as `sample_rows` returns.
+    positions in the sample so far (a,) int64, and rows from `n_before` on (b,) int64, both ascending; a + b are as many
+    as `sample_rows` returns.
     """
     drawn = sample_rows(seed, stage, n_rows, n_sampled)
     entering = drawn[np.searchsorted(drawn, n_before) :]

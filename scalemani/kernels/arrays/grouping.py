@@ -7,12 +7,9 @@ from scalemani.kernels.machine.compile import compiled
 
 @compiled
 def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Sort items by label; items of one label keep their order.
+    """Sort n items by label, from `first` to `first` + `n_groups` - 1; items of one label keep their order.
 
-    Parameters
-    ----------
-    labels : (n,) int, from `first` to `first` + `n_groups` - 1; an item with a smaller label belongs to no group
-    first : label of the first group, default 0
+    An item with a smaller label belongs to no group.
 
     Returns
     -------
@@ -43,12 +40,9 @@ def inverse_order(order: np.ndarray) -> np.ndarray:
 
 
 def place_rows(rows: np.ndarray, chosen: np.ndarray, target: np.ndarray, places: np.ndarray) -> None:
-    """Write rows by number to places in a table, without a copy between.
+    """Write rows `chosen` (m,) of a table to `places` (m,) in another one of its dtype, without a copy between.
 
-    Parameters
-    ----------
-    rows, target : (n, columns...) and (N, columns...) of one dtype, C-contiguous
-    chosen, places : (m,) int, rows and where each of them goes
+    Both tables are C-contiguous, (n, columns...) and (N, columns...).
     """
     _place_bytes(_bytes_of_rows(rows), chosen, _bytes_of_rows(target), places)
 

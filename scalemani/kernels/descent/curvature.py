@@ -85,21 +85,13 @@ class PairCurvature:
 
     def product(self, positions: np.ndarray, weights: np.ndarray, vectors: np.ndarray) -> np.ndarray:
         """Return 8 L^xx_ii times the i-th column of vectors (N, d), for each i."""
-        out, kernel = np.zeros_like(positions), KERNELS[self.kernel]
-
-        def panel(part: slice) -> None:
-            _products(positions, weights, kernel, part.start, vectors, out[part])
-
-        run(self.over(panel, row_panels(len(positions))))
+        out, kernel, parts = np.zeros_like(positions), KERNELS[self.kernel], row_panels(len(positions))
+        run(self.over(lambda part: _products(positions, weights, kernel, part.start, vectors, out[part]), parts))
         return out
 
     def diagonals(self, positions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the diagonals of 8 L^xx_ii, (N, d), and that of strength E-'s part of 4 L, (N,): taken off 4 L+."""
         out, degrees = np.zeros_like(positions), np.zeros(len(positions))
-        kernel = KERNELS[self.kernel]
-
-        def panel(part: slice) -> None:
-            _diagonals(positions, weights, kernel, part.start, out[part], degrees[part])
-
-        run(self.over(panel, row_panels(len(positions))))
+        kernel, parts = KERNELS[self.kernel], row_panels(len(positions))
+        run(self.over(lambda part: _diagonals(positions, weights, kernel, part.start, out[part], degrees[part]), parts))
         return out, degrees

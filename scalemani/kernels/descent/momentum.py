@@ -59,15 +59,7 @@ def momentum_step(
 ) -> Motion:
     """Return the motion after one step; a point whose step would be longer than `longest` is held to it.
 
-    Parameters
-    ----------
-    gradient : (N, d) float64.
-    before : velocities and gains (N, d), left as they are.
-    momentum : share of the velocity that is kept, in [0, 1).
-
-    References
-    ----------
-    Jacobs, Increased rates of convergence through learning rate adaptation, 1988.
+    The gradient is (N, d) float64; the motion `before` is left as it is; a share `momentum` of its velocity stays.
     """
     after = Motion(*(workspace.empty(gradient.shape, gradient.dtype) for _ in Motion._fields))
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.machine.vector_log import log_positive
 
@@ -32,13 +33,7 @@ class AffinityRows(NamedTuple):
 
 
 @compiled_sums
-def _plane_gradient(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-    positions: np.ndarray,
-    student: bool,
-    first: int,
-    gradient: np.ndarray,
-) -> None:
+def _plane_gradient(rows: Rows, positions: np.ndarray, student: bool, first: int, gradient: np.ndarray) -> None:
     indptr, indices, values = rows
     for row in range(gradient.shape[0]):
         n = first + row
@@ -62,13 +57,7 @@ def _plane_gradient(
 
 
 @compiled_sums
-def _gradient(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-    positions: np.ndarray,
-    student: bool,
-    first: int,
-    gradient: np.ndarray,
-) -> None:
+def _gradient(rows: Rows, positions: np.ndarray, student: bool, first: int, gradient: np.ndarray) -> None:
     indptr, indices, values = rows
     n_dims = positions.shape[1]
     sums = np.empty(n_dims, np.float64)
@@ -108,9 +97,7 @@ def _sum(squares: np.ndarray, weights: np.ndarray, count: int) -> float:
 
 
 @compiled
-def _energy(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray], positions: np.ndarray, student: bool, first: int, last: int
-) -> float:
+def _energy(rows: Rows, positions: np.ndarray, student: bool, first: int, last: int) -> float:
     indptr, indices, values = rows
     n_dims = positions.shape[1]
     squares, weights = np.empty(LONGEST_ROW, np.float64), np.empty(LONGEST_ROW, np.float64)
@@ -133,37 +120,16 @@ def _energy(
 def attraction_gradient(
     rows: AffinityRows, positions: np.ndarray, kernel: str, out: np.ndarray, over: Mapper = map
 ) -> np.ndarray:
-    """Write the gradient of E+ into `out` and return it.
+    """Write the gradient of E+ of N points at positions (N, d) float64 into `out` (N, d) float64 and return it.
 
-    Parameters
-    ----------
-    rows : w, of N points
-    positions : (N, d) float64
-    kernel : "quadratic" or "student"
-    out : (N, d) float64
-    over : runs the panels of rows; default the builtin `map`
+    The kernel is "quadratic" or "student".
     """
-    compute = _plane_gradient if positions.shape[1] == 2 else _gradient
-
-    def panel(part: slice) -> None:
-        compute(tuple(rows), positions, kernel == "student", part.start, out[part])
-
-    run(over(panel, row_panels(rows.n_points)))
+    fill, csr, student = _plane_gradient if positions.shape[1] == 2 else _gradient, tuple(rows), kernel == "student"
+    run(over(lambda part: fill(csr, positions, student, part.start, out[part]), row_panels(rows.n_points)))
     return out
 
 
 def attraction_energy(rows: AffinityRows, positions: np.ndarray, kernel: str, over: Mapper = map) -> float:
-    """Return E+.
-
-    Parameters
-    ----------
-    rows : w, of N points
-    positions : (N, d) float64
-    kernel : "quadratic" or "student"
-    over : runs the panels of rows; default the builtin `map`
-    """
-
-    def panel(part: slice) -> float:
-        return _energy(tuple(rows), positions, kernel == "student", part.start, part.stop)
-
-    return float(sum(over(panel, row_panels(rows.n_points))))
+    """Return E+ of N points at positions (N, d) float64, with the kernel "quadratic" or "student"."""
+    csr, student, parts = tuple(rows), kernel == "student", row_panels(rows.n_points)
+    return float(sum(over(lambda part: _energy(csr, positions, student, part.start, part.stop), parts)))

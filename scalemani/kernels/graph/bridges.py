@@ -1,8 +1,8 @@
 """Bridges between the components of a graph: Boruvka's algorithm, over cells that cannot be ruled out.
 
-In every round each component but the largest asks for the nearest row outside itself and is joined by its closest pair;
-the number of components at least halves. A cell that lies farther from a query than some row outside its component
-certainly does is never read.
+In every round each component but the largest looks for the nearest row outside itself and is joined by its closest
+pair; the number of components at least halves. A cell that lies farther from a query than some row outside its
+component certainly does is never read.
 
 Source: Boruvka, O jistem problemu minimalnim (On a certain minimal problem), 1926.
 """
@@ -51,19 +51,10 @@ class Scores(NamedTuple):
 
 
 def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT) -> np.ndarray:
-    """Return the rows that look for a bridge out of their component.
+    """Return the rows (Q,) int64, ascending, that look for a bridge out of their component, from the labels (N,).
 
-    Sampling makes a bridge the closest pair among the sampled rows, not among all.
-
-    Parameters
-    ----------
-    labels : (N,) int, the component of each row
-    n_per_component : most rows of a component, evenly spread over its rows; default 64. The largest component, the
-        first of several, has none
-
-    Returns
-    -------
-    (Q,) int64, ascending
+    At most so many rows of a component look, evenly spread over its rows, and none of the largest, the first of
+    several. Sampling makes a bridge the closest pair among the sampled rows, not among all.
     """
     sizes = np.bincount(labels)
     order = np.argsort(labels, kind="stable")
@@ -108,10 +99,8 @@ def nearest_outside(
 
     Parameters
     ----------
-    queries : (Q, D) real, finite
-    query_labels : (Q,) int, their components
-    points : (n, D) real, finite, rows [start, start + n)
-    point_labels : (n,) int, their components
+    queries, query_labels : (Q, D) real, finite, and (Q,) int, their components
+    points, point_labels : (n, D) real, finite, rows [start, start + n), and (n,) int, their components
 
     Returns
     -------
@@ -125,32 +114,23 @@ def nearest_outside(
     query_norms = np.einsum("ij,ij->i", centred_queries, centred_queries, dtype=np.float64)
     longest = np.sqrt(query_norms.max(initial=0.0))
     unit = np.finfo(np.float32).eps * (queries.shape[1] + 8)
-    for first in range(0, len(points), TILE_ROWS):
-        tile = points[first : first + TILE_ROWS]
-        centred = (tile - centre).astype(np.float32)
+    for tile in slices(len(points), TILE_ROWS):
+        centred = (points[tile] - centre).astype(np.float32)
         norms = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
         error = unit * (longest + np.sqrt(norms)) ** 2
-        labels = point_labels[first : first + TILE_ROWS]
         for few in slices(len(queries), QUERIES_AT_ONCE):
             squares = query_norms[few, None] + norms - 2.0 * (centred_queries[few] @ centred.T)
             best = rows[few], squared[few]
-            _screen(Scores(squares, error), queries[few], query_labels[few], tile, labels, best, start + first)
+            scores, first = Scores(squares, error), start + tile.start
+            _screen(scores, queries[few], query_labels[few], points[tile], point_labels[tile], best, first)
     return rows, np.sqrt(squared)
 
 
 def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return the largest distance of some rows to the centre of their cell.
+    """Return the largest distance (C,) float64 of points (n, s), rows [start, start + n), to the centre of their cell.
 
-    Parameters
-    ----------
-    points : (n, s) real, rows [start, start + n)
-    offsets : (C + 1,) int64
-    centers : (C, s) real
-
-    Returns
-    -------
-    (C,) float64, infinite for cells that none of these rows is in. Those of several blocks are joined by
-    `joined_radii`
+    `offsets` (C + 1,) and `centers` (C, s) are those of `Cells`. Cells that none of these rows is in have infinity;
+    radii of several blocks are joined by `joined_radii`.
     """
     radii = np.full(len(centers), np.inf)
     numbers = np.searchsorted(offsets, np.arange(start, start + len(points)), side="right") - 1
@@ -166,29 +146,21 @@ def joined_radii(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 
 def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cells: Cells) -> np.ndarray:
-    """Return a distance from each query within which some row of another component lies.
+    """Return a distance (Q,) float64 from each query (Q, s) within which some row of another component lies.
 
-    Parameters
-    ----------
-    queries : (Q, s) real
-    query_labels : (Q,) int, their components
-    labels : (N,) int, the components of all rows
-
-    Returns
-    -------
-    (Q,) float64, infinite where all rows have the query's label
+    It is infinite where all rows, of components `labels` (N,), have the query's label.
     """
     filled = np.flatnonzero(np.diff(cells.offsets))
     first = cells.offsets[filled]
     least, most = np.minimum.reduceat(labels, first), np.maximum.reduceat(labels, first)
     centers, radii = cells.centers[filled], cells.radii[filled]
-    found = np.empty(len(queries))
+    limits = np.empty(len(queries))
     for part in slices(len(queries), max(1, PAIRS_AT_ONCE // len(filled))):
         within = distances_to(queries[part], centers) + radii
         own = query_labels[part, np.newaxis]
         within[(least == own) & (most == own)] = np.inf
-        found[part] = within.min(axis=1)
-    return found + SLACK * (greatest_length(queries) + greatest_length(centers))
+        limits[part] = within.min(axis=1)
+    return limits + SLACK * (greatest_length(queries) + greatest_length(centers))
 
 
 def greatest_length(rows: np.ndarray) -> float:
@@ -212,13 +184,7 @@ def nearest_in_cells(
     start: int,
     cells: Cells,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `nearest_outside` does, of cells that may hold a row as near as a query is to some row outside.
-
-    Parameters
-    ----------
-    queries, query_labels, points, point_labels, start : those of `nearest_outside`
-    within : (Q,) float64, the `reach` of the queries
-    """
+    """Return what `nearest_outside` does, from cells that may hold a row within the `reach` (Q,) of a query."""
     rows, distances = np.full(len(queries), -1, np.int64), np.full(len(queries), np.inf)
     stop = start + len(points)
     first = np.searchsorted(cells.offsets, start, side="right") - 1
@@ -232,11 +198,11 @@ def nearest_in_cells(
             if len(there) == 0:
                 continue
             outside = (query_labels != there[0]) | (there.min() != there.max())
-            asked = np.flatnonzero(near[:, column] & outside)
-            if len(asked) == 0:
+            active = np.flatnonzero(near[:, column] & outside)
+            if len(active) == 0:
                 continue
-            found = nearest_outside(queries[asked], query_labels[asked], points[part], there, start + part.start)
-            rows[asked], distances[asked] = nearer((rows[asked], distances[asked]), found)
+            nearest = nearest_outside(queries[active], query_labels[active], points[part], there, start + part.start)
+            rows[active], distances[active] = nearer((rows[active], distances[active]), nearest)
     return rows, distances
 
 
@@ -257,8 +223,7 @@ def boruvka_round(
     Parameters
     ----------
     labels : (N,) int, the components so far
-    query_rows : (Q,) int
-    neighbor_rows : (Q,) int, the nearest row of each query in another component, -1 for none
+    query_rows, neighbor_rows : (Q,) int, and the nearest row of each in another component, -1 for none
     distances : (Q,) float64, of these pairs, infinite for none
     """
     order = np.lexsort((neighbor_rows, query_rows, distances))
@@ -266,7 +231,7 @@ def boruvka_round(
     _, first = np.unique(labels[query_rows[order]], return_index=True)
     parents = separate_items(int(labels.max()) + 1)
     candidates = order[np.sort(first)]
-    kept = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
+    joining = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
     merged = labels_of_roots(parents)[labels]
-    rows = np.column_stack([query_rows[kept], neighbor_rows[kept]]).astype(np.int64)
-    return Bridges(rows, distances[kept]), Components(merged, np.bincount(merged).astype(np.int64))
+    rows = np.column_stack([query_rows[joining], neighbor_rows[joining]]).astype(np.int64)
+    return Bridges(rows, distances[joining]), Components(merged, np.bincount(merged).astype(np.int64))

@@ -25,36 +25,19 @@ class Components(NamedTuple):
 
 
 @compiled
-def _add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+def add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
+    """Add the edges of rows [start, start + n) to the degrees of P + P^T, (N,) float64, in place.
+
+    Rows are those of `join_neighbors`. Sums follow their order: blocks that are added in order give the same bits,
+    whatever their size.
+    """
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
             degrees[start + row] += values[row, column]
             degrees[indices[row, column]] += values[row, column]
 
 
-def add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
-    """Add the edges of rows [start, start + n) to the degrees of P + P^T, (N,) float64, in place.
-
-    Sums follow the order of the rows: blocks that are added in order give the same bits, whatever their size.
-
-    Parameters
-    ----------
-    degrees : (N,) float64, the sums so far
-    indices, values, start : those of `join_neighbors`
-    """
-    _add_degrees(degrees, indices, values, start)
-
-
 @compiled
-def _join_rows(parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int, roots: np.ndarray) -> None:
-    for row in range(indices.shape[0]):
-        for column in range(indices.shape[1]):
-            other, value = indices[row, column], values[row, column]
-            least = LEAST_ENTRY * roots[start + row] * roots[other] if roots.shape[0] else 0.0
-            if value > 0 and value >= least:
-                unite(parents, start + row, other)
-
-
 def join_neighbors(
     parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int, roots: np.ndarray | None = None
 ) -> None:
@@ -68,7 +51,14 @@ def join_neighbors(
     roots : (N,) float64, the square roots of the degrees of `add_degrees`: edges below `LEAST_ENTRY` times those of
         both ends join nothing. None: every edge joins
     """
-    _join_rows(parents, indices, values, start, np.empty(0) if roots is None else roots)
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            other, value = indices[row, column], values[row, column]
+            least = 0.0
+            if roots is not None:
+                least = LEAST_ENTRY * roots[start + row] * roots[other]
+            if value > 0 and value >= least:
+                unite(parents, start + row, other)
 
 
 @compiled

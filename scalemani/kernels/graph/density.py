@@ -17,16 +17,9 @@ def density_scales(degrees: np.ndarray, alpha: float) -> np.ndarray:
 def density_normalized(
     indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, first_row: int, scales: np.ndarray
 ) -> np.ndarray:
-    """Return the nonzeros of rows of diag(s) W diag(s); entries (n, m) and (m, n) are equal to the last bit.
+    """Return the nonzeros (E,) of rows of diag(s) W diag(s) from those of W in CSR form, in their dtype.
 
-    Parameters
-    ----------
-    indptr, indices, values : CSR arrays of rows of W, in any precision
-    scales : (N,) float64, s
-
-    Returns
-    -------
-    (E,) in the dtype of `values`
+    `scales` (N,) float64 are s. Entries (n, m) and (m, n) are equal to the last bit.
     """
     scaled = np.empty_like(values)
     for row in range(indptr.shape[0] - 1):

@@ -20,9 +20,18 @@ class DirectedEdges(NamedTuple):
 
 
 @compiled
-def _count_by_block(
-    indices: np.ndarray, values: np.ndarray, block_rows: int, places: np.ndarray, counts: np.ndarray
+def _sort_by_block(
+    indices: np.ndarray,
+    values: np.ndarray,
+    source_start: int,
+    blocks: tuple[int, np.ndarray, np.ndarray],
+    edges: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
 ) -> None:
+    """Write each edge at the next free place of its block and move that place on; without `edges`, only count them.
+
+    `blocks` are the rows of a block, the place of each block among those that count (-1: none), and the next edges.
+    """
+    block_rows, places, next_edges = blocks
     first, last, place = 0, 0, -1
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
@@ -32,58 +41,35 @@ def _count_by_block(
                     block = target // block_rows
                     first, last, place = block * block_rows, (block + 1) * block_rows, places[block]
                 if place >= 0:
-                    counts[place] += 1
-
-
-@compiled
-def _fill_by_block(
-    indices: np.ndarray,
-    values: np.ndarray,
-    source_start: int,
-    blocks: tuple[int, np.ndarray, np.ndarray],
-    edges: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
-    block_rows, places, next_edges = blocks
-    targets, sources, weights = edges
-    first, last, place = 0, 0, -1
-    for row in range(indices.shape[0]):
-        for column in range(indices.shape[1]):
-            if values[row, column] > 0:
-                target = indices[row, column]
-                if not first <= target < last:
-                    block = target // block_rows
-                    first, last, place = block * block_rows, (block + 1) * block_rows, places[block]
-                if place >= 0:
                     edge = next_edges[place]
-                    targets[edge], sources[edge] = target, source_start + row
-                    weights[edge] = values[row, column]
+                    if edges is not None:
+                        edges[0][edge], edges[1][edge] = target, source_start + row
+                        edges[2][edge] = values[row, column]
                     next_edges[place] = edge + 1
 
 
 def incoming_edges(
     indices: np.ndarray, values: np.ndarray, source_start: int, block_rows: int, blocks: Sequence[int]
 ) -> list[DirectedEdges]:
-    """Return the edges of some source rows that end in each of some blocks of rows, in the order of their sources.
+    """Return the edges of some source rows that end in each of m blocks of rows, in the order of their sources.
+
+    Block b holds the global rows [b * block_rows, (b + 1) * block_rows). Each set of edges has memory of its own, rows
+    in the dtype of `indices`.
 
     Parameters
     ----------
     indices : (n, k) int, the neighbours of rows [source_start, source_start + n)
     values : (n, k) float, their affinities; entries that are not positive are no edges
-    block_rows : rows of a block: block b holds the global rows [b * block_rows, (b + 1) * block_rows)
-
-    Returns
-    -------
-    m DirectedEdges, rows in the dtype of `indices`; each has memory of its own
     """
     last_block = max(int(indices.max(initial=0)) // block_rows, *blocks)
     places = np.full(last_block + 1, -1, np.int64)
     places[list(blocks)] = np.arange(len(blocks))
     counts = np.zeros(len(blocks), np.int64)
-    _count_by_block(indices, values, block_rows, places, counts)
+    _sort_by_block(indices, values, source_start, (block_rows, places, counts), None)
     offsets = np.concatenate([[0], np.cumsum(counts)])
     size = int(offsets[-1])
     edges = (np.empty(size, indices.dtype), np.empty(size, indices.dtype), np.empty(size, values.dtype))
-    _fill_by_block(indices, values, source_start, (block_rows, places, offsets[:-1].copy()), edges)
+    _sort_by_block(indices, values, source_start, (block_rows, places, offsets[:-1].copy()), edges)
     parts = (slice(first, last) for first, last in itertools.pairwise(offsets))
     return [DirectedEdges(*(array[part].copy() for array in edges)) for part in parts]
 
@@ -113,9 +99,9 @@ class GatheredEdges:
 
     def take(self) -> DirectedEdges:
         """Return all edges as one set; none of them is held here any more."""
-        found = join_edges(self._joined + self._single)
+        edges = join_edges(self._joined + self._single)
         self._joined, self._single = [], []
-        return found
+        return edges
 
 
 def loop_edges(values: np.ndarray, start: int) -> DirectedEdges:

@@ -2,9 +2,12 @@
 
 One pass reads each row of W once and gathers m contiguous columns per nonzero: the time is that of the gathers, and 64
 columns cost some three times as much as eight. Four neighbours are added at a time, which spares three in four loads
-and stores of the sums, while the rows of those that come next are asked for. Sums are float64: they cost as much as
+and stores of the sums, while the rows of those that come next are prefetched. Sums are float64: they cost as much as
 float32 here. The step of a multigrid smoother is a product with a different end, so that no array is made between.
 """
+
+import functools
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +15,20 @@ from scalemani.kernels.machine.compile import compiled_sums
 from scalemani.kernels.machine.prefetch import prefetch_row
 
 _1, _2, _3, GROUP = (np.uint64(i) for i in range(1, 5))
-AHEAD = np.uint64(16)  # nonzeros between the one that is added and the one that is asked for
+AHEAD = np.uint64(16)  # nonzeros between the one that is added and the one that is prefetched
 
 Rows = tuple[np.ndarray, np.ndarray, np.ndarray]  # (indptr, indices, values) of consecutive rows in CSR form
+
+
+def _on_unsigned_indices(kernel: Any) -> Any:
+    """Return a kernel on rows whose indices are unsigned: that spares the test for negative ones of Python's rules."""
+
+    @functools.wraps(kernel)
+    def with_unsigned_indices(rows: Rows, *arguments: Any) -> None:
+        indptr, indices, values = rows
+        kernel((indptr, indices.view(f"u{indices.itemsize}"), values), *arguments)
+
+    return with_unsigned_indices
 
 
 @compiled_sums
@@ -47,56 +61,8 @@ def _row_sums(rows: Rows, row: int, source_scale: np.ndarray, vectors: np.ndarra
         entry += _1
 
 
+@_on_unsigned_indices
 @compiled_sums
-def _product(rows: Rows, inverse_roots: np.ndarray, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
-    sums = np.empty(vectors.shape[1], np.float64)
-    for row in range(out.shape[0]):
-        _row_sums(rows, row, inverse_roots, vectors, sums)
-        target, scale = out[row], inverse_roots[start + row]
-        for column in range(out.shape[1]):
-            target[column] = scale * sums[column]
-
-
-@compiled_sums
-def _smoothed(
-    rows: Rows,
-    inverse_roots: np.ndarray,
-    smoothing: np.ndarray,
-    start: int,
-    right: np.ndarray,
-    guess: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    sums = np.empty(right.shape[1], np.float64)
-    for row in range(out.shape[0]):
-        _row_sums(rows, row, inverse_roots, guess, sums)
-        node = start + row
-        own, asked, target = guess[node], right[node], out[row]
-        share, scale = smoothing[node], inverse_roots[node]
-        for column in range(out.shape[1]):
-            target[column] = own[column] + share * (asked[column] - own[column] + scale * sums[column])
-
-
-@compiled_sums
-def _energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
-    indptr, indices, values = rows
-    for row in range(out.shape[0]):
-        target, own = out[row], vectors[start + row]
-        for column in range(out.shape[1]):
-            target[column] = 0.0
-        for entry in range(indptr[row], indptr[row + 1]):
-            other, half = vectors[indices[entry]], 0.5 * values[entry]
-            for column in range(out.shape[1]):
-                difference = np.float64(own[column]) - np.float64(other[column])
-                target[column] += half * difference * difference
-
-
-def _unsigned(rows: Rows) -> Rows:
-    """Return rows with unsigned indices, which spare the test for negative ones that Python's rules ask for."""
-    indptr, indices, values = rows
-    return indptr, indices.view(f"u{indices.itemsize}"), values
-
-
 def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
     """Write rows [start, start + n) of S X.
 
@@ -107,23 +73,16 @@ def normalized_product(rows: Rows, inverse_roots: np.ndarray, start: int, vector
     vectors : X, (N, m) float32 or float64, C-contiguous
     out : (n, m) in the dtype of `vectors`
     """
-    _product(_unsigned(rows), inverse_roots, start, vectors, out)
+    sums = np.empty(vectors.shape[1], np.float64)
+    for row in range(out.shape[0]):
+        _row_sums(rows, row, inverse_roots, vectors, sums)
+        target, scale = out[row], inverse_roots[start + row]
+        for column in range(out.shape[1]):
+            target[column] = scale * sums[column]
 
 
-def dirichlet_energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
-    """Write what rows [start, start + n) add to v^T L v: the sum over neighbours m of w_nm (v_n - v_m)^2 / 2.
-
-    Sums of squares are never below zero, and small ones keep their relative accuracy, which v^T D v - v^T W v loses.
-
-    Parameters
-    ----------
-    rows, start : as of `normalized_product`
-    vectors : v, (N, m) float32 or float64
-    out : (n, m) float64
-    """
-    _energies(_unsigned(rows), start, vectors, out)
-
-
+@_on_unsigned_indices
+@compiled_sums
 def smoothed(
     rows: Rows,
     inverse_roots: np.ndarray,
@@ -143,4 +102,31 @@ def smoothed(
     guess : (N, m) in the dtype of `right`, C-contiguous
     out : (n, m) in that dtype, no part of `guess`
     """
-    _smoothed(_unsigned(rows), inverse_roots, smoothing, start, right, guess, out)
+    sums = np.empty(right.shape[1], np.float64)
+    for row in range(out.shape[0]):
+        _row_sums(rows, row, inverse_roots, guess, sums)
+        node = start + row
+        own, wanted, target = guess[node], right[node], out[row]
+        share, scale = smoothing[node], inverse_roots[node]
+        for column in range(out.shape[1]):
+            target[column] = own[column] + share * (wanted[column] - own[column] + scale * sums[column])
+
+
+@_on_unsigned_indices
+@compiled_sums
+def dirichlet_energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndarray) -> None:
+    """Write what rows [start, start + n) add to v^T L v: the sum over neighbours m of w_nm (v_n - v_m)^2 / 2.
+
+    Vectors v are (N, m) float32 or float64, `out` (n, m) float64. Sums of squares are never below zero, and small ones
+    keep their relative accuracy, which v^T D v - v^T W v loses.
+    """
+    indptr, indices, values = rows
+    for row in range(out.shape[0]):
+        target, own = out[row], vectors[start + row]
+        for column in range(out.shape[1]):
+            target[column] = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            other, half = vectors[indices[entry]], 0.5 * values[entry]
+            for column in range(out.shape[1]):
+                difference = np.float64(own[column]) - np.float64(other[column])
+                target[column] += half * difference * difference

@@ -24,30 +24,17 @@ _COUNTS, _PLACES, _SINGLES, _MASK = (
 _POINTERS = ir.VectorType(_PLACE.as_pointer(), LANES_AT_ONCE)
 
 
-def plain_sum_pulls(
+def reference_sum_pulls(
     columns: int, weights: int, count: int, places: int, own: tuple[int, int], square: float
 ) -> tuple[float, float]:
-    """Return the sum of w_m (x - x_m) / (1 + s |x - x_m|^2) over some neighbours m, along both axes.
+    """Return the sum of w_m (x - x_m) / (1 + s |x - x_m|^2) over some neighbours m, along both axes, two float32.
 
     Parameters
     ----------
-    columns : int
-        Address of the neighbours' rows, `count` uint32.
-    weights : int
-        Address of their w_m, `count` float32.
-    count : int
-        Of neighbours, 0 or more.
-    places : int
-        Address of the places x_m of all points, (N, 2) int32; their differences are int32 too.
-    own : tuple of int
-        The place x of the point.
-    square : float
-        s, float32: the square of what one stands for in a place.
-
-    Returns
-    -------
-    tuple of float
-        float32, in units of a place.
+    columns, weights : addresses of the neighbours' rows, `count` uint32, and of their w_m, `count` float32
+    places : address of the places x_m of all points, (N, 2) int32; their differences are int32 too
+    own : two int, the place x of the point
+    square : s, float32: the square of what one stands for in a place
     """
     single = np.float32
     rows = numbers_at(columns, (count,), np.uint32)
@@ -146,15 +133,10 @@ def _alike(vector: Any, value: float) -> Any:
     return ir.Constant(vector, [value] * LANES_AT_ONCE)
 
 
-@in_plain_mode(plain_sum_pulls)
+@in_plain_mode(reference_sum_pulls)
 @intrinsic
 def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, places: Any, own: Any, square: Any) -> Any:
-    """Emit what `plain_sum_pulls` does.
-
-    Parameters
-    ----------
-    columns, weights, count, places, own, square : the types of those of `plain_sum_pulls`
-    """
+    """Emit what `reference_sum_pulls` does."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.make_tuple(builder, signature.return_type, _Emitter(builder, arguments).total())

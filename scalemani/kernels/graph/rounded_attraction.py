@@ -7,10 +7,11 @@ coordinates in float32 would leave few digits of them, keep all. Terms and their
 
 import numpy as np
 
-from scalemani.kernels.arrays.coordinates import extremes
+from scalemani.kernels.arrays.coordinates import bounding_box
 from scalemani.kernels.arrays.tiles import light_panels, row_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.graph.pull_instructions import sum_pulls
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.lane_instructions import ITEM_BYTES
@@ -28,13 +29,7 @@ def _round(positions: np.ndarray, middle: np.ndarray, per_step: float, steps: np
 
 
 @compiled
-def _gradient(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-    steps: np.ndarray,
-    step: float,
-    first: int,
-    gradient: np.ndarray,
-) -> None:
+def _gradient(rows: Rows, steps: np.ndarray, step: float, first: int, gradient: np.ndarray) -> None:
     indptr, indices, values = rows
     columns, weights, places = indices.ctypes.data, values.ctypes.data, steps.ctypes.data
     square = np.float32(step * step)
@@ -51,30 +46,18 @@ def rounded_attraction_gradient(
 ) -> np.ndarray:
     """Write the gradient of E+ into `out` and return it: with Student's kernel in two dimensions to 1e-5 of its terms.
 
-    The others, affinities in float64, and maps more than 20,000 wide have it by `attraction_gradient`.
-
-    Parameters
-    ----------
-    rows : w, of N points; C-contiguous arrays
-    positions : (N, d) float64
-    kernel : "quadratic" or "student"
-    out : (N, d) float64
-    workspace : what runs the panels of rows, and where the rounded positions lie; default one thread, memory
+    The others, affinities in float64, and maps more than 20,000 wide have it by `attraction_gradient`, whose arguments
+    these are.
     """
     over, light = workspace.over, light_panels(rows.n_points)
     of_four_bytes = rows.indices.itemsize == rows.values.itemsize == ITEM_BYTES
     if kernel != "student" or positions.shape[1] != 2 or not light or not of_four_bytes:
         return attraction_gradient(rows, positions, kernel, out, over)
-    ends = np.array(list(over(lambda part: extremes(positions[part]), light)))
-    low, high = ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
+    low, high = bounding_box([positions[part] for part in light], over)
     step = float((high - low).max()) / (2 * MOST_STEPS)
     if not LEAST_STEP <= step <= LONGEST_STEP:
         return attraction_gradient(rows, positions, kernel, out, over)
-    middle, steps = (low + high) / 2, workspace.empty(positions.shape, np.int32)
+    middle, steps, csr = (low + high) / 2, workspace.empty(positions.shape, np.int32), tuple(rows)
     run(over(lambda part: _round(positions[part], middle, 1 / step, steps[part]), light))
-
-    def panel(part: slice) -> None:
-        _gradient(tuple(rows), steps, step, part.start, out[part])
-
-    run(over(panel, row_panels(rows.n_points)))
+    run(over(lambda part: _gradient(csr, steps, step, part.start, out[part]), row_panels(rows.n_points)))
     return out

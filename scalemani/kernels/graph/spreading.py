@@ -3,12 +3,13 @@
 import numpy as np
 
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 
 
 @compiled
 def _neighbor_means(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     positions: np.ndarray,
     known: np.ndarray,
     places: np.ndarray,
@@ -29,20 +30,16 @@ def _neighbor_means(
 
 
 def spread_to_neighbors(rows: AffinityRows, positions: np.ndarray, numbers: np.ndarray | None = None) -> np.ndarray:
-    """Fill rows of NaN: each with the mean of its neighbours that have a position, weighted by affinity.
+    """Fill rows of NaN with the affinity-weighted mean of their neighbours that have a position; return their numbers.
 
-    Points next to those with a position come first, then the points next to these. Points that no path leads to are
-    put in the middle of those that had a position.
+    Points next to those with a position come first, then the points next to these. Points that no path leads to are put
+    in the middle of those that had a position.
 
     Parameters
     ----------
     rows : rows (n, N) of W
     positions : (N, d) float64, filled in place; NaN in all columns of a row without a position
     numbers : (n,) int64, ascending, the numbers of these rows, all that lack a position among them; None: all N
-
-    Returns
-    -------
-    (M,) int64, the rows that were filled, ascending
     """
     known = ~np.isnan(positions[:, 0])
     middle, filled = positions[known].mean(axis=0), np.flatnonzero(~known)

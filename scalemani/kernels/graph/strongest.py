@@ -3,6 +3,7 @@
 import numpy as np
 
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 
 
@@ -18,47 +19,37 @@ def _thresholds(indptr: np.ndarray, values: np.ndarray, kappa: int) -> np.ndarra
 
 
 @compiled
-def _kept(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+def _filter_edges(
+    rows: Rows,
     thresholds: np.ndarray,
     indptr: np.ndarray,
-    out: tuple[np.ndarray, np.ndarray],
+    out: tuple[np.ndarray, np.ndarray] | None,
 ) -> None:
-    """Fill `indptr`, and `out` (indices, values) where it is long enough to hold what is kept."""
-    given, indices, values = rows
-    n_kept, writing = 0, out[0].shape[0] > 0
+    """Fill `indptr` of the edges that are strong enough, and `out` (indices, values) with these edges."""
+    starts, indices, values = rows
+    count = 0
     for row in range(thresholds.shape[0]):
-        for entry in range(given[row], given[row + 1]):
-            # Values are symmetric to the last bit, so both directions of an edge are kept or left out.
+        for entry in range(starts[row], starts[row + 1]):
+            # Values are symmetric to the last bit, so both directions of an edge stay or both go.
             if values[entry] >= min(thresholds[row], thresholds[indices[entry]]):
-                if writing:
-                    out[0][n_kept], out[1][n_kept] = indices[entry], values[entry]
-                n_kept += 1
-        indptr[row + 1] = n_kept
+                if out is not None:
+                    out[0][count], out[1][count] = indices[entry], values[entry]
+                count += 1
+        indptr[row + 1] = count
 
 
 def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
     """Return the edges that are among the strongest of either of their points; symmetric if the rows are.
 
-    Parameters
-    ----------
-    kappa : edges of a point that are sure to stay; edges as strong as the weakest of them stay too
-
-    Returns
-    -------
-    AffinityRows in the dtypes of `rows`
-
-    References
-    ----------
-    [PH] 3.3, where kappa sparsifies the attractive Hessian.
+    Of each point `kappa` edges are sure to stay, and those as strong as the weakest of them stay too. Source: [PH] 3.3,
+    where kappa sparsifies the attractive Hessian.
     """
     thresholds = _thresholds(rows.indptr, rows.values, kappa)
     indptr = np.zeros_like(rows.indptr)
-    nothing = (np.empty(0, rows.indices.dtype), np.empty(0, rows.values.dtype))
-    _kept(tuple(rows), thresholds, indptr, nothing)
-    kept = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
-    _kept(tuple(rows), thresholds, indptr, kept)
-    return AffinityRows(indptr, *kept)
+    _filter_edges(tuple(rows), thresholds, indptr, None)
+    edges = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
+    _filter_edges(tuple(rows), thresholds, indptr, edges)
+    return AffinityRows(indptr, *edges)
 
 
 def without_loops(rows: AffinityRows) -> AffinityRows:

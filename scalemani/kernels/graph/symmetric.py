@@ -12,6 +12,7 @@ import numpy as np
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.graph.directed_edges import DirectedEdges
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 
 PLACE_BITS = 32  # of a key: columns take the 31 bits above, and a row has fewer places than that
@@ -45,7 +46,7 @@ def _merge_rows(
     rows: tuple[int, np.ndarray, np.ndarray],
     incoming: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
     extra: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray],
-    out: tuple[np.ndarray, np.ndarray, np.ndarray],
+    out: Rows,
 ) -> None:
     """Fill consecutive rows of `out` (indptr, indices, values) from three lists a row, each with ascending columns.
 
@@ -92,18 +93,15 @@ def symmetric_rows(
 ) -> SymmetricRows:
     """Return rows [start, start + n) of W = (P + P^T) / 2 + E, bit-symmetric over all blocks.
 
+    Values are summed in float64 and rounded once to their dtype.
+
     Parameters
     ----------
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float, their affinities, these rows of P; entries that are not positive are no edges
     incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of all sources, joined
     extra : E, edges added at full weight, such as bridges between components; each must be given in both directions,
-        one to itself once, and those that end in these rows are used. Default none
-
-    Returns
-    -------
-    SymmetricRows: indptr int64, indices in the dtype of `indices`, values summed in float64 and rounded once to the
-    dtype of `values`
+        one to itself once, and those that end in these rows are used
     """
     n_rows = indices.shape[0]
     incoming = incoming if len(incoming.targets) else _no_edges(indices, values)
@@ -134,17 +132,7 @@ def _by_source(edges: DirectedEdges, start: int, stop: int) -> DirectedEdges:
 
 @compiled
 def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Return the sum of each CSR row, in column order: the degrees of a block of W.
-
-    Parameters
-    ----------
-    values : (E,) float32 or float64
-    indptr : (n + 1,) int
-
-    Returns
-    -------
-    (n,) float64
-    """
+    """Return the sum (n,) float64 of each CSR row of `values` (E,), in column order: the degrees of a block of W."""
     sums = np.zeros(indptr.shape[0] - 1, np.float64)
     for row in range(sums.shape[0]):
         total = 0.0

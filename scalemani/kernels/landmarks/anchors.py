@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import SINGULAR_REGULARIZATION, local_weights
 from scalemani.kernels.rows.points_by_row import PointsByRow
@@ -46,45 +46,32 @@ def no_rows(n_landmarks: int, n_nearest: int) -> NearestRows:
 
 
 def nearer_rows(
-    found: NearestRows, landmarks: np.ndarray, block: np.ndarray, first_row: int, basis: SketchBasis
+    before: NearestRows, landmarks: np.ndarray, block: np.ndarray, first_row: int, basis: SketchBasis
 ) -> NearestRows:
-    """Return the state after one block of points; blocks may come in any order, each once.
-
-    Parameters
-    ----------
-    landmarks : (L, D) real
-    block : (n, D) real, points [first_row, first_row + n)
-    """
-    n_nearest = found.rows.shape[1]
+    """Return the state after the points [first_row, first_row + n); blocks may come in any order, each once."""
+    n_nearest = before.rows.shape[1]
     indices, squares = nearest_landmarks(landmarks, prepare_landmarks(block, basis), min(n_nearest, len(block)))
-    candidates = np.concatenate([found.rows, indices + np.int64(first_row)], axis=1)
-    distances = np.concatenate([found.squared_distances, squares], axis=1)
+    candidates = np.concatenate([before.rows, indices + np.int64(first_row)], axis=1)
+    distances = np.concatenate([before.squared_distances, squares], axis=1)
     order = np.lexsort((candidates, distances), axis=1)[:, :n_nearest]
     return NearestRows(np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1))
 
 
 def anchored(points: PointsByRow, landmarks: np.ndarray) -> Anchored:
-    """Return where landmarks stand among the points, of which a tile is held at a time.
-
-    Parameters
-    ----------
-    points : N points
-    landmarks : (L, D) float64
-    """
+    """Return where landmarks (L, D) float64 stand among the points, of which a tile is held at a time."""
     basis = pruning_basis(landmarks, SKETCH_DIMENSIONS)
-    found = no_rows(len(landmarks), min(ANCHORS, len(points)))
+    nearest = no_rows(len(landmarks), min(ANCHORS, len(points)))
     for start, tile in tiles(points):
-        found = nearer_rows(found, landmarks, tile, start, basis)
-    weights = np.empty(found.rows.shape)
-    for start in range(0, len(landmarks), LANDMARKS_AT_ONCE):
-        some = slice(start, start + LANDMARKS_AT_ONCE)
-        rows, places = np.unique(found.rows[some], return_inverse=True)
-        near = places.reshape(found.rows[some].shape)
+        nearest = nearer_rows(nearest, landmarks, tile, start, basis)
+    weights = np.empty(nearest.rows.shape)
+    for some in slices(len(landmarks), LANDMARKS_AT_ONCE):
+        rows, places = np.unique(nearest.rows[some], return_inverse=True)
+        near = places.reshape(nearest.rows[some].shape)
         weights[some] = local_weights(landmarks[some], points[rows], near, SINGULAR_REGULARIZATION)
-    return Anchored(found.rows, weights, np.sqrt(found.squared_distances[:, 0]))
+    return Anchored(nearest.rows, weights, np.sqrt(nearest.squared_distances[:, 0]))
 
 
 def tiles(points: PointsByRow) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first row of each tile, and its points."""
-    for start in range(0, len(points), TILE_ROWS):
-        yield start, points[np.arange(start, min(start + TILE_ROWS, len(points)))]
+    for tile in slices(len(points), TILE_ROWS):
+        yield tile.start, points[np.arange(tile.start, tile.stop)]

@@ -34,9 +34,9 @@ class Combined(NamedTuple):
 
     def of(self, coordinates: np.ndarray) -> np.ndarray:
         """Return the points' combinations (n, d) float64 of the landmarks' coordinates (L, d)."""
-        found = np.zeros((len(self.indices), coordinates.shape[1]))
-        _add_weighted(self.indices, self.weights, coordinates, found)
-        return found
+        combinations = np.zeros((len(self.indices), coordinates.shape[1]))
+        _add_weighted(self.indices, self.weights, coordinates, combinations)
+        return combinations
 
 
 def combined(points: np.ndarray, prepared: PreparedLandmarks, combining: Combining) -> Combined:
@@ -65,9 +65,9 @@ def kernel_shares(squares: np.ndarray, sigma: float) -> np.ndarray:
 
 
 @compiled
-def _add_weighted(indices: np.ndarray, weights: np.ndarray, coordinates: np.ndarray, found: np.ndarray) -> None:
+def _add_weighted(indices: np.ndarray, weights: np.ndarray, coordinates: np.ndarray, combinations: np.ndarray) -> None:
     """Add the weighted coordinates of each row's landmarks, in their order: no sum depends on the number of rows."""
     for i in range(indices.shape[0]):
         for k in range(indices.shape[1]):
-            for column in range(found.shape[1]):
-                found[i, column] += weights[i, k] * coordinates[indices[i, k], column]
+            for column in range(combinations.shape[1]):
+                combinations[i, column] += weights[i, k] * coordinates[indices[i, k], column]

@@ -3,13 +3,12 @@
 Points are read twice, in tiles: once for the radius of each neighbourhood, once for its moments.
 """
 
-import functools
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.landmarks.nearest import BoundedPairs, bounded_pairs, prepare_landmarks
 from scalemani.kernels.machine.compile import compiled
@@ -41,25 +40,14 @@ def local_geometry(
     diagonal: bool = False,
     workspace: Workspace = IN_MEMORY,
 ) -> LocalGeometry:
-    """Return the covariances of the `neighborhood` points nearest to each landmark, around their mean.
+    """Return the covariances of the `neighborhood` points nearest to each landmark (L, D), distinct, around their mean.
 
     The search is exact: bounds by sketches skip points that cannot be among the nearest, and all others are measured.
-    Points exactly as far as the last one belong too, so that no order of the points decides.
+    Points exactly as far as the last one belong too, so that no order of the points decides: the counts are m or more.
+    All points are read tile by tile, twice.
 
-    Parameters
-    ----------
-    points : N points, read tile by tile, twice
-    landmarks : (L, D) real, distinct
-
-    Returns
-    -------
-    LocalGeometry, positive definite: a thousandth of the mean variance is added to the diagonal of singular ones (where
-    all points are repeated, of the mean variance of all landmarks). The counts are m or more. The same bits for any
-    tiles and threads: moments are summed in the order of the points
-
-    References
-    ----------
-    [DPP] 3.3
+    Covariances are positive definite: a thousandth of the mean variance is added to the diagonal of singular ones
+    (where all points are repeated, of the mean variance of all landmarks). The bits are the same for any workspace.
     """
     (n_landmarks, width), n_near = landmarks.shape, min(neighborhood, len(points))
     listed = np.full((n_landmarks, n_near), np.inf)
@@ -76,12 +64,13 @@ def local_geometry(
 
     _over_pairs(accumulate, points, landmarks, workspace)
     counts, sums, products = moments
-    found = counts[:, np.newaxis]
-    means = sums / found
+    column = counts[:, np.newaxis]
+    means = sums / column
     if diagonal:
-        return _positive_variances(np.maximum(products[:, :, 0] / found - means**2, 0.0), counts)
-    covariances = products / found[:, :, np.newaxis] - means[:, :, np.newaxis] * means[:, np.newaxis]
-    return _positive_definite(covariances, counts)
+        variances = np.maximum(products[:, :, 0] / column - means**2, 0.0)
+        return _positive_definite(variances, variances, counts, np.ones(width))
+    covariances = products / column[:, :, np.newaxis] - means[:, :, np.newaxis] * means[:, np.newaxis]
+    return _positive_definite(covariances, np.linalg.eigvalsh(covariances), counts, np.eye(width))
 
 
 class _Moments(NamedTuple):
@@ -99,14 +88,7 @@ def _over_pairs(
     prepared, groups = prepare_landmarks(landmarks), slices(len(landmarks), LANDMARKS_TOGETHER)
     for tile in slices(len(points), TILE_ROWS):
         against = bounded_pairs(points[np.arange(tile.start, tile.stop)], prepared)
-        for _ in workspace.over(functools.partial(_of_group, function, against), groups):
-            pass
-
-
-def _of_group(
-    function: Callable[[BoundedPairs, slice], None], against: Callable[[slice], BoundedPairs], some: slice
-) -> None:
-    function(against(some), some)
+        run(workspace.over(lambda some, against=against: function(against(some), some), groups))
 
 
 @compiled
@@ -174,20 +156,15 @@ def _any_within(products: np.ndarray, norm: np.float32, limits: np.ndarray, row:
     return count > 0
 
 
-def _positive_variances(variances: np.ndarray, counts: np.ndarray) -> LocalGeometry:
-    singular = variances.min(axis=1) <= SINGULAR * variances.max(axis=1)
-    added = _added(variances.mean(axis=1), singular)
-    return LocalGeometry(variances + added[:, np.newaxis], counts, singular)
+def _positive_definite(
+    covariances: np.ndarray, values: np.ndarray, counts: np.ndarray, identity: np.ndarray
+) -> LocalGeometry:
+    """Return covariances with eigenvalues (L, D) made positive definite by adding to the diagonal of singular ones.
 
-
-def _positive_definite(covariances: np.ndarray, counts: np.ndarray) -> LocalGeometry:
-    values = np.linalg.eigvalsh(covariances)
-    singular = values[:, 0] <= SINGULAR * values[:, -1]
-    added = _added(np.maximum(values, 0.0).mean(axis=1), singular)
-    return LocalGeometry(covariances + added[:, np.newaxis, np.newaxis] * np.eye(values.shape[1]), counts, singular)
-
-
-def _added(variances: np.ndarray, singular: np.ndarray) -> np.ndarray:
-    """Return what is added to the diagonals; where there is no variance at all, by that of all landmarks."""
+    Where there is no variance at all, that of all landmarks decides what is added.
+    """
+    singular = values.min(axis=1) <= SINGULAR * values.max(axis=1)
+    variances = np.maximum(values, 0.0).mean(axis=1)
     usual = float(variances.mean()) or 1.0
-    return np.where(singular, ADDED_SHARE * np.where(variances > 0.0, variances, usual), 0.0)
+    added = np.where(singular, ADDED_SHARE * np.where(variances > 0.0, variances, usual), 0.0)
+    return LocalGeometry(covariances + np.multiply.outer(added, identity), counts, singular)

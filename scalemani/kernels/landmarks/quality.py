@@ -101,9 +101,7 @@ class NystromKernel(NamedTuple):
 def nystrom_kernel(landmarks: np.ndarray, sigma: float) -> NystromKernel:
     """Return the kernel of landmarks (L, D), factorised by pivots; those that the others determine are left out.
 
-    References
-    ----------
-    Higham, Analysis of the Cholesky decomposition of a semi-definite matrix, 1990.
+    Source: Higham, Analysis of the Cholesky decomposition of a semi-definite matrix, 1990.
     """
     places = np.asarray(landmarks, dtype=np.float64)
     factor, pivots, rank, _ = lapack.dpstrf(gaussian_kernel(places, places, sigma), tol=EXHAUSTED)
@@ -111,18 +109,10 @@ def nystrom_kernel(landmarks: np.ndarray, sigma: float) -> NystromKernel:
 
 
 def nystrom_residuals(points: np.ndarray, kernel: NystromKernel) -> np.ndarray:
-    """Return what Nystrom's formula leaves of the kernel of each point with itself: (n,) float64 in [0, 1].
+    """Return what Nystrom's formula leaves of the kernel of each point (n, D) with itself: (n,) float64 in [0, 1].
 
     1 - k_xJ K_JJ^-1 k_Jx: 0 where the landmarks J determine the point's feature. The mean over all points is the error
-    tr(K - K_XJ K_JJ^-1 K_JX) as a share of the trace.
-
-    Parameters
-    ----------
-    points : (n, D) real
-
-    References
-    ----------
-    [DPP] equation 1.
+    tr(K - K_XJ K_JJ^-1 K_JX) as a share of the trace. Source: [DPP] equation 1.
     """
     crossed = gaussian_kernel(kernel.landmarks, np.asarray(points, dtype=np.float64), kernel.sigma)
     explained = solve_triangular(kernel.factor, crossed, trans="T", overwrite_b=True, check_finite=False)
@@ -142,18 +132,10 @@ def gaussian_kernel(points: np.ndarray, others: np.ndarray, sigma: float) -> np.
 def local_conditions(
     points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, regularization: float | None = None
 ) -> np.ndarray:
-    """Return the condition numbers of the systems that give points their weights over landmarks.
+    """Return the condition numbers (n,) of the systems that give points (n, D) their weights over landmarks (L, D).
 
-    Parameters
-    ----------
-    points : (n, D) real
-    landmarks : (L, D) real
-    indices : (n, K_Z) int, the landmarks of each point
-    regularization : as in `local_weights`, whose matrices G + eps tr(G)/K_Z I these are
-
-    Returns
-    -------
-    (n,) float64, at least 1; NaN where a point is one of its landmarks: its weights solve no system
+    `indices` (n, K_Z) are the landmarks of each point; the matrices are those of `local_weights`, G + eps tr(G)/K_Z I.
+    NaN where a point is one of its landmarks: its weights solve no system.
     """
     n_neighbors, n_columns = indices.shape[1], points.shape[1]
     eps = default_regularization(n_neighbors, n_columns) if regularization is None else regularization

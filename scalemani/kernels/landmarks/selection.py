@@ -13,7 +13,7 @@ import numpy as np
 from scalemani.config.methods import declared, load
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.anchors import tiles
 from scalemani.kernels.landmarks.choice import Choice, Selected, at_rows, sample_of
 from scalemani.kernels.landmarks.kmeans import (
@@ -46,24 +46,8 @@ NORM_MARGIN = 2.0**-34
 def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
     """Return rows drawn with probability proportional to the squared distance to the nearest row drawn before.
 
-    Parameters
-    ----------
-    points : (S, D) real, finite
-    n_landmarks : L, at most S
-
-    Returns
-    -------
-    (n_landmarks,) int64, in the order drawn, no two with equal coordinates
-
-    Raises
-    ------
-    DataError
-        When `points` has fewer than `n_landmarks` distinct rows.
-
-    References
-    ----------
-    Arthur and Vassilvitskii, k-means++: the advantages of careful seeding, 2007, section 2.2; as "k-means++" in
-    [LLL] 4.4.
+    Rows are as those of `minmax_landmarks`. Source: Arthur and Vassilvitskii, k-means++: the advantages of careful
+    seeding, 2007, section 2.2; as "k-means++" in [LLL] 4.4.
     """
     draws = generator(seed, "landmarks/kmeans++").random(n_landmarks)
     first = min(int(draws[0] * len(points)), len(points) - 1)
@@ -73,23 +57,9 @@ def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndar
 def minmax_landmarks(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
     """Return rows chosen farthest first, each the farthest from all before, ties by row, after a uniformly drawn one.
 
-    Parameters
-    ----------
-    points : (S, D) real, finite
-    n_landmarks : L, at most S
-
-    Returns
-    -------
-    (n_landmarks,) int64, in the order chosen, no two with equal coordinates
-
-    Raises
-    ------
-    DataError
-        When `points` has fewer than `n_landmarks` distinct rows.
-
-    References
-    ----------
-    Gonzalez, Clustering to minimize the maximum intercluster distance, 1985; as "MinMax" in [LLL] 4.4.
+    Rows (n_landmarks,) int64 of points (S, D) are in the order chosen, no two with equal coordinates; a DataError is
+    raised for fewer distinct ones. Source: Gonzalez, Clustering to minimize the maximum intercluster distance, 1985; as
+    "MinMax" in [LLL] 4.4.
     """
     first = int(generator(seed, "landmarks/minmax").integers(len(points)))
     return _seed(points, n_landmarks, first, np.empty(0))
@@ -114,8 +84,7 @@ def _seed(points: np.ndarray, n_landmarks: int, first: int, uniforms: np.ndarray
 def _short_sketches(rows: np.ndarray, basis: SketchBasis) -> np.ndarray:
     width = min(basis.axes.shape[1], SKETCH_DIMENSIONS)
     sketch = np.empty((len(rows), width), dtype=np.float32)
-    for start in range(0, len(rows), SUM_BLOCK):  # in blocks: the projection is float64, and the points may be bytes
-        block = slice(start, start + SUM_BLOCK)
+    for block in slices(len(rows), SUM_BLOCK):  # the projection is float64, and the points may be bytes
         sketch[block] = sketch_precisely(rows[block], basis)[:, :width]
     return sketch
 
@@ -195,15 +164,9 @@ def _drawn(least: np.ndarray, uniform: float) -> int:
 
 
 def selected_landmarks(points: PointsByRow, choice: Choice) -> Selected:
-    """Return landmarks, no two with equal coordinates.
+    """Return landmarks of N points, of which few are held at a time, no two with equal coordinates.
 
-    Parameters
-    ----------
-    points : N points, of which few are held at a time
-
-    Returns
-    -------
-    Selected, in the dtype of the points, and in float64 where landmarks lie off the data
+    They are in the dtype of the points, and in float64 where they lie off the data.
 
     Raises
     ------

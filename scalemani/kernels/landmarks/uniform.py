@@ -7,6 +7,7 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import row_words
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance
@@ -19,27 +20,18 @@ SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are
 
 
 def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
-    """Return distinct rows drawn uniformly, in the order drawn.
+    """Return distinct rows of N (n_drawn or N,) int64 drawn uniformly, in the order drawn.
 
-    The first m of n drawn rows are the m drawn rows, so that a caller can ask for more. When a row is drawn is a
-    function of the seed, the stage and the row.
-
-    Parameters
-    ----------
-    n_rows : N
-
-    Returns
-    -------
-    (min(n_drawn, n_rows),) int64
+    The first m of n drawn rows are the m drawn rows, so that a caller can draw more. When a row is drawn is a function
+    of the seed, the stage and the row.
     """
     rows, words = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint64)
-    for start in range(0, n_rows, WORDS_BLOCK):
-        stop = min(start + WORDS_BLOCK, n_rows)
-        words = np.concatenate([words, row_words(seed, stage, start, stop)])
-        rows = np.concatenate([rows, np.arange(start, stop)])
+    for block in slices(n_rows, WORDS_BLOCK):
+        words = np.concatenate([words, row_words(seed, stage, block.start, block.stop)])
+        rows = np.concatenate([rows, np.arange(block.start, block.stop)])
         if len(rows) > n_drawn:
-            kept = np.argpartition(words, n_drawn - 1)[:n_drawn] if n_drawn > 0 else slice(0, 0)
-            rows, words = rows[kept], words[kept]
+            smallest = np.argpartition(words, n_drawn - 1)[:n_drawn] if n_drawn > 0 else slice(0, 0)
+            rows, words = rows[smallest], words[smallest]
     return rows[np.lexsort((rows, words))]
 
 
@@ -50,23 +42,10 @@ def random_landmarks(
     gather: Callable[[np.ndarray], np.ndarray] | None = None,
     stage: str = "random",
 ) -> np.ndarray:
-    """Return rows drawn uniformly without replacement, no two with equal coordinates.
+    """Return rows (n_landmarks,) int64, ascending, drawn uniformly without replacement, no two with equal coordinates.
 
-    Parameters
-    ----------
-    n_rows : N
-    n_landmarks : L, at most N
-    gather : reads points (m, D) at ascending rows (m,) int64, so that repeated coordinates are passed over; without it
-        they are not noticed
-
-    Returns
-    -------
-    (n_landmarks,) int64, ascending
-
-    Raises
-    ------
-    DataError
-        When there are fewer points, or fewer distinct points, than landmarks.
+    `gather` reads points (m, D) at ascending rows (m,) int64, so that repeated coordinates are passed over; without it
+    they are not noticed. Fewer rows, or fewer distinct points, than landmarks are a DataError.
     """
     if n_landmarks > n_rows:
         raise DataError(
@@ -96,27 +75,12 @@ def n_spread_candidates(n_landmarks: int, n_rows: int) -> int:
 
 
 def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
-    """Return the `n_landmarks` candidates that are left when the closest pairs have lost one point each.
+    """Return the rows (n_landmarks,) int64, ascending, of candidates left when closest pairs have lost one point each.
 
     The closest pair of those left loses one of its two points, drawn at random, until `n_landmarks` are left.
-
-    Parameters
-    ----------
-    candidates : (L + M, D) real, distinct random points; M decides how evenly the landmarks spread
-    n_landmarks : L
-
-    Returns
-    -------
-    (n_landmarks,) int64, row numbers of candidates, ascending
-
-    Raises
-    ------
-    DataError
-        When there are fewer candidates than landmarks.
-
-    References
-    ----------
-    [LLL] 4.4, which takes all M pairs at once; one at a time never drops both points of a pair.
+    Candidates (L + M, D) are distinct random points, and M decides how evenly the landmarks spread. Fewer candidates
+    than landmarks are a DataError. Source: [LLL] 4.4, which takes all M pairs at once; one at a time never drops both
+    points of a pair.
     """
     n_candidates = len(candidates)
     if n_landmarks > n_candidates:

@@ -31,25 +31,19 @@ def local_weights(
     regularization: float | None = None,
     unit_rows: bool = True,
 ) -> np.ndarray:
-    """Return the weights of each point's landmarks: rows sum to one, some may be negative.
+    """Return the weights (n, K_Z) float64 of each point's landmarks: rows sum to one, some may be negative.
 
-    Solves (G + eps tr(G)/K_Z I) z = 1, G_ij = (y - l_i).(y - l_j) in float64 (for uint8 in exact integers), and
-    divides z by its sum. Invariant to rotation, translation and scale; each row depends on its own point and landmarks
-    only.
+    Solves (G + eps tr(G)/K_Z I) z = 1, G_ij = (y - l_i).(y - l_j) in float64 (for uint8 in exact integers), and divides
+    z by its sum. Invariant to rotation, translation and scale; each row depends on its own point and landmarks only.
 
     Parameters
     ----------
-    points : (n, D) real, finite
-    landmarks : (L, D) real, finite
+    points, landmarks : (n, D) and (L, D) real, finite
     indices : (n, K_Z) int, distinct landmarks of each point, as from `nearest_landmarks`
     regularization : eps; by default 1e-3 when K_Z > D and 1e-10 otherwise. Raised a thousandfold, repeatedly, for a row
         whose matrix is still not positive definite to rounding
     unit_rows : whether a point that coincides with one of its landmarks gets exactly its unit vector; otherwise it is a
         point like any other, and one that coincides with all of them weighs all the same
-
-    Returns
-    -------
-    (n, K_Z) float64, the weights of the landmarks in `indices`; zeros are kept
     """
     rows, columns = comparable(points, landmarks)
     eps = default_regularization(indices.shape[1], rows.shape[1]) if regularization is None else float(regularization)
@@ -66,19 +60,11 @@ def local_weights(
 def reconstruction_errors(
     points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, values: np.ndarray
 ) -> np.ndarray:
-    """Return how well each point is reconstructed: |y - sum_i z_i l_i| / min_i |y - l_i|.
+    """Return how well each point is reconstructed by its weights: |y - sum_i z_i l_i| / min_i |y - l_i|, (n,) float64.
 
-    Parameters
-    ----------
-    points : (n, D) real, finite
-    landmarks : (L, D) real, finite
-    indices : (n, K_Z) int, landmarks of each point
-    values : (n, K_Z) float64, their weights, as from `local_weights`
-
-    Returns
-    -------
-    (n,) float64. 0: the point lies in the span of its landmarks (or is one). 1: the weights are no better than the
-    nearest landmark alone. The optimum never exceeds 1; regularization can, slightly
+    0: the point lies in the span of its landmarks (or is one). 1: the weights are no better than the nearest landmark
+    alone. The optimum never exceeds 1; regularization can, slightly. Arguments are those of `local_weights`, and its
+    result.
     """
     rows, columns = comparable(points, landmarks)
     errors = np.empty(len(rows), dtype=np.float64)

@@ -1,8 +1,9 @@
-"""Where the machine code of kernels is kept from process to process, so that it is never that of other sources.
+"""The cache of the kernels' machine code, shared by processes: an entry is never of other sources.
 
-Numba's own cache knows a function by the file that it stands in. It goes on with what was compiled before when a
-function that is called there, and stands in another file, has been edited. Here the name of an entry is a digest of all
-that its machine code follows from: sources, signature, versions and processor.
+Numba's own cache identifies a function by the file that defines it: after an edit of a function in another file that is
+called there, it still loads the earlier code. It writes an index before the code that the index refers to, so that two
+processes that compile two signatures at once can leave one signature with the code of the other. Here the name of an
+entry is a digest of all that its machine code follows from: sources, signature, versions and processor.
 """
 
 import contextlib
@@ -52,16 +53,10 @@ class UntrustedFolderError(OSError):
 
 
 class CodeCache(NullCache):
-    """The machine code of one function, an entry for each signature.
+    """The machine code of one function, compiled with some options, an entry for each signature.
 
-    Nothing here raises or warns: where an entry cannot be read or written, numba compiles in memory.
-
-    Parameters
-    ----------
-    function : function
-        What numba compiles. Functions without a file and functions with captured variables are not kept.
-    options : object
-        What the function is compiled with, as its `repr` tells.
+    Nothing here raises or warns: where an entry cannot be read or written, numba compiles in memory. Functions without
+    a file and functions with captured variables are not kept.
     """
 
     def __init__(self, function: Callable[..., Any], options: object):
@@ -81,11 +76,11 @@ class CodeCache(NullCache):
             return None
         try:
             with _opened(place[0]) as folder:
-                found = _unpacked(_content(folder, place[1]))
-            if found is None or found[0] != sig:
+                entry = _unpacked(_content(folder, place[1]))
+            if entry is None or entry[0] != sig:
                 return None
-            return CompileResult._rebuild(target_context, *found[1])
-        except Exception:  # whatever is wrong with an entry, compiling is right
+            return CompileResult._rebuild(target_context, *entry[1])
+        except Exception:  # an entry that cannot be read is compiled again
             return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -172,7 +167,7 @@ def _folder_for(processor: tuple[str, ...]) -> Path | None:
 
 
 def writable_folder() -> Path | None:
-    """Return the folder that machine code of this processor is kept in, None where it can only be compiled anew."""
+    """Return the folder of the machine code for this processor, None where nothing can be cached."""
     folder = _folder_for(cpu_target.target_context.codegen().magic_tuple())
     with contextlib.suppress(OSError):
         if folder is not None:
@@ -199,14 +194,8 @@ def distrust() -> str:
 def cache_home() -> Path | None:
     """Return where caches of the package lie: $SCALEMANI_CACHE, $XDG_CACHE_HOME/scalemani or ~/.cache/scalemani.
 
-    Returns
-    -------
-    Path or None
-        An absolute path, which need not exist; None for users without a home.
-
-    References
-    ----------
-    XDG Base Directory Specification 0.8, which has relative paths ignored.
+    The path is absolute and need not exist; None for users without a home. Source: XDG Base Directory Specification
+    0.8, which has relative paths ignored.
     """
     own, caches = os.environ.get(CACHE_VARIABLE), os.environ.get("XDG_CACHE_HOME", "")
     if own:
@@ -220,13 +209,9 @@ def cache_home() -> Path | None:
 def _opened(folder: Path, make: bool = False) -> Iterator[int]:
     """Open a folder that nobody but this user and root decides on; yield its descriptor, which no renaming changes.
 
-    Entries are programs, and whoever may rename a folder above them could put another in its place: all folders on the
-    way are opened one below the other, without following links, and looked at once they are open. A sticky one (/tmp)
-    may be written to by others, who cannot rename there what is not theirs.
-
-    Parameters
-    ----------
-    folder : links above it are resolved
+    Entries are programs, and whoever may rename a folder above them could put another in its place: links above the
+    folder are resolved, all folders on the way are opened one below the other, without following links, and looked at
+    once they are open. A sticky one (/tmp) may be written to by others, who cannot rename there what is not theirs.
     """
     place = Path(os.path.realpath(folder.parent), folder.name)
     descriptor = os.open(place.anchor, ON_THE_WAY)
@@ -267,7 +252,7 @@ def _check(status: os.stat_result, name: str, excuse: int = 0) -> None:
 def _remove_unused(kernels: Path) -> None:
     """Remove, once a process, the entries that nobody has used for long, and those used longest ago where many are.
 
-    Processes that use what is removed compile it anew.
+    Processes that use what is removed compile it again.
     """
     now, held = time.time(), 0
     with contextlib.ExitStack() as stack:

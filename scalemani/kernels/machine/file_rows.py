@@ -23,7 +23,7 @@ def _run_end(starts: np.ndarray, lengths: np.ndarray, run: int) -> int:
     return run
 
 
-def move_runs_plainly(
+def reference_move_runs(
     writes: bool, descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray
 ) -> bool:
     """Do what `move_runs` does, run by run."""
@@ -36,22 +36,18 @@ def move_runs_plainly(
     return True
 
 
-@in_plain_mode(move_runs_plainly)
+@in_plain_mode(reference_move_runs)
 @compiled
 def move_runs(
     writes: bool, descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray
 ) -> bool:
-    """Read runs of rows, or write them.
+    """Read runs of rows, or write them; return whether all could be.
 
     Parameters
     ----------
     row_bytes : bytes of a row
     starts, lengths : (n,) int64, the first row of each run, and how many it has
     values : (bytes of all of them,) uint8, one run behind the other
-
-    Returns
-    -------
-    whether all could be read or written
     """
     run, place = 0, 0
     while run < starts.size:

@@ -21,45 +21,40 @@ _COUNT, _SINGLE = ir.IntType(32), ir.FloatType()
 _MASK = ir.VectorType(ir.IntType(1), LANES_AT_ONCE)
 
 
-def plain_compress_lanes(values: int, labels: int, bound: float, values_to: int, labels_to: int) -> int:
+def reference_compress_lanes(values: int, labels: int, bound: float, values_to: int, labels_to: int) -> int:
     """Write those of 16 values that are not above a bound to the front of another place, in order; their labels too.
+
+    Nothing is above infinity, and NaN is above all. All 16 places may be written: those behind the ones that count mean
+    nothing. Return how many count.
 
     Parameters
     ----------
-    values, labels : int
-        Addresses of 16 float32 and of 16 int32.
-    bound : float
-        A number; nothing is above infinity, and NaN is above all.
-    values_to, labels_to : int
-        Addresses with room for 16 of each, which may be those of `values` and `labels` or lie before them. All 16 may
-        be written: those behind the ones that count mean nothing.
-
-    Returns
-    -------
-    int
-        How many count.
+    values, labels : addresses of 16 float32 and of 16 int32
+    values_to, labels_to : addresses with room for 16 of each, which may be those of `values` and `labels` or lie before
     """
     read, named = (
         numbers_at(place, (LANES_AT_ONCE,), kind).copy() for place, kind in ((values, np.float32), (labels, np.int32))
     )
     within = read <= np.float32(bound)
-    kept = int(within.sum())
-    for place, found, nothing in ((values_to, read, np.nan), (labels_to, named, -1)):
-        written = numbers_at(place, (LANES_AT_ONCE,), found.dtype)
-        written[:kept], written[kept:] = found[within], nothing
-    return kept
+    count = int(within.sum())
+    for place, items, nothing in ((values_to, read, np.nan), (labels_to, named, -1)):
+        written = numbers_at(place, (LANES_AT_ONCE,), items.dtype)
+        written[:count], written[count:] = items[within], nothing
+    return count
 
 
 def by_one_instruction() -> bool:
     """Return whether code is compiled for a processor that moves lanes under a mask at once, as those of AVX-512 do."""
-    asked = vars(numba.config)["CPU_FEATURES"]
-    return "+avx512f" in (llvmlite.binding.get_host_cpu_features().flatten() if asked is None else asked).split(",")
+    features = vars(numba.config)["CPU_FEATURES"]
+    return "+avx512f" in (llvmlite.binding.get_host_cpu_features().flatten() if features is None else features).split(
+        ","
+    )
 
 
-@in_plain_mode(plain_compress_lanes)
+@in_plain_mode(reference_compress_lanes)
 @intrinsic
 def compress_lanes(typing_context: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
-    """Emit what `plain_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
+    """Emit what `reference_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         values, labels, bound, values_to, labels_to = arguments
@@ -115,9 +110,8 @@ def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
     return builder.call(compress, [vector, mask, ir.Constant(vector.type, ir.Undefined)])
 
 
-def spread(builder: Any, scalar: Any) -> Any:
+def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
     """Return a vector with `scalar` in every lane."""
-    vector = ir.VectorType(scalar.type, LANES_AT_ONCE)
-    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(_COUNT, 0))
-    lanes = ir.Constant(ir.VectorType(_COUNT, LANES_AT_ONCE), [0] * LANES_AT_ONCE)
-    return builder.shuffle_vector(first, ir.Constant(vector, ir.Undefined), lanes)
+    vector, lane = ir.VectorType(scalar.type, n_lanes), ir.IntType(32)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(lane, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, n_lanes), None))

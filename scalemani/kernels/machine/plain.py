@@ -1,11 +1,11 @@
 """The switch to plain kernels: Python and NumPy that a person can step through; slow, and equal to rounding.
 
-In plain mode nothing here is compiled, and what is written in instructions for the compiler below, or so that it makes
-vector code, has a twin in NumPy. A twin takes the arguments of what it replaces, addresses among them, so that no
-kernel needs to know the mode. The mode is that of a process, from its start to its end.
+In plain mode nothing is compiled, and code that emits LLVM instructions, or that is written to be vectorised, is
+replaced by a reference implementation in NumPy. A reference takes the arguments of what it replaces, addresses among
+them, so that no kernel needs to know the mode. The mode holds for a process from its start to its end.
 
 Python differs from compiled code where a sum starts from 0.0 and its terms are float32, which it then is too, and where
-`math` raises an OverflowError in the place of infinity.
+`math` raises an OverflowError instead of returning infinity.
 """
 
 import ctypes
@@ -22,11 +22,11 @@ PLAIN_VARIABLE = "SCALEMANI_PLAIN"
 PLAIN = os.environ.get(PLAIN_VARIABLE, "0") not in ("", "0") or bool(vars(numba.config)["DISABLE_JIT"])
 
 
-def in_plain_mode(twin: Callable[..., Any]) -> Callable[[Any], Any]:
-    """Return a decorator that puts `twin` in the place of a function where kernels are plain."""
+def in_plain_mode(reference: Callable[..., Any]) -> Callable[[Any], Any]:
+    """Return a decorator that replaces a function by its reference implementation where kernels are plain."""
 
-    def choose(clever: Any) -> Any:
-        return twin if PLAIN else clever
+    def choose(optimized: Any) -> Any:
+        return reference if PLAIN else optimized
 
     return choose
 
@@ -34,21 +34,10 @@ def in_plain_mode(twin: Callable[..., Any]) -> Callable[[Any], Any]:
 def numbers_at(
     address: int, shape: tuple[int, ...], dtype: DTypeLike, strides: tuple[int, ...] | None = None
 ) -> np.ndarray:
-    """Return the numbers at an address as an array that shares its memory with the array that lies there.
+    """Return the numbers at an address as an array that shares the memory of the array that lies there.
 
-    Parameters
-    ----------
-    address : int
-        Of the first number, in bytes. All numbers must lie within an array that somebody keeps alive.
-    shape : tuple of int
-        Of the result.
-    strides : tuple of int, optional
-        Bytes, not negative, from a number to the next along each axis; as of a C-contiguous array by default.
-
-    Returns
-    -------
-    ndarray
-        Of `shape` and `dtype`; writing to it writes to memory.
+    `strides` are bytes, not negative, along each axis; those of a C-contiguous array by default. All numbers must lie
+    within an array that somebody keeps alive.
     """
     if strides is None:
         strides = np.empty(shape, dtype).strides

@@ -38,14 +38,9 @@ def prefetch_line(typing_context: Any, address: Any) -> Any:
 @in_plain_mode(ignore_hint)
 @compiled
 def prefetch_row(matrix: np.ndarray, row: int) -> None:
-    """Ask for a row to be brought into the cache; changes no value.
+    """Ask for a row of a C-contiguous matrix to be brought into the cache; changes no value.
 
-    Parameters
-    ----------
-    matrix : ndarray of shape (n, m) and any dtype
-        C-contiguous.
-    row : int
-        Of the matrix, or one that is not there: a hint reads nothing.
+    The row may be one that is not there: a hint reads nothing.
     """
     address = matrix.ctypes.data + row * matrix.strides[0]
     for offset in range(0, matrix.strides[0], CACHE_LINE_BYTES):

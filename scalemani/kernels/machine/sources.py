@@ -25,21 +25,12 @@ class Source(NamedTuple):
 
 
 def source_digest(file: str) -> bytes:
-    """Return the SHA-256 over a file and all files of the package that it reaches by name.
+    """Return the SHA-256 over a file and all files of the package that it reaches by name, the same in any folder.
 
     A process reads each file once, when the first module that reaches it is imported: the digest is of the code that
-    the process runs, also where files are edited under it. A module that is imported anew after an edit has no digest,
-    since other modules of the process may hold its former functions.
-
-    Returns
-    -------
-    bytes
-        32 bytes, the same for equal sources in any folder.
-
-    Raises
-    ------
-    OSError
-        Where a file cannot be read, or was edited since the process read it.
+    the process runs, also where files are edited under it. A module that is imported again after an edit has no digest,
+    since other modules of the process may hold its former functions: that is an OSError, as is a file that cannot be
+    read.
     """
     if _stamp(file) != _source(file).stamp:
         raise OSError(f"{file} was edited after it was imported")
@@ -51,9 +42,9 @@ def reached_files(file: str) -> set[str]:
     reached: set[str] = set()
     waiting = {file}
     while waiting:
-        found = waiting.pop()
-        reached.add(found)
-        waiting.update(*map(_files_of, _source(found).names))
+        current = waiting.pop()
+        reached.add(current)
+        waiting.update(*map(_files_of, _source(current).names))
         waiting -= reached
     return reached
 
@@ -82,10 +73,10 @@ def _stamp(file: str) -> tuple[int, int]:
 @functools.cache
 def _files_of(name: bytes) -> frozenset[str]:
     """Return the files that ".a.b.c" may stand for: modules and packages on the way, and all modules of a package c."""
-    place, found = PACKAGE_FOLDER, set()
+    place, files = PACKAGE_FOLDER, set()
     for part in name.decode().split(".")[1:]:
         place = os.path.join(place, part)
-        found |= {file for file in (f"{place}.py", os.path.join(place, "__init__.py")) if os.path.isfile(file)}
+        files |= {file for file in (f"{place}.py", os.path.join(place, "__init__.py")) if os.path.isfile(file)}
     if os.path.isdir(place):
-        found.update(glob.glob(os.path.join(glob.escape(place), "*.py")))
-    return frozenset(found)
+        files.update(glob.glob(os.path.join(glob.escape(place), "*.py")))
+    return frozenset(files)

@@ -10,7 +10,7 @@ from numba.extending import intrinsic
 from scalemani.kernels.machine.compile import compiled, compiled_fused
 from scalemani.kernels.machine.plain import in_plain_mode
 
-LEAST_EXPONENT = -700.0  # exp(-700) = 1e-304: a normal number, yet nothing beside the 1 that every sum here holds
+LEAST_EXPONENT = -700.0  # exp(-700) = 1e-304: a normal number, negligible compared with the 1 that every sum here holds
 
 # exp(x) = 2^n exp(r), n = round(x / log 2), |r| <= log(2) / 2.
 INVERSE_LOG_2 = 1.4426950408889634
@@ -52,18 +52,7 @@ number_of: Any = intrinsic(_number_of)
 @in_plain_mode(math.exp)
 @compiled_fused
 def exp_in_range(x: float) -> float:
-    """Return exp(x).
-
-    Parameters
-    ----------
-    x : float
-        float64, -700 <= x <= 700; the result means nothing outside of that.
-
-    Returns
-    -------
-    float
-        float64, to a relative error of 4e-16.
-    """
+    """Return exp(x) in float64 to a relative error of 4e-16, for -700 <= x <= 700; it means nothing outside of that."""
     shifted = x * INVERSE_LOG_2 + ROUNDING_SHIFT
     n = shifted - ROUNDING_SHIFT
     r = (x - n * LOG_2_HIGH) - n * LOG_2_LOW
@@ -75,16 +64,5 @@ def exp_in_range(x: float) -> float:
 
 @compiled
 def exp_nonpositive(x: float) -> float:
-    """Return exp(x) for x <= 0; numbers below -700 count as -700.
-
-    Parameters
-    ----------
-    x : float
-        float64, x <= 0, minus infinity included.
-
-    Returns
-    -------
-    float
-        float64, positive, to a relative error of 4e-16.
-    """
+    """Return exp(x) in float64 to a relative error of 4e-16, for x <= 0 with minus infinity; below -700 as at -700."""
     return exp_in_range(max(x, LEAST_EXPONENT))

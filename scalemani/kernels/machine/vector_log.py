@@ -16,17 +16,9 @@ MANTISSA = (1 << EXPONENT_BITS) - 1
 @in_plain_mode(math.log)
 @compiled_fused
 def log_positive(x: float) -> float:
-    """Return the natural logarithm of a positive normal number.
+    """Return the natural logarithm of a positive, finite, normal float64 to an error of 4e-16, absolute or relative.
 
-    Parameters
-    ----------
-    x : float
-        float64, 2.3e-308 or more, finite; the result means nothing for other numbers.
-
-    Returns
-    -------
-    float
-        float64, to an error of 4e-16, absolute or relative, whichever is larger.
+    Of the two errors the larger counts. The result means nothing for other numbers.
     """
     shifted = bits_of(x) - OFFSET
     n = shifted >> EXPONENT_BITS

@@ -12,29 +12,21 @@ from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
     STUDENT,
     PairSums,
-    checked_tolerance,
     kernel_number,
     pair_arguments,
 )
 
 SOURCE_TILE = 512  # sources looked at together: with their distances and slopes they stay in the first-level cache
 TARGET_PANEL = 1024
-ROW_PANEL = 64  # rows that are asked for are few: smaller panels still occupy all threads
+ROW_PANEL = 64  # requested rows are few: smaller panels still occupy all threads
 SLOPE = 2.0  # d/dy K(|y - x|^2) = 2 K' (y - x)
 
 
 class ExactSums(PairSums):
     """Sums over all pairs, O(N M d), float64: relative rounding of a few 1e-16 times the sum of |q_m| K.
 
-    Parameters
-    ----------
-    kernel : "student", 1 / (1 + d^2), "gaussian", exp(-d^2), or "epanechnikov", max(1 - d^2, 0)
-    over : a map function with the signature of the builtin; panels of 1,024 targets run side by side where it does
-
-    Raises
-    ------
-    ConfigError
-        For another kernel.
+    The kernel is "student", 1 / (1 + d^2), "gaussian", exp(-d^2), or "epanechnikov", max(1 - d^2, 0); a ConfigError is
+    raised for another one. Panels of 1,024 targets run side by side where the map function `over` does.
     """
 
     exact: ClassVar[bool] = True
@@ -43,12 +35,6 @@ class ExactSums(PairSums):
         self.kernel, self.over = kernel, over
         self._kind = kernel_number(kernel)
 
-    @classmethod
-    def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> "ExactSums":
-        """Return the sums: they meet every tolerance that float64 can; a ConfigError where it is not positive."""
-        checked_tolerance(tolerance)
-        return cls(kernel, over)
-
     def field(
         self,
         sources: np.ndarray,
@@ -56,16 +42,10 @@ class ExactSums(PairSums):
         charges: np.ndarray | None = None,
         rows: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return S and its gradient as `PairSums.field` does, bit for bit the same whatever `over` is.
+        """Return S and its gradient as `PairSums.field` does, with the same bits for any map function.
 
-        Parameters
-        ----------
-        rows : (M,) rows of the sources that are the targets, in place of `targets`; each is left out of its own sum
-
-        Raises
-        ------
-        ConfigError
-            For shapes that do not fit, and for both targets and rows.
+        `rows` (M,) of the sources may be the targets, in place of `targets`; each is left out of its own sum. Shapes
+        that do not fit, and both targets and rows, are a ConfigError.
         """
         if rows is not None and targets is not None:
             raise ConfigError("field takes targets or rows of the sources, got both: leave one of them out")
@@ -155,15 +135,7 @@ def respond(kind: int, square: float) -> tuple[float, float]:
 
 @compiled_sums
 def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: int, squared: np.ndarray) -> None:
-    """Write the squared distances of a target to some of the points.
-
-    Parameters
-    ----------
-    columns : (d, N) float64, the points
-    target : (d,) float64, y
-    begin, end : the points are columns[:, begin:end]
-    squared : (HELD or more,) float64; |y - x_j|^2 goes to its first end - begin values
-    """
+    """Write the squared distances of a target (d,) to points columns[:, begin:end], of columns (d, N), to `squared`."""
     for k in range(len(columns)):
         column, y = columns[k, begin:end], target[k]
         for j in range(np.uint64(len(column))):
@@ -172,14 +144,7 @@ def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: i
 
 @compiled_sums
 def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarray) -> float:
-    """Return sum_j q_j K(s_j) over the charges.
-
-    Parameters
-    ----------
-    squared : s, (n or more,) float64 squared distances
-    charges : q, (n,) float64
-    slopes : (n or more,) float64; q_j K'(s_j) is written there
-    """
+    """Return sum_j q_j K(s_j) over charges q (n,) at squared distances s; q_j K'(s_j) is written to `slopes`."""
     total = 0.0
     if kind == STUDENT:
         for j in range(np.uint64(len(charges))):

@@ -36,7 +36,7 @@ class Potential(Protocol):
         """Return S (M,) and its gradient (M, d) at targets (M, d) that lie inside."""
 
     def inside(self, targets: np.ndarray) -> np.ndarray:
-        """Return at which targets (M, d) the field can be asked for: (M,) bool."""
+        """Return at which targets (M, d) the field is known: (M,) bool."""
 
 
 class PairSums(Protocol):
@@ -73,7 +73,7 @@ class PairSums(Protocol):
 
 
 class SummedPotential(NamedTuple):
-    """A field that is summed over all sources (N, d) whenever it is asked for, at targets anywhere."""
+    """A field that is summed over all sources (N, d) on each call, at targets anywhere."""
 
     sums: PairSums
     sources: np.ndarray
@@ -89,26 +89,14 @@ class SummedPotential(NamedTuple):
 
 
 def kernel_number(kernel: str, allowed: Iterable[str] = tuple(KERNELS)) -> int:
-    """Return the number by which compiled code knows a kernel.
-
-    Raises
-    ------
-    ConfigError
-        For a kernel that is not one of `allowed`.
-    """
+    """Return the number by which compiled code knows a kernel; raise ConfigError for one that is not `allowed`."""
     if kernel not in allowed:
         raise ConfigError(f"kernel {kernel!r} cannot be summed by this method: {nearest_name(kernel, allowed)}")
     return KERNELS[kernel]
 
 
 def checked_tolerance(tolerance: float) -> float:
-    """Return the relative error of the gradient that is allowed.
-
-    Raises
-    ------
-    ConfigError
-        For anything but a number above zero.
-    """
+    """Return the allowed relative error of the gradient; raise ConfigError for anything but a number above zero."""
     if not tolerance > 0.0:
         raise ConfigError(f"tolerance must be > 0 (relative error of the gradient), not {tolerance}")
     return float(tolerance)
@@ -117,13 +105,7 @@ def checked_tolerance(tolerance: float) -> float:
 def pair_arguments(
     sources: np.ndarray, targets: np.ndarray | None, charges: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sources (N, d), targets (M, d) and charges (N,), all contiguous float64.
-
-    Raises
-    ------
-    ConfigError
-        For shapes that do not fit each other.
-    """
+    """Return sources (N, d), targets (M, d), charges (N,) in float64; raise ConfigError where they do not fit."""
     points = np.ascontiguousarray(sources, dtype=np.float64)
     at = points if targets is None else np.ascontiguousarray(targets, dtype=np.float64)
     weights = np.ones(len(points)) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)

@@ -57,7 +57,7 @@ class Following(NamedTuple):
         return cls(np.array([value]), np.array([residual]))
 
 
-UNKNOWN = Following.one(1.0, 1.0)  # no gap can be told
+UNKNOWN = Following.one(1.0, 1.0)  # the gap is not known
 
 
 class SubspaceAccuracy(NamedTuple):
@@ -122,16 +122,11 @@ def count_near_zero(eigenvalues: np.ndarray) -> int:
 
 
 def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.ndarray) -> Following:
-    """Return the largest eigenvalue of S = D^-1/2 W D^-1/2 beyond those of known vectors.
+    """Return the largest eigenvalue of S = D^-1/2 W D^-1/2 beyond the trivial one and those of unit vectors (N, d).
 
     Up to 2,500 points by a dense solve; above by Lanczos, until it is off by a tenth of the gap at most. The search
-    starts anew, so that it also finds what is missing among those known: the second of two equal eigenvalues, say.
-
-    Parameters
-    ----------
-    affinities : W (N, N) symmetric CSR
-    values : (d,) Ritz values of S, descending
-    vectors : (N, d), their unit vectors, the trivial one left out
+    starts anew, so that it also finds what is missing among those known: the second of two equal eigenvalues, say. W is
+    (N, N) symmetric, `values` (d,) are the Ritz values of the vectors, descending.
     """
     n_points = affinities.shape[0]
     if len(values) + 1 >= n_points:
@@ -140,22 +135,22 @@ def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.n
     scale = sp.diags_array(1 / np.sqrt(degrees))
     normalized = sp.csr_matrix(scale @ sp.csr_matrix(affinities, dtype=np.float64) @ scale)
     known = np.column_stack([unit_roots(degrees), vectors]).astype(np.float64)
-    moved = known * (np.append(1.0, values) - BELOW_ALL)
+    shifted = known * (np.append(1.0, values) - BELOW_ALL)
     if n_points > DENSE_LANDMARKS:
-        return _by_lanczos(normalized, known, moved, float(values[-1]))
+        return _by_lanczos(normalized, known, shifted, float(values[-1]))
     matrix = normalized.toarray()
-    matrix -= moved @ known.T
+    matrix -= shifted @ known.T
     largest = n_points - 1
     (value,) = scipy.linalg.eigvalsh(matrix, subset_by_index=[largest, largest], overwrite_a=True)
     return Following.one(float(value), n_points * float(np.finfo(np.float64).eps))
 
 
-def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, moved: np.ndarray, last: float) -> Following:
+def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, shifted: np.ndarray, last: float) -> Following:
     """Return the largest eigenvalue of S - moved known^T, resolved to a share of its distance to `last`."""
     operator = scipy.sparse.linalg.LinearOperator(
-        normalized.shape, matvec=lambda vector: normalized @ vector - moved @ (known.T @ vector), dtype=np.float64
+        normalized.shape, matvec=lambda vector: normalized @ vector - shifted @ (known.T @ vector), dtype=np.float64
     )
-    vector, found = generator(0, "following eigenvalue").standard_normal(len(known)), UNKNOWN
+    vector, following = generator(0, "following eigenvalue").standard_normal(len(known)), UNKNOWN
     for tolerance in TOLERANCES:
         try:
             largest, vectors = scipy.sparse.linalg.eigsh(
@@ -164,7 +159,7 @@ def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, moved: np.ndarray,
         except scipy.sparse.linalg.ArpackNoConvergence:
             break
         vector, value = vectors[:, 0], float(largest[0])
-        found = Following.one(value, float(np.linalg.norm(operator @ vector - value * vector)))
-        if found.residuals[0] <= RESOLVED * abs(last - value):
+        following = Following.one(value, float(np.linalg.norm(operator @ vector - value * vector)))
+        if following.residuals[0] <= RESOLVED * abs(last - value):
             break
-    return found
+    return following

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.columns import panels
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.graph.symmetric import row_sums
@@ -66,7 +66,7 @@ def no_aggregates(n_points: int, workspace: Workspace = IN_MEMORY) -> AggregateS
 
 @compiled
 def _aggregate(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     inverse_roots: np.ndarray,
     start: int,
     labels: np.ndarray,
@@ -99,20 +99,16 @@ def _aggregate(
 def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, start: int) -> AggregateState:
     """Return the state after rows [start, start + n): each joins its strongest neighbour whose aggregate has room.
 
-    Blocks must come in row order; their size leaves no trace.
-
-    Parameters
-    ----------
-    state : after all rows before `start`; its arrays are given away, those of its successor are the same ones.
-    rows : (indptr, indices, values) of W, rows [start, start + n).
-    inverse_roots : (N,) float64, degrees to the power -1/2.
+    Blocks must come in row order; their size leaves no trace. The arrays of the state before, of all rows before
+    `start`, are given away: those of its successor are the same ones. `inverse_roots` (N,) are degrees to the power
+    -1/2.
     """
     return state._replace(count=_aggregate(rows, inverse_roots, start, state.labels, state.sizes, state.count))
 
 
 @compiled
 def _sum_rows(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     order: np.ndarray,
     nodes: np.ndarray,
     table: tuple[np.ndarray, np.ndarray],
@@ -182,19 +178,12 @@ def row_slice(rows: Rows, first: int, stop: int) -> Rows:
 
 
 def coarse_part(rows: Rows, labels: np.ndarray, start: int, workspace: Workspace = IN_MEMORY) -> SummedRows:
-    """Return one block's part of Q^T W Q: `labels` (N,) of all points, `rows` of W from `start` on.
-
-    Parameters
-    ----------
-    rows : (indptr, indices, values) of W from row `start` on.
-    labels : (N,) int32, the aggregate of every point.
-    """
+    """Return one block's part of Q^T W Q: `labels` (N,) int32 of all points, `rows` of W from `start` on."""
     parts = []
-    n_rows = len(rows[0]) - 1
-    for first in range(0, n_rows, TILE_ROWS):
-        stop = min(first + TILE_ROWS, n_rows)
-        indptr, indices, values = row_slice(rows, first, stop)
-        parts.append(_summed((indptr, labels[indices], values), labels[start + first : start + stop]))
+    for tile in slices(len(rows[0]) - 1, TILE_ROWS):
+        indptr, indices, values = row_slice(rows, tile.start, tile.stop)
+        nodes = labels[start + tile.start : start + tile.stop]
+        parts.append(_summed((indptr, labels[indices], values), nodes))
     return joined(parts, workspace)
 
 
@@ -222,12 +211,7 @@ def _place_by_panel(nodes: np.ndarray, next_place: np.ndarray, order: np.ndarray
 
 
 def rows_by_panel(nodes: np.ndarray, n_nodes: int, workspace: Workspace) -> tuple[np.ndarray, np.ndarray]:
-    """Return the numbers (R,) of rows by the panel of nodes that theirs is in, ascending in each, and where it begins.
-
-    Parameters
-    ----------
-    nodes : (R,) int32, the node of each row.
-    """
+    """Return the numbers (R,) of rows by the panel of their nodes, ascending in each, and where each panel begins."""
     bounds = np.zeros(-(-n_nodes // NODES_AT_ONCE) + 1, np.int64)
     for part in panels(len(nodes)):
         bounds[1:] += np.bincount(nodes[part] // NODES_AT_ONCE, minlength=len(bounds) - 1)

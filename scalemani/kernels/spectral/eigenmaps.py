@@ -43,22 +43,10 @@ def exact_eigenmaps(
 ) -> Eigenmaps:
     """Return the exact Laplacian eigenmaps of W (N, N), symmetric CSR.
 
-    Up to 2,500 points by a dense solve; above, the largest eigenvalues of D^-1/2 W D^-1/2 by implicitly
-    restarted Lanczos (ARPACK).
-
-    Parameters
-    ----------
-    affinities : (N, N) symmetric.
-    tolerance : of eigenvalues, relative; 0: machine precision.
-    most_restarts : after which ARPACK gives up: graphs that nearly fall into pieces have eigenvalues so close to each
-        other that it would never end.
-
-    Raises
-    ------
-    ConvergenceError
-        Where ARPACK gives up.
-    DisconnectedGraphError
-        Where a point has no affinity.
+    Up to 2,500 points by a dense solve; above, the largest eigenvalues of D^-1/2 W D^-1/2 by implicitly restarted
+    Lanczos (ARPACK), to a relative tolerance of the eigenvalues, 0 for machine precision. It gives up with a
+    ConvergenceError after `most_restarts`: graphs that nearly fall into pieces have eigenvalues so close to each other
+    that it would never end. A point without an affinity is a DisconnectedGraphError.
     """
     degrees = graph_degrees(affinities)
     weights = sp.csr_matrix(affinities, dtype=np.float64)
@@ -97,13 +85,7 @@ def _trivial_first(vectors: np.ndarray, trivial: np.ndarray) -> np.ndarray:
 
 
 def landmark_eigenmaps(landmark_affinities: sp.csr_matrix, weights: sp.csr_matrix, n_components: int) -> Eigenmaps:
-    """Return LE(Z): eigenmaps of the landmarks' own graph, carried to all points by Z.
-
-    Parameters
-    ----------
-    landmark_affinities : (L, L) symmetric, from the landmarks alone.
-    weights : Z (N, L), rows sum to one.
-    """
+    """Return LE(Z): eigenmaps of the landmarks' own graph (L, L), extended to all points by Z (N, L)."""
     landmarks = exact_eigenmaps(landmark_affinities, n_components)
     return Eigenmaps(landmarks.eigenvalues, weights @ landmarks.embedding)
 
@@ -111,16 +93,11 @@ def landmark_eigenmaps(landmark_affinities: sp.csr_matrix, weights: sp.csr_matri
 def nystrom_eigenmaps(
     landmark_affinities: sp.csr_matrix, cross_affinities: sp.csr_matrix, n_components: int
 ) -> Eigenmaps:
-    """Return LE(Nystrom): eigenmaps of the landmarks' own graph, carried to all points by Nystrom's formula.
+    """Return LE(Nystrom): eigenmaps of the landmarks' own graph (L, L), extended by cross affinities (N, L).
 
     v(x) = 1 / (1 - lambda) sum_l w(x, l) v_l / sum_l w(x, l) [Bengio et al. 2004, Out-of-sample extensions, 3.3]; a
     landmark with its own row of affinities gets its own embedding back. A point without any affinity is put at the
     origin; eigenvalues of 1 and beyond have no extension and give zero columns.
-
-    Parameters
-    ----------
-    landmark_affinities : (L, L) symmetric.
-    cross_affinities : (N, L), those of each point to the landmarks.
     """
     landmarks = exact_eigenmaps(landmark_affinities, n_components)
     sums = np.asarray(cross_affinities.sum(axis=1, dtype=np.float64)).ravel()

@@ -38,7 +38,7 @@ class ReducedSolution:
     computed are zero up to rounding, the constant vector's included (more than one: the graph falls into components,
     and the vectors of eigenvalue zero are one basis of many); `dropped` (n,), landmarks that no point uses;
     `following`, the next eigenvalue or an approximation of it from above: infinite where there is none, NaN where it
-    was not asked for.
+    was not requested.
     """
 
     eigenvalues: np.ndarray
@@ -61,50 +61,41 @@ def solve_reduced(
     """Return the smallest eigenpairs of A v = lambda B v; the same input and seed give the same bits.
 
     Landmarks with a zero row in B are dropped. The largest absolute entry of each vector is positive, the first of
-    equals. Up to `DENSE_LANDMARKS` landmarks LAPACK solves; beyond, a block Krylov method on (A + shift B)^-1 B.
+    equals. Up to `DENSE_LANDMARKS` landmarks LAPACK solves; beyond, a block Krylov method on (A + shift B)^-1 B. Source
+    of the shift: Ericsson and Ruhe, The spectral transformation Lanczos method, 1980.
 
     Parameters
     ----------
-    a : (L, L) sparse or dense, symmetric, float64.
-    b : (L, L) sparse or dense, symmetric positive semidefinite, float64.
+    a, b : (L, L) sparse or dense, symmetric, B positive semidefinite, float64.
     constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
-    following : whether the next eigenvalue is wanted too; it changes no bit of the others.
+    following : whether the next eigenvalue is requested too; it changes no bit of the others.
     tolerance : largest residual relative to |A| + lambda |B|.
-
-    Returns
-    -------
-    ReducedSolution
-        Eigenvalues (d,) and vectors (L, d) float64, their residuals, and what was dropped.
 
     Raises
     ------
     RankError
-        Where B is singular beyond the dropped landmarks, or more components are asked for than there are.
+        Where B is singular beyond the dropped landmarks, or more components are requested than there are.
     ConvergenceError
         Where residuals stay above the tolerance.
     NumericalError
         Where `constant` is claimed and A 1 is not zero.
-
-    References
-    ----------
-    Ericsson and Ruhe, The spectral transformation Lanczos method, 1980, for the shift.
     """
     a, b = sp.csr_matrix(a, dtype=np.float64), sp.csr_matrix(b, dtype=np.float64)
     used = np.flatnonzero(b.diagonal() > 0)
     dropped = np.setdiff1d(np.arange(a.shape[0]), used)
     if len(dropped):
         a, b = a[used][:, used], b[used][:, used]
-    wanted = n_components + constant
-    if wanted > len(used):
+    n_wanted = n_components + constant
+    if n_wanted > len(used):
         raise RankError(
             f"{n_components} components were asked of {len(used)} landmarks in use; "
             f"at most {len(used) - constant} are possible: take more landmarks or fewer components"
         )
     if constant:
         _check_constant(a)
-    values, vectors = _smallest(a, b, wanted, constant, tolerance, seed)
-    n_zero = int(np.count_nonzero(values[:wanted] < ZERO_TOLERANCE * _norm(a) / _norm(b)))
-    further = _following(a, b, values, wanted) if following else np.nan
+    values, vectors = _smallest(a, b, n_wanted, constant, tolerance, seed)
+    n_zero = int(np.count_nonzero(values[:n_wanted] < ZERO_TOLERANCE * _norm(a) / _norm(b)))
+    further = _following(a, b, values, n_wanted) if following else np.nan
     if constant:
         values, vectors = _without_constant(values, vectors, b, max(n_zero, 1))
     full = np.zeros((len(used) + len(dropped), vectors.shape[1]))
@@ -164,30 +155,30 @@ def _without_constant(
 
 
 def _smallest(
-    a: sp.csr_matrix, b: sp.csr_matrix, wanted: int, constant: bool, tolerance: float, seed: int
+    a: sp.csr_matrix, b: sp.csr_matrix, n_wanted: int, constant: bool, tolerance: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest eigenvalues, the first `wanted` of them converged, and the vectors of these."""
-    if a.shape[0] > DENSE_LANDMARKS and 3 * wanted <= a.shape[0]:
-        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], wanted + GUARD_VECTORS))
+    if a.shape[0] > DENSE_LANDMARKS and 3 * n_wanted <= a.shape[0]:
+        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], n_wanted + GUARD_VECTORS))
         if constant:
             start[:, 0] = 1.0
-        return _block_krylov(a, b, start, wanted, tolerance)
+        return _block_krylov(a, b, start, n_wanted, tolerance)
     scale = 1 / np.sqrt(b.diagonal())
     if scipy.linalg.eigvalsh(b.toarray() * scale[:, None] * scale, subset_by_index=[0, 0])[0] < RANK_TOLERANCE:
         raise _singular()
-    return scipy.linalg.eigh(a.toarray(), b.toarray(), subset_by_index=[0, wanted - 1])
+    return scipy.linalg.eigh(a.toarray(), b.toarray(), subset_by_index=[0, n_wanted - 1])
 
 
-def _following(a: sp.csr_matrix, b: sp.csr_matrix, values: np.ndarray, wanted: int) -> float:
+def _following(a: sp.csr_matrix, b: sp.csr_matrix, values: np.ndarray, n_wanted: int) -> float:
     """Return the eigenvalue after the first `wanted`: among `values` already where these come of a Krylov space.
 
     A dense solve of its own leaves the last bits of the others as they are.
     """
-    if len(values) > wanted:
-        return float(values[wanted])
-    if wanted == a.shape[0]:
+    if len(values) > n_wanted:
+        return float(values[n_wanted])
+    if n_wanted == a.shape[0]:
         return np.inf
-    return float(scipy.linalg.eigvalsh(a.toarray(), b.toarray(), subset_by_index=[wanted, wanted])[0])
+    return float(scipy.linalg.eigvalsh(a.toarray(), b.toarray(), subset_by_index=[n_wanted, n_wanted])[0])
 
 
 def _singular() -> RankError:
@@ -231,13 +222,13 @@ def _orthonormal(block: np.ndarray, basis: list[np.ndarray], b: sp.csr_matrix) -
         for other in basis:
             block = block - other @ (other.T @ (b @ block))
         lengths, rotation = np.linalg.eigh(block.T @ (b @ block))
-        kept = lengths > lengths[-1] * 8 * np.finfo(float).eps
-        block = block @ (rotation[:, kept] / np.sqrt(lengths[kept]))
+        independent = lengths > lengths[-1] * 8 * np.finfo(float).eps
+        block = block @ (rotation[:, independent] / np.sqrt(lengths[independent]))
     return block
 
 
 def _block_krylov(
-    a: sp.csr_matrix, b: sp.csr_matrix, block: np.ndarray, wanted: int, tolerance: float
+    a: sp.csr_matrix, b: sp.csr_matrix, block: np.ndarray, n_wanted: int, tolerance: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Grow the Krylov space of (A + shift B)^-1 B from `block` until the Rayleigh-Ritz residuals are small.
 
@@ -257,9 +248,9 @@ def _block_krylov(
         images.append(a @ block)
         space, image = np.hstack(basis), np.hstack(images)
         values, rotation = np.linalg.eigh(space.T @ image)
-        values, vectors = values[: wanted + 1], space @ rotation[:, :wanted]
-        errors = image @ rotation[:, :wanted] - (b @ vectors) * values[:wanted]
-        scales = np.linalg.norm(vectors, axis=0) * (norms[0] + np.abs(values[:wanted]) * norms[1])
+        values, vectors = values[: n_wanted + 1], space @ rotation[:, :n_wanted]
+        errors = image @ rotation[:, :n_wanted] - (b @ vectors) * values[:n_wanted]
+        scales = np.linalg.norm(vectors, axis=0) * (norms[0] + np.abs(values[:n_wanted]) * norms[1])
         worst = float(np.max(np.linalg.norm(errors, axis=0) / scales))
         if worst <= tolerance:
             return values, vectors

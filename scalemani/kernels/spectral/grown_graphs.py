@@ -1,4 +1,4 @@
-"""Coarse graphs that points are added to: these join the aggregates that are there, and no edge is summed anew.
+"""Coarse graphs to which points are appended: they join existing aggregates, and no edge is summed again.
 
 A point that joins an aggregate weighs there, and what it weighs more is counted as weight inside of the aggregate: on
 the diagonal of the coarse graphs, whose other entries stay. Their Laplacian D - W is then that of the graph before, and
@@ -12,6 +12,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.spectral.coarsening import MOST_MEMBERS, Level
 
@@ -20,21 +21,21 @@ CROWDED = 2 * MOST_MEMBERS  # members of an aggregate that a node stands for poo
 
 @compiled
 def _strongest_labels(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
+    rows: Rows,
     inverse_roots: np.ndarray,
     labels: np.ndarray,
     waiting: np.ndarray,
-    found: np.ndarray,
+    joined: np.ndarray,
 ) -> None:
     indptr, indices, values = rows
     for at in range(waiting.size):
         strongest = 0.0
-        found[at] = -1
+        joined[at] = -1
         for entry in range(indptr[waiting[at]], indptr[waiting[at] + 1]):
             other = indices[entry]
             strength = values[entry] * inverse_roots[other]
             if labels[other] >= 0 and strength > strongest:
-                strongest, found[at] = strength, labels[other]
+                strongest, joined[at] = strength, labels[other]
 
 
 def join_strongest(rows: AffinityRows, numbers: np.ndarray, inverse_roots: np.ndarray, labels: np.ndarray) -> bool:
@@ -44,19 +45,18 @@ def join_strongest(rows: AffinityRows, numbers: np.ndarray, inverse_roots: np.nd
 
     Parameters
     ----------
-    rows : rows (n, N) of W.
-    numbers : (n,) int64, the numbers of these rows.
+    rows, numbers : rows (n, N) of W, and their numbers (n,) int64.
     inverse_roots : (N,) float64, degrees to the power -1/2.
     labels : (N,) int32, the aggregate of each point, -1 for none; written.
     """
     waiting = np.arange(len(numbers))
     while len(waiting):
-        found = np.empty(len(waiting), labels.dtype)
-        _strongest_labels(tuple(rows), inverse_roots, labels, waiting, found)
-        labels[numbers[waiting]] = found
-        if (found < 0).all():
+        joined = np.empty(len(waiting), labels.dtype)
+        _strongest_labels(tuple(rows), inverse_roots, labels, waiting, joined)
+        labels[numbers[waiting]] = joined
+        if (joined < 0).all():
             return False
-        waiting = waiting[found < 0]
+        waiting = waiting[joined < 0]
     return True
 
 
@@ -76,11 +76,7 @@ def _count_loops(indptr: np.ndarray, indices: np.ndarray) -> int:
 
 
 @compiled
-def _add_loops(
-    rows: tuple[np.ndarray, np.ndarray, np.ndarray],
-    added: np.ndarray,
-    out: tuple[np.ndarray, np.ndarray, np.ndarray],
-) -> None:
+def _add_loops(rows: Rows, added: np.ndarray, out: Rows) -> None:
     indptr, indices, values = rows
     out_indptr, out_indices, out_values = out
     written = 0
@@ -100,13 +96,8 @@ def _add_loops(
 
 
 def with_degrees(levels: Sequence[Level], degrees: np.ndarray, workspace: Workspace = IN_MEMORY) -> list[Level]:
-    """Return coarse graphs, the finest first, whose first has other degrees: what differs is on the diagonals.
-
-    Parameters
-    ----------
-    degrees : (n,) float64, of the nodes of the first.
-    """
-    grown, added = [], degrees - levels[0].degrees
+    """Return coarse graphs, the finest first, whose first has other degrees (n,): what differs is on the diagonals."""
+    changed, added = [], degrees - levels[0].degrees
     for level in levels:
         indptr, indices, values = level.rows
         n_nodes = len(level.degrees)
@@ -116,7 +107,7 @@ def with_degrees(levels: Sequence[Level], degrees: np.ndarray, workspace: Worksp
             for count, part in zip((n_nodes + 1, n_entries, n_entries), level.rows, strict=True)
         )
         _add_loops((indptr, indices, values), added, rows)
-        grown.append(Level(rows, workspace.as_large(level.degrees + added), level.labels))
+        changed.append(Level(rows, workspace.as_large(level.degrees + added), level.labels))
         if len(level.labels):
             added = np.bincount(level.labels, weights=added)
-    return grown
+    return changed

@@ -3,13 +3,13 @@
 In the coordinates u = D^1/2 v the prolongation P = D^1/2 Q D_c^-1/2 has orthonormal columns and S_c = P^T S P: the
 coarse problem is the Galerkin one. A V-cycle damps what is rough by a Jacobi step after the coarse correction. None
 comes before it: it would cost as much as all the rest, and a refinement, which finds the best vectors of a span and
-asks for no symmetric correction, makes as many steps without. Sources: aggregation multigrid [Vanek, Mandel and
+needs no symmetric correction, makes as many steps without. Sources: aggregation multigrid [Vanek, Mandel and
 Brezina 1996]; multilevel eigensolvers for graphs [Barnard and Simon 1994].
 """
 
 import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -35,15 +35,7 @@ LEAST_RESIDUAL = 1e-5  # of the vectors of a level, which float32 reaches: prolo
 def restrict_rows(
     indptr: np.ndarray, members: np.ndarray, scale: np.ndarray, vectors: np.ndarray, first: int, out: np.ndarray
 ) -> None:
-    """Write the sums of scale * vectors over the members of each node.
-
-    Parameters
-    ----------
-    scale : (N,) float64, by row.
-    vectors : (N, m).
-    first : node whose sum is the first row of `out`.
-    out : (n, m), written.
-    """
+    """Write the sums of scale (N,) float64 times vectors (N, m) over the members of each node from `first` on."""
     n_columns = out.shape[1]
     sums = np.empty(n_columns, np.float64)
     for row in range(out.shape[0]):
@@ -58,58 +50,36 @@ def restrict_rows(
 
 
 @compiled
-def prolong_rows(labels: np.ndarray, scale: np.ndarray, coarse: np.ndarray, first: int, out: np.ndarray) -> None:
-    """Write scale times the vector of each row's node.
+def prolong_rows(
+    labels: np.ndarray,
+    scale: np.ndarray,
+    coarse: np.ndarray,
+    added: tuple[np.ndarray, np.ndarray] | None,
+    first: int,
+    out: np.ndarray,
+) -> None:
+    """Write scale times the vector of each row's node into `out` (n, m), whose first row is row `first`.
 
     Parameters
     ----------
-    labels : (N,) int32, the node of each row.
-    scale : (N,) float64.
+    labels, scale : (N,) int32, the node of each row, and (N,) float64.
     coarse : (C, m), vectors of the nodes.
-    first : row that is the first of `out`.
-    out : (n, m), written.
+    added : a right side (N, m), of which `out` may be rows, and the share (N,) float64 of it to add; None: nothing.
     """
     for row in range(out.shape[0]):
         node = labels[first + row]
         factor = scale[first + row]
-        for column in range(out.shape[1]):
-            out[row, column] = factor * coarse[node, column]
-
-
-@compiled
-def prolong_rows_beside(
-    labels: np.ndarray,
-    scale: np.ndarray,
-    coarse: np.ndarray,
-    first: int,
-    smoothing: np.ndarray,
-    right: np.ndarray,
-    out: np.ndarray,
-) -> None:
-    """Write what `prolong_rows` does, and a share of the right side beside it.
-
-    Parameters
-    ----------
-    labels, scale, coarse, first, out : as of `prolong_rows`; `out` may be those rows of `right`.
-    smoothing : (N,) float64, the share.
-    right : (N, m).
-    """
-    for row in range(out.shape[0]):
-        node = labels[first + row]
-        factor, share = scale[first + row], smoothing[first + row]
-        for column in range(out.shape[1]):
-            out[row, column] = factor * coarse[node, column] + share * right[first + row, column]
+        if added is None:
+            for column in range(out.shape[1]):
+                out[row, column] = factor * coarse[node, column]
+        else:
+            right, share = added[0], added[1][first + row]
+            for column in range(out.shape[1]):
+                out[row, column] = factor * coarse[node, column] + share * right[first + row, column]
 
 
 class Transfer:
-    """P between a graph of N nodes and the next coarser one of C.
-
-    Parameters
-    ----------
-    labels : (N,) int32, the coarse node of each node.
-    degrees : (N,) float64, of the finer graph.
-    coarse_degrees : (C,) float64, of the coarser one.
-    """
+    """P between a graph of N nodes and the next coarser one of C, by the coarse node `labels` (N,) of each node."""
 
     def __init__(
         self, labels: np.ndarray, degrees: np.ndarray, coarse_degrees: np.ndarray, workspace: Workspace = IN_MEMORY
@@ -127,36 +97,16 @@ class Transfer:
     def restricted(self, vectors: np.ndarray) -> np.ndarray:
         """Return P^T times vectors (N, m): (C, m) float32."""
         out, (indptr, members) = self.workspace.empty((self._n_coarse, vectors.shape[1]), np.float32), self._members
+        return self._filled(out, functools.partial(restrict_rows, indptr, members, self._scale, vectors))
 
-        def part(panel: slice) -> None:
-            restrict_rows(indptr, members, self._scale, vectors, panel.start, out[panel])
+    def prolong(self, coarse: np.ndarray, out: np.ndarray, added: tuple[np.ndarray, np.ndarray] | None = None) -> None:
+        """Write P times coarse (C, m), and what is `added` as in `prolong_rows`, into `out` (N, m)."""
+        self._filled(out, functools.partial(prolong_rows, self._labels, self._scale, coarse, added))
 
-        run(self.workspace.over(part, panels(len(out))))
+    def _filled(self, out: np.ndarray, write: Callable[[int, np.ndarray], None]) -> np.ndarray:
+        """Return `out`, whose panels write(first row, rows) has filled side by side."""
+        run(self.workspace.over(lambda panel: write(panel.start, out[panel]), panels(len(out))))
         return out
-
-    def prolong(self, coarse: np.ndarray, out: np.ndarray) -> None:
-        """Write P times coarse (C, m) into `out` (N, m)."""
-
-        def part(panel: slice) -> None:
-            prolong_rows(self._labels, self._scale, coarse, panel.start, out[panel])
-
-        run(self.workspace.over(part, panels(len(out))))
-
-    def prolong_beside(self, coarse: np.ndarray, smoothing: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
-        """Write diag(smoothing) right + P times coarse (C, m) into `out` (N, m), which may be `right`.
-
-        Parameters
-        ----------
-        coarse : (C, m) float32.
-        smoothing : (N,), the share of the right side that is added to each row.
-        right : (N, m), the right side.
-        out : (N, m), written; it may be `right`.
-        """
-
-        def part(panel: slice) -> None:
-            prolong_rows_beside(self._labels, self._scale, coarse, panel.start, smoothing, right, out[panel])
-
-        run(self.workspace.over(part, panels(len(out))))
 
 
 class LevelGraph:
@@ -179,27 +129,24 @@ class LevelGraph:
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (n, m)."""
-        out = self.workspace.empty(vectors.shape, vectors.dtype)
+        return self._over_rows(normalized_product, (), (vectors,))
+
+    def smoothed(self, right: np.ndarray, guess: np.ndarray) -> np.ndarray:
+        """Return a Jacobi step from a guess (n, m) of the solution for a right side."""
+        return self._over_rows(smoothed, (self.smoothing,), (right, guess))
+
+    def _over_rows(
+        self, kernel: Callable[..., None], shares: tuple[np.ndarray, ...], blocks: tuple[np.ndarray, ...]
+    ) -> np.ndarray:
+        """Return what a kernel of `graph.product` writes for all rows, panels side by side."""
+        out, roots = self.workspace.empty(blocks[0].shape, blocks[0].dtype), self._inverse_roots
 
         def part(panel: slice) -> None:
-            normalized_product(self._rows(panel), self._inverse_roots, panel.start, vectors, out[panel])
+            rows = row_slice(self._level.rows, panel.start, panel.stop)
+            kernel(rows, roots, *shares, panel.start, *blocks, out[panel])
 
         run(self.workspace.over(part, panels(len(out))))
         return out
-
-    def smoothed(self, right: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """Return a Jacobi step from `found` (n, m)."""
-        out = self.workspace.empty(right.shape, right.dtype)
-
-        def part(panel: slice) -> None:
-            rows, roots = self._rows(panel), self._inverse_roots
-            smoothed(rows, roots, self.smoothing, panel.start, right, found, out[panel])
-
-        run(self.workspace.over(part, panels(len(out))))
-        return out
-
-    def _rows(self, panel: slice) -> Rows:
-        return row_slice(self._level.rows, panel.start, panel.stop)
 
 
 def loops_of(rows: Rows) -> np.ndarray:
@@ -231,10 +178,6 @@ class Multilevel:
         self._coarsest = self._graphs[-1]
         self._dense = self._eigendecomposition() if len(levels[-1].degrees) <= DENSE_NODES else None
 
-    def product(self, level: int, vectors: np.ndarray) -> np.ndarray:
-        """Return S times vectors (n, m) on a level."""
-        return self._graphs[level].product(vectors)
-
     def corrected(self, right: np.ndarray, level: int = 0) -> np.ndarray:
         """Return an approximate solution (n, m) of (I - S) x = right on a level: one V-cycle."""
         graph = self._graphs[level]
@@ -242,25 +185,20 @@ class Multilevel:
             if self._dense is None:
                 return np.asarray(np.asarray(graph.smoothing)[:, np.newaxis] * right, right.dtype)
             return np.asarray(self._dense.inverse @ right)
-        transfer, found = self._transfers[level], graph.workspace.empty(right.shape, right.dtype)
+        transfer, guess = self._transfers[level], graph.workspace.empty(right.shape, right.dtype)
         coarse = self.corrected(transfer.restricted(right), level + 1)
-        transfer.prolong_beside(coarse, graph.smoothing, right, found)
-        return graph.smoothed(right, found)
+        transfer.prolong(coarse, guess, (right, graph.smoothing))
+        return graph.smoothed(right, guess)
 
     def correct_below(self, transfer: Transfer, level: int, smoothing: np.ndarray, right: np.ndarray) -> np.ndarray:
         """Return a solution of right (N, m) that is smoothed and corrected from `level` side by side.
 
-        It spares the finer graph both products of a V-cycle.
-
-        Parameters
-        ----------
-        transfer : from the finer graph to `level`.
-        smoothing : (N,), of the Jacobi step of the finer graph.
-        right : (N, m), the right side, given away: in memory the solution is in its place.
+        It spares the finer graph both products of a V-cycle. `transfer` leads from the finer graph to `level`;
+        `smoothing` (N,) are the shares of the finer graph's Jacobi step. The right side is overwritten: the solution is
+        in its place.
         """
-        coarse, out = self.corrected(transfer.restricted(right), level), right
-        transfer.prolong_beside(coarse, smoothing, right, out)
-        return out
+        transfer.prolong(self.corrected(transfer.restricted(right), level), right, (right, smoothing))
+        return right
 
     def eigenvectors(self, n_vectors: int, seed: int = 0) -> np.ndarray:
         """Return approximate leading eigenvectors u of the finest graph, the trivial one left out: (n, n_vectors).

@@ -24,11 +24,8 @@ class ReducedLaplacian(NamedTuple):
 def weighted_product(block: sp.csr_matrix, affinities: sp.csr_matrix, weights: sp.csr_matrix) -> sp.csr_matrix:
     """Return one block's part of Z^T A Z: Z_b^T (A_b Z), (L, L) float64.
 
-    Parameters
-    ----------
-    block : Z_b (n, L), the block's rows of Z.
-    affinities : A_b (n, N), its rows of A, symmetric or not.
-    weights : Z (N, L), or only the rows that A_b refers to, with the columns of A_b renumbered to match.
+    The block Z_b is (n, L), A_b (n, N) its rows of A, symmetric or not. Z is (N, L), or only the rows that A_b refers
+    to, with the columns of A_b renumbered to match.
     """
     weights = weights.astype(np.float64, copy=False)
     total = TreeSum()
@@ -87,13 +84,7 @@ def symmetric_part(matrix: sp.csr_matrix) -> sp.csr_matrix:
 def reduced_laplacian(
     affinity_parts: Sequence[sp.csr_matrix], degree_parts: Sequence[sp.csr_matrix]
 ) -> ReducedLaplacian:
-    """Return the reduced Laplacian problem from the blocks' parts, given in block order.
-
-    Parameters
-    ----------
-    affinity_parts : Z_b^T W_b Z (L, L) of each block, of `weighted_product`.
-    degree_parts : Z_b^T D_b Z (L, L) of each block, of `diagonal_product`.
-    """
+    """Return the reduced problem from Z_b^T W_b Z and Z_b^T D_b Z of all blocks, (L, L) each, in block order."""
     mass = symmetric_part(tree_sum(degree_parts))
     return ReducedLaplacian(laplacian_of(symmetric_part(tree_sum(affinity_parts)), mass), mass)
 

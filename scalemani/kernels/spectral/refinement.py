@@ -1,13 +1,13 @@
 """Refinement: from approximate vectors to those of the exact problem, by passes over the graph.
 
-The leading eigenvectors of S = D^-1/2 W D^-1/2 by a preconditioned block method in the manner of LOBPCG [Knyazev 2001]:
-a step takes the residuals R of the Ritz vectors X, turns them into approximate solutions C of (I - S) C = R with the
-help of coarse graphs, multiplies C by S, and finds the best vectors in the span of X, the directions P of the step
-before and C by a Rayleigh-Ritz step. The eigenvalues theta of S are 1 - lambda of L v = lambda D v, with
-v = D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
+The leading eigenvectors of S = D^-1/2 W D^-1/2 are computed by a preconditioned block method in the manner of LOBPCG
+[Knyazev 2001]: a step takes the residuals R of the Ritz vectors X, turns them into approximate solutions C of (I - S) C
+= R with the help of coarse graphs, multiplies C by S, and finds the best vectors in the span of X, the directions P of
+the step before and C by a Rayleigh-Ritz step. The eigenvalues theta of S are 1 - lambda of L v = lambda D v, with v =
+D^-1/2 u. The trivial vector D^1/2 1 (theta = 1) is projected out.
 
 One step makes one product S (block), that is one pass over the graph, through the caller's `apply`; between steps the
-state is plain arrays, so that any run can stop and go on. X and P are orthonormal and their Rayleigh quotients are
+state is arrays, so that an interrupted run resumes. X and P are orthonormal and their Rayleigh quotients are
 known from the step before [Duersch et al. 2018]: only inner products with C are new, which halves the algebra.
 """
 
@@ -28,14 +28,14 @@ from scalemani.kernels.arrays.columns import (
     residuals_into,
 )
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.arrays.tiles import Mapper
+from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 
 FEWEST_GUARDS = 6
 FEWEST_SPARE = 8
 TRIVIAL_SHARE = 1e-10  # squared length that a start vector must keep when the trivial vector is projected out
 DEPENDENT = 1e-6  # smaller eigenvalues of a Gram matrix of unit vectors are taken for rounding
-STEPS_BETWEEN_GRAMS = 8  # after so many, what is known of X and P is computed anew, in float64: rounding adds up
+STEPS_BETWEEN_GRAMS = 8  # after so many, the products of X and P are recomputed, in float64: rounding adds up
 
 
 @dataclass(frozen=True)
@@ -104,61 +104,46 @@ def n_start_columns(n_components: int, n_points: int) -> int:
 
 
 def n_columns(n_components: int, n_points: int) -> int:
-    """Return how many vectors to iterate: guards beside the wanted ones make those converge sooner."""
+    """Return how many vectors to iterate: guards in addition to the requested ones speed up their convergence."""
     guards = FEWEST_GUARDS + n_components // 5
     return max(1, min(n_components + guards, n_points - 1, max(n_components, n_points // 4)))
 
 
 def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.float32) -> np.ndarray:
-    """Return standard normal columns (N, count): each tile of rows has its own stream.
-
-    Parameters
-    ----------
-    n_points, count : rows N and columns.
-    dtype : float32 by default, or float64.
-    """
+    """Return standard normal columns (N, count) in a dtype: each tile of rows has its own stream."""
     out: np.ndarray = np.empty((n_points, count), dtype)
-    for first in range(0, n_points, TILE):
-        rows = out[first : first + TILE]
-        rows[:] = generator(seed, "refinement", first // TILE).standard_normal(rows.shape)
+    for number, tile in enumerate(slices(n_points, TILE)):
+        out[tile] = generator(seed, "refinement", number).standard_normal(out[tile].shape)
     return out
 
 
 def initial_state(vectors: np.ndarray, problem: RefinementProblem, width: int) -> RefinementState:
     """Return the state from start vectors, after one pass: the best `width` vectors of their span.
 
-    Dependent columns are dropped.
-
-    Parameters
-    ----------
-    vectors : (N, n) float32 or float64, approximate eigenvectors u of S, columns of any scale, not orthogonal, given
-        away; their dtype is that of the iteration (float32 reaches residuals of 4e-6).
-
-    Raises
-    ------
-    RankError
-        Where no column is left.
+    The vectors (N, n) are approximate eigenvectors u of S, columns of any scale, not orthogonal; they are overwritten.
+    Dependent ones are dropped; a RankError is raised where none is left. Their dtype is that of the iteration: float32
+    reaches residuals of 4e-6.
     """
     over, trivial = problem.workspace.over, np.asarray(problem.trivial, vectors.dtype)[:, np.newaxis]
     lengths, shares = column_squares(vectors, over), inner_products((trivial,), (vectors,), over)
     free = vectors
     combine_columns((vectors, trivial), np.vstack([np.eye(len(lengths)), -shares]), free, over)
     # What is left of a constant column is rounding.
-    kept = column_squares(free, over) > TRIVIAL_SHARE * lengths
-    free = free if kept.all() else np.ascontiguousarray(free[:, kept])
-    found = _ritz_vectors(free, problem.apply(free), width, problem.workspace)
-    if found is None:
+    varying = column_squares(free, over) > TRIVIAL_SHARE * lengths
+    free = free if varying.all() else np.ascontiguousarray(free[:, varying])
+    state = _ritz_vectors(free, problem.apply(free), width, problem.workspace)
+    if state is None:
         raise RankError("the vectors to refine are constant, zero or not finite: start from others")
-    return found
+    return state
 
 
 def renewed(state: RefinementState, problem: RefinementProblem) -> RefinementState:
     """Return the state one pass later with products just made, without directions; its arrays are those of `state`."""
     vectors = problem.workspace.concatenate([state.vectors])
-    found = _ritz_vectors(vectors, problem.apply(vectors), len(state.values), problem.workspace, state)
-    if found is None:
+    following = _ritz_vectors(vectors, problem.apply(vectors), len(state.values), problem.workspace, state)
+    if following is None:
         raise RankError("the vectors that are refined are no longer finite: ask for a larger residual")
-    return replace(found, passes=state.passes + 1)
+    return replace(following, passes=state.passes + 1)
 
 
 def _ritz_vectors(
@@ -186,9 +171,9 @@ def _ritz_vectors(
 
 
 def step(state: RefinementState, problem: RefinementProblem, target: float) -> RefinementState:
-    """Return the state one pass later. The arrays of `state` are given away: those of its successor are the same ones.
+    """Return the state one pass later. The arrays of `state` are reused for its successor.
 
-    Vectors whose residual is within `target` take part, but ask for nothing new.
+    Vectors whose residual is within `target` take part, but add no new direction.
     """
     workspace, over = problem.workspace, problem.workspace.over
     active = np.flatnonzero(state.residuals > target)
@@ -210,18 +195,18 @@ def step(state: RefinementState, problem: RefinementProblem, target: float) -> R
 
 
 def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, workspace: Workspace) -> np.ndarray:
-    """Return unit vectors that span vectors (N, a) beside an orthonormal basis; dependent ones are left out.
+    """Return unit vectors that span vectors (N, a) outside of an orthonormal basis; dependent ones are left out.
 
-    They are orthogonal to a thousandth: the Rayleigh-Ritz step heeds their true inner products.
+    They are orthogonal to a thousandth: the Rayleigh-Ritz step uses their true inner products.
     """
     over, n_known = workspace.over, basis.shape[1] + 1
     products = inner_products((basis, trivial, vectors), (vectors,), over)
     shares, own = products[:n_known], products[n_known:]
-    left = own - shares.T @ shares
+    remainder = own - shares.T @ shares
     # What is left of a vector within the span is rounding.
-    left[:, np.diag(left) <= DEPENDENT * np.diag(own)] = 0
-    left = np.where(np.diag(left)[:, np.newaxis] > 0, left, 0)
-    unit = _orthonormal_coefficients(left, DEPENDENT)
+    remainder[:, np.diag(remainder) <= DEPENDENT * np.diag(own)] = 0
+    remainder = np.where(np.diag(remainder)[:, np.newaxis] > 0, remainder, 0)
+    unit = _orthonormal_coefficients(remainder, DEPENDENT)
     out = workspace.empty((len(vectors), unit.shape[1]), vectors.dtype)
     combine_columns((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
     return out
@@ -250,8 +235,8 @@ def _orthonormal_coefficients(overlap: np.ndarray, tolerance: float) -> np.ndarr
     diagonal = np.diag(overlap)
     scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     lengths, rotation = np.linalg.eigh(overlap * scale[:, None] * scale)
-    kept = lengths > tolerance * max(lengths[-1], np.finfo(np.float64).tiny)
-    return scale[:, None] * (rotation[:, kept] / np.sqrt(lengths[kept]))
+    independent = lengths > tolerance * max(lengths[-1], np.finfo(np.float64).tiny)
+    return scale[:, None] * (rotation[:, independent] / np.sqrt(lengths[independent]))
 
 
 def _ritz(overlap: np.ndarray, projected: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -263,15 +248,15 @@ def _ritz(overlap: np.ndarray, projected: np.ndarray, count: int) -> tuple[np.nd
 
 
 def _directions(coefficients: np.ndarray, overlap: np.ndarray, active: np.ndarray) -> np.ndarray:
-    """Return coefficients of what the active new vectors took from beside the old, orthonormal and free of the new.
+    """Return the directions of the step: what the active new vectors have outside of the old, orthonormal to the new.
 
     Shape (n, p), p at most the number of active ones: dependent columns are left out. The first m rows of
     `coefficients` (n, m) belong to the old vectors.
     """
-    beside = coefficients[:, active]
-    beside[: coefficients.shape[1]] = 0
-    beside -= coefficients @ (coefficients.T @ (overlap @ beside))
-    return beside @ _orthonormal_coefficients(beside.T @ overlap @ beside, DEPENDENT)
+    directions = coefficients[:, active]
+    directions[: coefficients.shape[1]] = 0
+    directions -= coefficients @ (coefficients.T @ (overlap @ directions))
+    return directions @ _orthonormal_coefficients(directions.T @ overlap @ directions, DEPENDENT)
 
 
 def refinement(
@@ -279,13 +264,9 @@ def refinement(
 ) -> Iterator[RefinementState]:
     """Yield the states that follow, to the first with residuals of the wanted vectors within `target`, or `max_passes`.
 
-    Products are carried along by the steps, and their rounding errors add up: the last pass computes those of the
-    vectors anew, so that the residuals of the last state are those of a product just made. The arrays of a state are
-    given away when the next one is asked for.
-
-    Parameters
-    ----------
-    max_passes : most products with the graph, those of `state` included.
+    Passes are products with the graph, those of `state` included. Products are carried along by the steps, and their
+    rounding errors add up: the last pass recomputes those of the vectors, so that the residuals of the last state
+    are those of a product just made. The arrays of a state are overwritten when the next one is requested.
     """
     while state.passes < max_passes:
         reached = state.residuals[:n_wanted].max() <= target
@@ -299,10 +280,7 @@ def refinement(
 def refine_vectors(
     state: RefinementState, problem: RefinementProblem, n_wanted: int, target: float, max_passes: int
 ) -> RefinementState:
-    """Return the last state of `refinement`, or the given one where nothing is left to do.
-
-    Parameters are those of `refinement`.
-    """
+    """Return the last state of `refinement`, or the given one where nothing is left to do."""
     for following in refinement(state, problem, n_wanted, target, max_passes):
         state = following
     return state
@@ -314,22 +292,18 @@ def refined_embedding(
     """Return eigenvalues lambda (d,) ascending, and the embedding v = D^-1/2 u, (N, d) in the dtype of the state.
 
     V^T D V = I, as scikit-learn's SpectralEmbedding scales it; the largest absolute entry of a column, the first of
-    equals, is positive.
-
-    Parameters
-    ----------
-    degrees : (N,) of W.
+    equals, is positive. `degrees` (N,) are those of W.
     """
-    wanted = state.basis[:, :n_components]
-    embedding = workspace.empty(wanted.shape, wanted.dtype)
-    largest = np.zeros(wanted.shape[1], wanted.dtype)
+    vectors = state.basis[:, :n_components]
+    embedding = workspace.empty(vectors.shape, vectors.dtype)
+    largest = np.zeros(vectors.shape[1], vectors.dtype)
     for panel in panels(len(embedding)):
-        roots = np.sqrt(np.asarray(degrees[panel], np.float64)).astype(wanted.dtype)
+        roots = np.sqrt(np.asarray(degrees[panel], np.float64)).astype(vectors.dtype)
         rows = embedding[panel]
-        np.divide(wanted[panel], roots[:, np.newaxis], out=rows)
-        found = rows[np.argmax(np.abs(rows), axis=0), np.arange(rows.shape[1])]
-        largest = np.where(np.abs(found) > np.abs(largest), found, largest)
-    signs = np.where(largest < 0, -1, 1).astype(wanted.dtype)
+        np.divide(vectors[panel], roots[:, np.newaxis], out=rows)
+        extreme = rows[np.argmax(np.abs(rows), axis=0), np.arange(rows.shape[1])]
+        largest = np.where(np.abs(extreme) > np.abs(largest), extreme, largest)
+    signs = np.where(largest < 0, -1, 1).astype(vectors.dtype)
     for panel in panels(len(embedding)):
         embedding[panel] *= signs
     return 1 - state.values[:n_components], embedding

@@ -15,13 +15,12 @@ from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters
 from scalemani.config.stages import GIVEN_START, SPECTRAL_START
 from scalemani.descents.descent import COUNTS, NUMBERS, State
-from scalemani.descents.force_errors import sums_at_end
+from scalemani.descents.force_errors import coarse_forces, sums_at_end
 from scalemani.descents.growth import mesh_values
-from scalemani.descents.phases import descend, has_converged
+from scalemani.descents.phases import descend, has_converged, too_few_iterations
 from scalemani.descents.problem import Problem, problem_of
 from scalemani.descents.recipes import phases_of
 from scalemani.descents.repulsion import chosen_method
-from scalemani.descents.shortfalls import FINER, coarse_forces, too_few_iterations
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import EACH_PROCESS, PASSING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, written
@@ -204,14 +203,14 @@ def run(work: StageWork) -> dict[str, Any]:
         state, curve, stopped = run_descent(work, problem, method)
         sums, errors = sums_at_end(problem, method, asked.tolerance, state, task.params.seed)
         if errors.least_tolerance > asked.tolerance:
-            work.warn(f"{task.stage}: {coarse_forces(errors, asked.tolerance, FINER)}", ShortfallWarning)
+            work.warn(f"{task.stage}: {coarse_forces(errors, asked.tolerance)}", ShortfallWarning)
         certificates = {
             "iterations": state.iteration,
             "stopped": stopped,
             "objective": problem.value(state.positions, sums),
             "gradient_norm": state.gradient_norm,
             "repulsion": method,
-            "repulsion_tolerance": asked.tolerance * state.share,
+            "repulsion_tolerance": asked.tolerance * state.tolerance_factor,
             "force_error": errors.whole,
             "worst_decile_force_error": errors.worst_decile,
         }

@@ -18,12 +18,12 @@ HELD = {
             "LEAST_CURVATURE": 1e-10, "LEAST_SHARE": 0.1, "CURVATURE_TOLERANCE": 0.1, "CURVATURE_STEPS": 50,
         },
         "descents.force_errors": {
-            "CERTIFIED_TARGETS": 1000, "WATCHED_TARGETS": 250, "WATCHED_EVERY": 50, "WATCHING_SEED": 2**32, "ROOM": 0.8,
-            "LOOSE": 0.4, "LEAST_SHARE": 0.05, "SINGLE_POINTS": 10.0, "LEAST_FORCE": 1e-3,
+            "CERTIFIED_TARGETS": 1000, "ADAPTATION_TARGETS": 250, "ADAPT_EVERY": 50, "ADAPTATION_SEED": 2**32,
+            "ROOM": 0.8, "LOOSE": 0.4, "LEAST_FACTOR": 0.05, "SINGLE_POINTS": 10.0, "LEAST_FORCE": 1e-3,
             "LEAST_SUM": 1e-300,
         },
         "descents.growth": {
-            "NEVER": 1.0, "FIRST_DOUBLING": 150, "LOOK_EVERY": 50, "WATCHED_EVERY": 50, "ERROR_GROWTH": 1.5,
+            "NEVER": 1.0, "FIRST_DOUBLING": 150, "LOOK_EVERY": 50, "ADAPT_EVERY": 50, "ERROR_GROWTH": 1.5,
             "MESH_VALUES": 37_500_000, "WIDE_MESH_VALUES": 60_000_000, "FEW_POINTS": 150_000,
             "WIDE_MESH_NODES": 2**24, "FINE_STEP": 0.25,
         },

@@ -25,7 +25,7 @@ def test_rows_are_those_of_an_array(seed, n_rows, columns, plainly):
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
         patch.setattr(rows_in_file, "ROWS_AT_ONCE", 100)
         if plainly:
-            patch.setattr(rows_in_file, "move_runs", file_rows.move_runs_plainly)
+            patch.setattr(rows_in_file, "move_runs", file_rows.reference_move_runs)
         rows, expected = RowsInFile(Path(folder), (n_rows, *columns), np.int64), np.zeros((n_rows, *columns), np.int64)
         start, stop = np.sort(rng.integers(0, n_rows + 1, 2))
         scattered = rng.permutation(n_rows)[: n_rows // 2]

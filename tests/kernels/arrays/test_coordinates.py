@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays.coordinates import add_multiple, dot, extremes, moved, norm, scale_and_add
+from scalemani.kernels.arrays.coordinates import add_multiple, bounding_box, dot, extremes, moved, norm, scale_and_add
 from scalemani.kernels.arrays.workspace import Workspace
 
 SIZES = st.integers(1, 700)
@@ -81,3 +81,18 @@ def test_extremes_of_an_axis_that_is_not_finite_are_unknown(bad, row):
     low, high = extremes(points)
     assert np.isnan(low).tolist() == np.isnan(high).tolist() == [False, True, False]
     np.testing.assert_array_equal(low[[0, 2]], points[:, [0, 2]].min(axis=0))
+
+
+def test_a_bounding_box_sees_every_row_and_every_fault():
+    rng = np.random.default_rng(0)
+    for n_points in (1, 2, 3, 10, 11):
+        points = rng.normal(size=(n_points, 3))
+        pieces = [points[:1], *([points[1:]] if n_points > 1 else [])]
+        assert np.array_equal(bounding_box(pieces), [points.min(axis=0), points.max(axis=0)])
+        for fault in (np.nan, np.inf, -np.inf):
+            for row in range(n_points):
+                faulty = points.copy()
+                faulty[row, 1] = fault
+                low, high = bounding_box([faulty[:1], faulty[-1:], faulty])
+                assert np.isnan([low[1], high[1]]).all()
+                assert np.isfinite([low[[0, 2]], high[[0, 2]]]).all()

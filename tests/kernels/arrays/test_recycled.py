@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 
-from scalemani.kernels.arrays.recycled import LEAST_BYTES, Recycled
+from scalemani.kernels.arrays.workspace import LEAST_BYTES, Recycled
 
 SHAPE = (LEAST_BYTES // 16, 2)
 

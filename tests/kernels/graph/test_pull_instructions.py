@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.pull_instructions import plain_sum_pulls, sum_pulls
+from scalemani.kernels.graph.pull_instructions import reference_sum_pulls, sum_pulls
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE
 
@@ -20,7 +20,7 @@ def sum_of_row(columns, weights, start, count, places, own, square):
 
 def sum_plainly(columns, weights, start, count, places, own, square):
     addresses = [array.ctypes.data + ITEM_BYTES * start for array in (columns, weights)]
-    return plain_sum_pulls(*addresses, count, places.ctypes.data, own, square)
+    return reference_sum_pulls(*addresses, count, places.ctypes.data, own, square)
 
 
 def terms_of_row(columns, weights, places, own, square):

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.machine.file_rows import move_runs, move_runs_plainly
+from scalemani.kernels.machine.file_rows import move_runs, reference_move_runs
 
 
 @settings(max_examples=40, deadline=None)
@@ -16,7 +16,7 @@ def test_runs_are_read_and_written_as_they_are_one_by_one(runs, row_bytes, seed)
     starts, lengths = (np.array([run[part] for run in runs], np.int64) for part in (0, 1))
     size, draws = 50 * row_bytes, np.random.default_rng(seed)
     content, values = (draws.integers(0, 255, n).astype(np.uint8) for n in (size, int(lengths.sum()) * row_bytes))
-    for move in (move_runs, move_runs_plainly):
+    for move in (move_runs, reference_move_runs):
         with tempfile.TemporaryFile(buffering=0) as file:
             file.write(content)
             found, expected = np.empty_like(values), content.copy()
@@ -36,5 +36,5 @@ def test_what_lies_behind_the_end_cannot_be_read():
     with tempfile.TemporaryFile(buffering=0) as file:
         file.write(bytes(10))
         one = np.ones(1, np.int64)
-        for move in (move_runs, move_runs_plainly):
+        for move in (move_runs, reference_move_runs):
             assert not move(False, file.fileno(), 10, one, one, np.empty(10, np.uint8))

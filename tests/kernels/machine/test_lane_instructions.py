@@ -7,7 +7,12 @@ from hypothesis.extra.numpy import arrays
 
 from scalemani.kernels.machine import lane_instructions
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, compress_lanes, plain_compress_lanes
+from scalemani.kernels.machine.lane_instructions import (
+    ITEM_BYTES,
+    LANES_AT_ONCE,
+    compress_lanes,
+    reference_compress_lanes,
+)
 from scalemani.kernels.machine.plain import PLAIN
 
 ROOM = 40
@@ -27,7 +32,7 @@ def compress(values, labels, start, bound, values_to, labels_to, place):
 def compress_plainly(values, labels, start, bound, values_to, labels_to, place):
     addresses = [array.ctypes.data + ITEM_BYTES * start for array in (values, labels)]
     targets = [array.ctypes.data + ITEM_BYTES * place for array in (values_to, labels_to)]
-    return plain_compress_lanes(*addresses, bound, *targets)
+    return reference_compress_lanes(*addresses, bound, *targets)
 
 
 def compress_as_compiled_for(by_one_instruction):

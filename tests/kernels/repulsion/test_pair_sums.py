@@ -10,7 +10,7 @@ from scalemani.config.params import LayoutParams
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError
 from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import KERNELS, kernel_number, pair_arguments
+from scalemani.kernels.repulsion.pair_sums import KERNELS, checked_tolerance, kernel_number, pair_arguments
 
 WAYS = [
     ("exact", "epanechnikov"),
@@ -63,3 +63,9 @@ def test_kernels_have_one_name_in_the_table_of_objectives_and_in_compiled_code()
 def test_shapes_that_do_not_fit_are_refused(shapes):
     with pytest.raises(ConfigError, match="do not fit"):
         pair_arguments(*map(np.ones, shapes))
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1e-3, float("nan")])
+def test_a_tolerance_that_is_not_above_zero_is_refused(tolerance):
+    with pytest.raises(ConfigError, match="tolerance must be > 0"):
+        checked_tolerance(tolerance)

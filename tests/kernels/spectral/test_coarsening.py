@@ -8,7 +8,7 @@ from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import smoothed
 from scalemani.kernels.spectral.coarsening import aggregated, coarse_graph, coarse_part, coarser, joined, no_aggregates
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer
+from scalemani.kernels.spectral.multilevel import DAMPING, LevelGraph, Multilevel, Transfer
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
     initial_state,
@@ -124,9 +124,8 @@ def test_prolongation_has_orthonormal_columns_and_gives_the_galerkin_problem(gra
     np.testing.assert_allclose(p.T @ p, np.eye(p.shape[1]), atol=1e-5)
     x = np.random.default_rng(0).normal(size=(3000, 3)).astype(np.float32)
     np.testing.assert_allclose(transfer.restricted(x), p.T @ x, atol=1e-4)
-    levels = Multilevel([fine, coarse])
     y = np.random.default_rng(1).normal(size=(p.shape[1], 3)).astype(np.float32)
-    np.testing.assert_allclose(levels.product(1, y), p.T @ levels.product(0, p @ y), atol=1e-5)
+    np.testing.assert_allclose(LevelGraph(coarse).product(y), p.T @ LevelGraph(fine).product(p @ y), atol=1e-5)
 
 
 def test_smoothing_steps_are_those_of_jacobi(graph, block_of):

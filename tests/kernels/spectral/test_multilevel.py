@@ -49,7 +49,7 @@ def test_a_smoothed_right_side_is_added_and_may_be_written_over(aggregates):
     rng = np.random.default_rng(5)
     right, coarse, smoothing = rng.normal(size=(N_NODES, 2)), rng.normal(size=(N_COARSE, 2)), rng.uniform(size=N_NODES)
     expected = smoothing[:, np.newaxis] * right + matrix @ coarse
-    transfer.prolong_beside(coarse, smoothing, right, right)
+    transfer.prolong(coarse, right, (right, smoothing))
     np.testing.assert_allclose(right, expected, rtol=1e-12, atol=1e-12)
 
 

@@ -12,8 +12,6 @@ Frameworks for the Fast Fourier Transform (1992), 1.7; butterflies of odd length
 """
 
 import math
-from collections.abc import Callable, Iterable
-from math import cos, pi, sin
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,9 @@ from numba.core import cgutils
 from numba.core import types as numba_types
 from numba.extending import intrinsic
 
-from scalemani.kernels.arrays.tiles import run
+from scalemani.kernels.arrays.tiles import Mapper, run
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.lane_instructions import spread
 from scalemani.kernels.machine.plain import in_plain_mode
 from scalemani.kernels.repulsion.mesh.transforms import KernelTransform
 
@@ -66,9 +65,7 @@ class _Lanes:
         self.type = ir.VectorType(ir.FloatType() if single else ir.DoubleType(), ROW_BYTES // (2 * self.item_bytes))
 
     def splat(self, scalar: Any) -> Any:
-        lane = ir.IntType(32)
-        first = self.builder.insert_element(ir.Constant(self.type, ir.Undefined), scalar, ir.Constant(lane, 0))
-        return self.builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, self.type.count), None))
+        return spread(self.builder, scalar, self.type.count)
 
     def constant(self, value: float) -> Any:
         return ir.Constant(self.type, [ir.Constant(self.type.element, value)] * self.type.count)
@@ -120,8 +117,8 @@ class _Lanes:
         for k in pairs:
             even, odd = rows[0], [self.constant(0.0)] * 2
             for j in pairs:
-                angle = 2.0 * pi * j * k / radix
-                cosine, sine = self.constant(cos(angle)), self.constant(sin(angle))
+                angle = 2.0 * math.pi * j * k / radix
+                cosine, sine = self.constant(math.cos(angle)), self.constant(math.sin(angle))
                 even = [self.plus(e, self.times(s, cosine)) for e, s in zip(even, sums[j - 1], strict=True)]
                 odd = [self.plus(o, self.times(s, sine)) for o, s in zip(odd, differences[j - 1], strict=True)]
             results[k] = [self.plus(even[0], odd[1]), self.minus(even[1], odd[0])]
@@ -154,38 +151,25 @@ def _pass_rows(typing_context: Any, source: Any, source_step: Any, target: Any, 
 pass_rows: Any = intrinsic(_pass_rows)
 
 
-def plain_transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Transform many sequences side by side.
+def reference_transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return sum_j x_j exp(-2 pi i j k / m), k = 0 .. m - 1, of many sequences side by side, in `batch` or in `spare`.
 
     Parameters
     ----------
-    batch, spare : ndarray of shape (m, 2, lanes) and dtype float32 or float64
-        The sequences x, one to a lane, real and imaginary parts; room for as many. Both are overwritten.
-    radices : ndarray of shape (p,) and dtype int64
-        `radices_of(m)`.
-    factors : ndarray of the dtype of `batch`
-        `twiddle_factors(m, dtype)`.
-
-    Returns
-    -------
-    ndarray of shape (m, 2, lanes)
-        sum_j x_j exp(-2 pi i j k / m) for k = 0 .. m - 1, in `batch` or in `spare`; what the other one holds means
-        nothing.
+    batch, spare : (m, 2, lanes) float32 or float64, the sequences x, one to a lane, real and imaginary parts, and room
+        for as many. Both are overwritten; what the one that is not returned holds means nothing
+    radices : (p,) int64, `radices_of(m)`
+    factors : `twiddle_factors(m, dtype)`
     """
     transforms = np.fft.fft(batch[:, 0].astype(np.float64) + 1j * batch[:, 1], axis=0)
     spare[:, 0], spare[:, 1], batch[...] = transforms.real, transforms.imag, np.nan
     return spare
 
 
-@in_plain_mode(plain_transformed)
+@in_plain_mode(reference_transformed)
 @compiled
 def transformed(batch: np.ndarray, spare: np.ndarray, radices: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """Do what `plain_transformed` does, in passes over rows of all sequences.
-
-    Parameters
-    ----------
-    batch, spare, radices, factors : those of `plain_transformed`
-    """
+    """Do what `reference_transformed` does, in passes over rows of all sequences."""
     source, target = batch, spare
     remaining, done, w = batch.shape[0], 1, 0
     for radix in radices:
@@ -225,13 +209,10 @@ def _turn(source: tuple[int, int], target: tuple[int, int], done: int, f: np.nda
             pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, two)
 
 
-Over = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
-
-
 class MeshConvolution:
     """Convolves meshes with one kernel, in the dtype of the meshes (float32 or float64).
 
-    Work is cut into the same pieces whatever `over` runs side by side, so results do not depend on threads.
+    Work is cut into the same pieces for any map function, so results do not depend on threads.
     """
 
     def __init__(self, transform: KernelTransform, dtype: np.dtype):
@@ -245,25 +226,20 @@ class MeshConvolution:
         """Return the kernel's transform in batches of the first axis, (b, ..., lanes), with all constants in it."""
         n_batches = -(-len(values) // self._lanes)
         batched = np.zeros((n_batches * self._lanes, *values.shape[1:]), dtype)
-        # Halved because two real columns are told apart by a sum and a difference.
+        # Halved because two real columns are separated by a sum and a difference.
         np.multiply(values, 0.5 / math.prod(self.lengths), out=batched[: len(values)], casting="same_kind")
         batched = batched.reshape(n_batches, self._lanes, *values.shape[1:])
         return np.ascontiguousarray(np.moveaxis(batched, 1, -1))
 
-    def apply(self, parts: np.ndarray, over: Over) -> np.ndarray:
+    def apply(self, parts: np.ndarray, over: Mapper) -> np.ndarray:
         """Return the sum of `parts` (p, n_0, ...) convolved with the kernel, in the place of the first part."""
-        columns = parts.reshape(*parts.shape[:2], -1)
+        columns, shape = parts.reshape(*parts.shape[:2], -1), parts.shape[2:]
         n_columns, lanes = columns.shape[2], self._lanes
-        spectrum = self._spectrum((len(self._transform), n_columns, 2, lanes), parts.dtype)
+        spectrum, transform = self._spectrum((len(self._transform), n_columns, 2, lanes), parts.dtype), self._transform
         length, plan = self.lengths[0], self._plans[0]
-        starts = list(range(0, n_columns, 2 * lanes))
+        starts, batches = list(range(0, n_columns, 2 * lanes)), list(range(len(spectrum)))
         run(over(lambda start: _transform_columns(columns, start, length, *plan, spectrum), starts))
-        run(
-            over(
-                lambda batch: self._middle(spectrum[batch], self._transform[batch], parts.shape[2:]),
-                list(range(len(spectrum))),
-            )
-        )
+        run(over(lambda batch: self._middle(spectrum[batch], transform[batch], shape), batches))
         run(over(lambda start: _restore_columns(spectrum, start, length, *plan, columns[0]), starts))
         return parts[0]
 
@@ -298,23 +274,24 @@ def _transform_columns(
     batch = rows.reshape(length, 2, lanes)
     z = transformed(batch, np.empty_like(batch), radices, factors)
     for b in range(spectrum.shape[0]):
-        n_waves = min(lanes, length // 2 + 1 - b * lanes)
         for j in range(min(lanes, width)):
-            for lane in range(n_waves):
-                k = b * lanes + lane
-                m = length - k if k else 0
-                spectrum[b, start + j, 0, lane] = z[k, 0, j] + z[m, 0, j]
-                spectrum[b, start + j, 1, lane] = z[k, 1, j] - z[m, 1, j]
-            for lane in range(n_waves, lanes):
-                spectrum[b, start + j, 0, lane] = spectrum[b, start + j, 1, lane] = 0.0
+            _write_waves(z, 0, j, b * lanes, spectrum[b, start + j])
         for j in range(width - lanes):
-            for lane in range(n_waves):
-                k = b * lanes + lane
-                m = length - k if k else 0
-                spectrum[b, start + lanes + j, 0, lane] = z[k, 1, j] + z[m, 1, j]
-                spectrum[b, start + lanes + j, 1, lane] = z[m, 0, j] - z[k, 0, j]
-            for lane in range(n_waves, lanes):
-                spectrum[b, start + lanes + j, 0, lane] = spectrum[b, start + lanes + j, 1, lane] = 0.0
+            _write_waves(z, 1, j, b * lanes, spectrum[b, start + lanes + j])
+
+
+@compiled
+def _write_waves(z: np.ndarray, part: int, lane_of_column: int, first: int, column: np.ndarray) -> None:
+    """Write wave numbers from `first` on of a real column (2, lanes) that was the real (0) or imaginary part of z."""
+    length, j = z.shape[0], lane_of_column
+    n_waves = min(column.shape[1], length // 2 + 1 - first)
+    for lane in range(n_waves):
+        k = first + lane
+        m = length - k if k else 0
+        column[0, lane] = z[k, part, j] + z[m, part, j]
+        column[1, lane] = z[k, 1, j] - z[m, 1, j] if part == 0 else z[m, 0, j] - z[k, 0, j]
+    for lane in range(n_waves, column.shape[1]):
+        column[0, lane] = column[1, lane] = 0.0
 
 
 @compiled

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
+from scalemani.kernels.arrays.coordinates import bounding_box
 from scalemani.kernels.arrays.tiles import run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
@@ -89,8 +90,7 @@ def gather(
 
     Parameters
     ----------
-    points : (n, d) float64, C-contiguous
-    scale, taps : those of `spread`
+    points, scale, taps : those of `spread`
     amounts : (unit, constant)
     group : `gather_points(degree, dtype)`
     mesh : d axes of nodes, float32 or float64: the coefficients of the spline
@@ -108,32 +108,11 @@ def gather(
         gather_group(taps, _ALONE, place + n * row, scale, amounts, nodes, strides, at, element)
 
 
-@compiled
-def bounds(points: np.ndarray) -> np.ndarray:
-    """Return the least and greatest coordinates along each axis, (2, d); NaN where `points` (n, d) are not finite.
-
-    Even and odd rows are kept apart, so that comparisons do not wait for each other.
-    """
-    extremes = np.empty((2, points.shape[1]))
-    n_pairs = np.uint64(points.shape[0] // 2)
-    for axis in range(np.uint64(points.shape[1])):
-        low = high = other_low = other_high = points[points.shape[0] - 1, axis]
-        finite = low - low == 0.0
-        for pair in range(n_pairs):
-            value, other = points[np.uint64(2) * pair, axis], points[np.uint64(2) * pair + np.uint64(1), axis]
-            low, high = min(low, value), max(high, value)
-            other_low, other_high = min(other_low, other), max(other_high, other)
-            finite &= (value - value == 0.0) & (other - other == 0.0)
-        extremes[0, axis] = min(low, other_low) if finite else np.nan
-        extremes[1, axis] = max(high, other_high) if finite else np.nan
-    return extremes
-
-
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-6, 1e-1
 
 # The largest relative error of the gradient over 200,000 points, uniform or in 60 or 1,000 clusters of deviation 0.3,
-# over an extent of 160, in 2-D. Wider clusters err up to twenty times less: their sums leave more for errors to be
-# small beside. Errors grow as the degree + 1 power of the step, times what is left of the kernel at that wave number.
+# over an extent of 160, in 2-D. Wider clusters err up to twenty times less: errors are relative
+# to larger sums. Errors grow as the degree + 1 power of the step, times what is left of the kernel at that wave number.
 STEPS = (0.0625, 0.09, 0.125, 0.18, 0.25, 0.35, 0.5, 0.7, 0.9)
 ERRORS = {
     ("student", 3): (2.9e-5, 8.5e-5, 2.4e-4, 7.4e-4, 2.1e-3, 7.1e-3, 2.8e-2, 9.4e-2, 1.9e-1),
@@ -162,20 +141,7 @@ class MeshRule(NamedTuple):
 
 
 def mesh_rule(kernel: str, tolerance: float, n_points: int, n_dims: int) -> MeshRule:
-    """Return the mesh that keeps the error of the gradient within a tolerance.
-
-    Parameters
-    ----------
-    kernel : "student" or "gaussian"
-    tolerance : the largest relative error of the gradient
-    n_points : N
-    n_dims : d, 2 or 3
-
-    Raises
-    ------
-    ConfigError
-        For a tolerance that is not in 1e-6 .. 1e-1.
-    """
+    """Return the mesh for a relative error of the gradient in 1e-6 .. 1e-1; raise ConfigError for another tolerance."""
     if not LEAST_TOLERANCE <= tolerance <= MOST_TOLERANCE:
         raise ConfigError(
             f"a tolerance of {tolerance:g} for the particle mesh: it reaches {LEAST_TOLERANCE:g} to "
@@ -226,27 +192,17 @@ class Spline(NamedTuple):
 
 
 class ParticleMesh(PairSums):
-    """Sums of `kernel` and their gradients to a relative `tolerance`.
+    """Sums of a Student or Gaussian kernel and their gradients to a relative `tolerance` in 1e-6 .. 1e-1.
 
-    The step of the mesh follows from kernel, tolerance, and the number of points, and is halved for maps so small that
-    they would cover a few cells only; nodes lie at multiples of it. The tolerance was set by maps of clusters, of
-    uniform and of normal density; many points in clusters far narrower than the step (deviations below a quarter of
-    it) in a map hundreds of steps wide err more.
+    The error of the gradient is relative to the gradient, both in the Frobenius norm over the points. The step of the
+    mesh follows from kernel, tolerance, and the number of points, and is halved for maps so small that they would cover
+    a few cells only; nodes lie at multiples of it. The tolerance was set by maps of clusters, of uniform and of normal
+    density; many points in clusters far narrower than the step (deviations below a quarter of it) in a map hundreds of
+    steps wide err more.
 
-    Buffers of the size of the mesh stay in the object between calls: use an object from one thread at a time.
-
-    Parameters
-    ----------
-    kernel : "student" or "gaussian".
-    tolerance : error of the gradient relative to the gradient, both in the Frobenius norm over the points, 1e-6 to
-        1e-1.
-    workspace : what runs pieces of the work side by side, and where what is returned for each target lies: results are
-        the same to the last bit for any number of threads.
-
-    Raises
-    ------
-    ConfigError
-        For an unknown kernel or a tolerance out of range.
+    The workspace runs pieces of the work side by side and makes the arrays that are returned: results have the same
+    bits for any number of threads. Buffers of the size of the mesh stay in the object between calls: use an object from
+    one thread at a time. An unknown kernel and a tolerance out of range are a ConfigError.
     """
 
     def __init__(self, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY):
@@ -260,13 +216,7 @@ class ParticleMesh(PairSums):
     def field(
         self, sources: np.ndarray, targets: np.ndarray | None = None, charges: np.ndarray | None = None
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return S at the targets, (M,) float64, and its gradient with respect to them, (M, d) float64.
-
-        Parameters
-        ----------
-        sources : (N, d), d = 2 or 3.
-        targets : (M, d), or None for the sources themselves, where the term q_n K(0) of a point on itself is left out.
-        charges : (N,), of either sign, or None for ones.
+        """Return what `PairSums.field` does, in 2 or 3 dimensions.
 
         Raises
         ------
@@ -277,58 +227,50 @@ class ParticleMesh(PairSums):
         """
         sources = _points(sources, "sources")
         others = sources if targets is None else _points(targets, "targets", sources.shape[1])
-        amounts, unit = _charges(charges, len(sources))
-        if not len(sources) or not len(others) or unit == 0.0:
+        measured = _charges(charges, len(sources))
+        if not len(sources) or not len(others) or measured.unit == 0.0:
             return np.zeros(len(others)), np.zeros(others.shape)
         low, high = self._box(sources, others)
-        total = float(amounts.sum()) * (len(sources) // len(amounts))
         own = 1.0 if targets is None and charges is None else 0.0
         if np.max(high - low) < LEAST_EXTENT:
-            values, gradients = np.full(len(others), total - own), np.zeros(others.shape)
+            values, gradients = np.full(len(others), measured.total - own), np.zeros(others.shape)
         else:
-            values, gradients = self._read(self._spline(sources, (amounts, unit), (low, high), total, own), others)
+            values, gradients = self._read(self._spline(sources, measured, (low, high), own), others)
         if targets is None and charges is not None:
-            values -= amounts
+            values -= measured.amounts
         return values, gradients
 
     def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> "MeshPotential":
         """Return the field of sources (N, d) and their charges (N,) within `margin` of their bounding box, made once.
 
-        Targets may then be asked for in any number and order: a target's values are its own, to the last bit.
+        Targets may come in any number and order: the values of a target do not depend on other targets.
         """
         sources = _points(sources, "sources")
         low, high = self._box(sources, sources)
-        amounts, unit = _charges(charges, len(sources))
-        total = float(amounts.sum()) * (len(sources) // len(amounts))
-        spline = self._spline(sources, (amounts, unit), (low - margin, high + margin), total, 0.0)
-        kept = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
-        return MeshPotential(self, kept, low - margin, high + margin)
+        spline = self._spline(sources, _charges(charges, len(sources)), (low - margin, high + margin), 0.0)
+        lasting = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
+        return MeshPotential(self, lasting, low - margin, high + margin)
 
     def _spline(
-        self,
-        sources: np.ndarray,
-        charges: tuple[np.ndarray, float],
-        box: tuple[np.ndarray, np.ndarray],
-        total: float,
-        own: float,
+        self, sources: np.ndarray, charges: "_Charges", box: tuple[np.ndarray, np.ndarray], own: float
     ) -> "Spline":
-        """Return the spline of the potential on a mesh over a box."""
+        """Return the spline of the potential on a mesh over a box, less what a point adds to its `own` sum."""
         low, high = box
-        amounts, unit = charges
         rule = mesh_rule(self.kernel, self.tolerance, len(sources), len(low))
         mesh = fitted_mesh(low, high, rule)
         lengths = padded_lengths(mesh.shape, rule.reach / mesh.step)
         _check_memory(mesh, lengths, rule, (self.tolerance, high - low))
         convolution = self._convolution(mesh, lengths, rule)
-        coefficients = self._coefficients(sources, (amounts, 1.0 / unit), mesh, rule, convolution)
-        return Spline(coefficients, mesh, rule, (unit * convolution.unit, total * convolution.edge - own))
+        parts = self._charged(sources, charges, mesh, rule)
+        coefficients = convolution.apply(parts, self.workspace.over)
+        affine = charges.unit * convolution.unit, charges.total * convolution.edge - own
+        return Spline(coefficients, mesh, rule, affine)
 
     def _box(self, sources: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the least and greatest coordinates of all points."""
         sets = [sources] if others is sources else [sources, others]
         pieces = [points[piece] for points in sets for piece in slices(len(points), PIECE)]
-        extremes = np.array(list(self.workspace.over(bounds, pieces)))
-        low, high = extremes[:, 0].min(axis=0), extremes[:, 1].max(axis=0)
+        low, high = bounding_box(pieces, self.workspace.over)
         if not np.isfinite([low, high]).all():
             raise DataError(
                 f"sources and targets reach from {low} to {high}: they must be finite; look where they became NaN or "
@@ -339,41 +281,33 @@ class ParticleMesh(PairSums):
     def _convolution(self, mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule) -> MeshConvolution:
         """Return the convolution for a mesh, kept from an earlier call where the lengths are the same."""
         key = (mesh.step, lengths, rule.degree, rule.dtype)
-        kept = self._convolutions.pop(key, None)
-        if kept is None:
-            kept = MeshConvolution(kernel_transform(self.kernel, lengths, mesh.step, rule.degree), rule.dtype)
-        self._convolutions[key] = kept
+        convolution = self._convolutions.pop(key, None)
+        if convolution is None:
+            convolution = MeshConvolution(kernel_transform(self.kernel, lengths, mesh.step, rule.degree), rule.dtype)
+        self._convolutions[key] = convolution
         while len(self._convolutions) > KEPT_CONVOLUTIONS:
             del self._convolutions[next(iter(self._convolutions))]
-        return kept
+        return convolution
 
-    def _coefficients(
-        self,
-        sources: np.ndarray,
-        charges: tuple[np.ndarray, float],
-        mesh: Mesh,
-        rule: MeshRule,
-        convolution: MeshConvolution,
-    ) -> np.ndarray:
-        """Return the coefficients of the potential's spline, in a buffer that the next call overwrites."""
-        parts = self._parts(len(sources), mesh, rule)
-        bounds_of_parts = np.linspace(0, len(sources), len(parts) + 1).astype(np.int64)
-        amounts, unit = charges
+    def _charged(self, sources: np.ndarray, charges: "_Charges", mesh: Mesh, rule: MeshRule) -> np.ndarray:
+        """Return charged meshes, in a buffer that the next call overwrites; their sum is that of all charges."""
+        parts, amounts = self._parts(len(sources), mesh, rule), charges.amounts
+        ends = np.linspace(0, len(sources), len(parts) + 1).astype(np.int64)
 
         def charge(part: int) -> None:
-            rows = slice(bounds_of_parts[part], bounds_of_parts[part + 1])
+            rows = slice(ends[part], ends[part + 1])
             own = amounts[rows] if len(amounts) == len(sources) else amounts
             parts[part] = 0.0
-            spread(sources[rows], own, unit, mesh.scale(), taps_of(rule.degree), parts[part])
+            spread(sources[rows], own, 1.0 / charges.unit, mesh.scale(), taps_of(rule.degree), parts[part])
 
         run(self.workspace.over(charge, list(range(len(parts)))))
-        return convolution.apply(parts, self.workspace.over)
+        return parts
 
     def _parts(self, n_points: int, mesh: Mesh, rule: MeshRule) -> np.ndarray:
         """Return the buffer for meshes that are charged side by side, (p, n_0, ...): p depends on sizes alone."""
         nodes = int(np.prod(mesh.shape))
-        wanted = min(n_points // LEAST_PART, max(2, n_points // nodes), MOST_PARTS)
-        n_parts = max(1, min(wanted, MOST_BYTES // (4 * nodes * rule.dtype.itemsize)))
+        most_parts = min(n_points // LEAST_PART, max(2, n_points // nodes), MOST_PARTS)
+        n_parts = max(1, min(most_parts, MOST_BYTES // (4 * nodes * rule.dtype.itemsize)))
         size = n_parts * nodes
         if self._buffer.dtype != rule.dtype or not size <= self._buffer.size <= 4 * size:
             self._buffer = np.empty(size, rule.dtype)
@@ -421,17 +355,24 @@ def _points(points: np.ndarray, name: str, n_dims: int | None = None) -> np.ndar
     return points
 
 
-def _charges(charges: np.ndarray | None, n_points: int) -> tuple[np.ndarray, float]:
-    """Return the charges, (N,), or (1,) where all are one, and the largest magnitude."""
+class _Charges(NamedTuple):
+    """Charges (N,), or (1,) where all are one, their largest magnitude and their sum over the sources."""
+
+    amounts: np.ndarray
+    unit: float
+    total: float
+
+
+def _charges(charges: np.ndarray | None, n_points: int) -> _Charges:
     if charges is None:
-        return np.ones(1), 1.0
+        return _Charges(np.ones(1), 1.0, float(n_points))
     charges = np.ascontiguousarray(charges, dtype=np.float64)
     if charges.shape != (n_points,) or not np.isfinite(charges).all():
         raise DataError(
             f"charges have shape {charges.shape}, for {n_points} sources: pass one finite number a source, or None"
         )
     largest = float(np.abs(charges).max(initial=0.0))
-    return charges, max(largest, LEAST_CHARGE) if largest > 0.0 else 0.0
+    return _Charges(charges, max(largest, LEAST_CHARGE) if largest > 0.0 else 0.0, float(charges.sum()))
 
 
 def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
@@ -450,16 +391,16 @@ def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
     return Mesh(tuple(origin.tolist()), step, tuple(shape))
 
 
-def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, wanted: tuple[float, np.ndarray]) -> None:
+def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, requested: tuple[float, np.ndarray]) -> None:
     """Raise NumericalError where two meshes of charges, the spectrum and the kernel's transform take too much."""
     nodes = math.prod(float(length) for length in mesh.shape)
     spectrum = lengths[0] * nodes / mesh.shape[0]
     transform = math.prod(0.5 * length + 1.0 for length in lengths)
-    taken = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
-    if taken > MOST_BYTES:
-        tolerance, extents = wanted
+    size = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
+    if size > MOST_BYTES:
+        tolerance, extents = requested
         raise NumericalError(
-            f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {taken / 2**30:.3g} GiB "
+            f"points that extend over {' x '.join(f'{extent:.4g}' for extent in extents)} take {size / 2**30:.3g} GiB "
             f"of mesh in steps of {mesh.step:.3g}, for a tolerance of {tolerance:g}; {MOST_BYTES / 2**30:g} GiB are "
             "allowed: look for outliers, allow a larger tolerance, or use barnes-hut or exact sums"
         )

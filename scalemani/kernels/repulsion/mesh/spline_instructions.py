@@ -20,23 +20,10 @@ from scalemani.kernels.machine.plain import in_plain_mode, numbers_at
 
 
 def spline_weights(degree: int, fraction: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the weights of a patch's taps along one axis, and their derivatives.
+    """Return the weights (degree + 1,) float64 of a patch's taps along one axis, and their derivatives per step.
 
-    Parameters
-    ----------
-    degree : int
-        Of the spline, 1 or more.
-    fraction : float
-        Of a step, from the cell that a point lies in; 0 <= fraction < 1.
-
-    Returns
-    -------
-    weights, slopes : ndarray of shape (degree + 1,) and dtype float64
-        N(x_k) and N'(x_k) of the cardinal B-spline N, x_k = fraction + degree - k; the slopes are per step.
-
-    References
-    ----------
-    de Boor, A Practical Guide to Splines (1978), chapter X: the recurrence over degrees.
+    They are N(x_k) and N'(x_k) of the cardinal B-spline N at x_k = fraction + degree - k, for 0 <= fraction < 1.
+    Source: de Boor, A Practical Guide to Splines (1978), chapter X: the recurrence over degrees.
     """
     lower = np.ones(1) if degree == 1 else spline_weights(degree - 1, fraction)[0]
     here, before = np.append(0.0, lower), np.append(lower, 0.0)  # of the degree below, at x_k and at x_k - 1
@@ -44,32 +31,26 @@ def spline_weights(degree: int, fraction: float) -> tuple[np.ndarray, np.ndarray
     return (x * here + (degree + 1 - x) * before) / degree, here - before
 
 
-def plain_spread_group(
+def reference_spread_group(
     taps: tuple, group: tuple, place: int, scale: tuple, mesh: int, strides: tuple, charges: tuple
 ) -> None:
     """Add the charges of a group of points to a mesh.
 
     Parameters
     ----------
-    taps, group : tuple
-        Their lengths count: degree + 1, and the points.
-    place : int
-        The address of the points, (points, d) float64, C-contiguous.
-    scale : tuple of d + 1 float
-        The coordinates of the origin, and 1 / h of the step h.
-    mesh : int
-        The address of the nodes, of the dtype of `charges`; the patches of all points lie inside.
-    strides : tuple of d - 1 int
-        Bytes from a node to the next along all axes but the last, along which nodes lie side by side.
-    charges : tuple of float32 or float64
-        Of the points.
+    taps, group : tuples whose lengths count: degree + 1, and the points
+    place : address of the points, (points, d) float64, C-contiguous
+    scale : d coordinates of the origin, and 1 / h of the step h
+    mesh : address of the nodes, of the dtype of `charges`; the patches of all points lie inside
+    strides : d - 1 int, bytes from a node to the next along all axes but the last, along which nodes lie side by side
+    charges : float32 or float64 of the points
     """
     for charge, cells, weights, _ in zip(charges, *_patches(taps, group, place, scale), strict=True):
         patch = _patch(mesh, strides, cells, len(taps), np.asarray(charge).dtype)
         patch += charge * reduce(np.multiply.outer, weights)
 
 
-def plain_gather_group(
+def reference_gather_group(
     taps: tuple,
     group: tuple,
     place: int,
@@ -84,16 +65,11 @@ def plain_gather_group(
 
     Parameters
     ----------
-    taps, group, place, scale, strides
-        As of `plain_spread_group`.
-    amounts : tuple of float
-        The unit and the constant.
-    mesh : int
-        The address of the spline's coefficients at the nodes, of the dtype of `element`.
-    out : tuple of int
-        The addresses of the values, (points,) float64, and of the gradients, (points, d) float64, both C-contiguous.
-    element : float32 or float64
-        Any number.
+    taps, group, place, scale, strides : those of `reference_spread_group`
+    amounts : the unit and the constant
+    mesh : address of the spline's coefficients at the nodes, of the dtype of `element`
+    out : addresses of the values, (points,) float64, and of the gradients, (points, d) float64, both C-contiguous
+    element : any float32 or float64
     """
     n_dims, (unit, constant) = len(strides) + 1, amounts
     values = numbers_at(out[0], (len(group),), np.float64)
@@ -296,18 +272,14 @@ def _unpacked(builder: Any, values: Any) -> list[Any]:
     return list(cgutils.unpack_tuple(builder, values))
 
 
-@in_plain_mode(plain_spread_group)
+@in_plain_mode(reference_spread_group)
 @intrinsic
 def spread_group(
     typing_context: Any, taps: Any, group: Any, place: Any, scale: Any, mesh: Any, strides: Any, charges: Any
 ) -> Any:
-    """Emit what `plain_spread_group` does, for the lengths of `taps` and `group`.
+    """Emit what `reference_spread_group` does, for the lengths of `taps` and `group`.
 
     Rows may be read, and written back unchanged, up to `row_lanes(degree)` nodes from their first tap on.
-
-    Parameters
-    ----------
-    taps, group, place, scale, mesh, strides, charges : the types of those of `plain_spread_group`
     """
     signature = numba_types.void(taps, group, place, scale, mesh, strides, charges)
 
@@ -335,7 +307,7 @@ def spread_group(
     return signature, emit
 
 
-@in_plain_mode(plain_gather_group)
+@in_plain_mode(reference_gather_group)
 @intrinsic
 def gather_group(
     typing_context: Any,
@@ -349,12 +321,7 @@ def gather_group(
     out: Any,
     element: Any,
 ) -> Any:
-    """Emit what `plain_gather_group` does; rows are read as by `spread_group`.
-
-    Parameters
-    ----------
-    taps, group, place, scale, amounts, mesh, strides, out, element : the types of those of `plain_gather_group`
-    """
+    """Emit what `reference_gather_group` does; rows are read as by `spread_group`."""
     signature = numba_types.void(taps, group, place, scale, amounts, mesh, strides, out, element)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

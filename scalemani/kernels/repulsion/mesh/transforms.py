@@ -45,14 +45,10 @@ def _padded(needed: int) -> int:
 
 
 def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree: int) -> KernelTransform:
-    """Return the transform of a kernel on a padded mesh.
+    """Return the transform of a kernel of `MESH_KERNELS` on a padded mesh.
 
     The kernel's value at the far corner is taken out, so that on meshes much smaller than 1 what is left is not one
     less a rounding error; the rest is scaled to 1 at distance 0.
-
-    Parameters
-    ----------
-    kernel : "student" or "gaussian"
     """
     squares = [(step * _bent_offsets(length)) ** 2 for length in lengths]
     corner = float(sum(part[-1] for part in squares))

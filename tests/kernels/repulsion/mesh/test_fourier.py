@@ -6,14 +6,14 @@ import pytest
 from scalemani.kernels.repulsion.mesh.convolution import (
     ROW_BYTES,
     batch_lanes,
-    plain_transformed,
     radices_of,
+    reference_transformed,
     transformed,
     twiddle_factors,
 )
 
 
-@pytest.mark.parametrize("function", [transformed, plain_transformed])
+@pytest.mark.parametrize("function", [transformed, reference_transformed])
 @pytest.mark.parametrize(("dtype", "least_error"), [(np.float32, 1e-6), (np.float64, 1e-14)])
 @pytest.mark.parametrize("length", [2, 3, 4, 5, 30, 64, 72, 90, 225, 960, 1024])
 def test_batches_are_transformed_as_numpy_does(function, dtype, least_error, length):

@@ -8,8 +8,8 @@ from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.repulsion.mesh.particle_mesh import taps_of
 from scalemani.kernels.repulsion.mesh.spline_instructions import (
     gather_group,
-    plain_gather_group,
-    plain_spread_group,
+    reference_gather_group,
+    reference_spread_group,
     row_lanes,
     spline_pieces,
     spread_group,
@@ -65,7 +65,7 @@ def test_groups_are_spread_as_plain_ones_are(degree, n_dims, n_points, dtype):
     points[-1] = points[0]  # patches that overlap add up
     charges = tuple(dtype(charge) for charge in (1.0, -2.0, 0.5, 3.0)[:n_points])
     taps, group, expected = taps_of(degree), (0,) * n_points, mesh.copy()
-    plain_spread_group(taps, group, points.ctypes.data, scale, expected.ctypes.data, mesh.strides[:-1], charges)
+    reference_spread_group(taps, group, points.ctypes.data, scale, expected.ctypes.data, mesh.strides[:-1], charges)
     assert np.abs(expected - mesh).max() > 0.01
     spread_once(points, charges, scale, taps, group, mesh)
     np.testing.assert_allclose(mesh, expected, atol=10 * ROUNDING[dtype])
@@ -82,6 +82,6 @@ def test_groups_are_gathered_as_plain_ones_are(degree, n_dims, n_points, dtype):
     gather_once(points, scale, (2.0, 5.0), taps, group, mesh, found)
     places = tuple(array.ctypes.data for array in expected)
     arguments = (scale, (2.0, 5.0), mesh.ctypes.data, mesh.strides[:-1], places, dtype(0))
-    plain_gather_group(taps, group, points.ctypes.data, *arguments)
+    reference_gather_group(taps, group, points.ctypes.data, *arguments)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, atol=100 * ROUNDING[dtype])

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.interpolate import BSpline
 
-from scalemani.kernels.repulsion.mesh.particle_mesh import bounds, gather, gather_points, row_slack, spread, taps_of
+from scalemani.kernels.repulsion.mesh.particle_mesh import gather, gather_points, row_slack, spread, taps_of
 
 DEGREES = (2, 3, 5)
 
@@ -61,16 +61,3 @@ def test_spreading_is_the_adjoint_of_gathering(degree, dtype, n_dims):
     tolerance = 1e-4 if dtype == np.float32 else 1e-12
     assert np.vdot(mesh.astype(np.float64), other) == pytest.approx(0.5 * charges @ values, abs=tolerance)
     assert mesh.sum(dtype=np.float64) == pytest.approx(0.5 * charges.sum(), abs=tolerance)
-
-
-def test_bounds_see_every_row_and_every_fault():
-    rng = np.random.default_rng(0)
-    for n_points in (1, 2, 3, 10, 11):
-        points = rng.normal(size=(n_points, 3))
-        assert np.array_equal(bounds(points), [points.min(axis=0), points.max(axis=0)])
-        for fault in (np.nan, np.inf, -np.inf):
-            for row in range(n_points):
-                faulty = points.copy()
-                faulty[row, 1] = fault
-                assert np.isnan(bounds(faulty)[:, 1]).all()
-                assert np.isfinite(bounds(faulty)[:, [0, 2]]).all()
