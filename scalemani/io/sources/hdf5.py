@@ -11,32 +11,6 @@ from scalemani.io.sources.sliced import SlicedPoints
 from scalemani.io.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 
 
-class H5adPoints(SlicedPoints):
-    """A dense dataset of an HDF5 file such as AnnData's .h5ad."""
-
-    def __init__(self, path: Path | BucketFile, member: str) -> None:
-        self.path, self.member, self.remote = path, member, isinstance(path, BucketFile)
-        dataset = h5ad_node(path, member)
-        if dataset.shape is None:
-            raise DataError(f"{path}::{member} is an empty dataset: it has neither rows nor columns")
-        super().__init__(dataset, f"{path}::{member}")
-
-    def __reduce__(self) -> tuple[type["H5adPoints"], tuple[Path | BucketFile, str]]:
-        return H5adPoints, (self.path, self.member)
-
-
-class H5adSparseRows(SparseRows):
-    """Compressed sparse rows in a group of an HDF5 file."""
-
-    def __init__(self, path: Path | BucketFile, member: str) -> None:
-        self.path, self.member, self.remote = path, member, isinstance(path, BucketFile)
-        group = h5ad_node(path, member)
-        super().__init__(*sparse_parts(group, dict(group.attrs), f"{path}::{member}"))
-
-    def __reduce__(self) -> tuple[type["H5adSparseRows"], tuple[Path | BucketFile, str]]:
-        return H5adSparseRows, (self.path, self.member)
-
-
 def open_h5(path: Path | BucketFile) -> Any:
     """Open an HDF5 file for reading, or say that it is damaged."""
     try:
@@ -80,14 +54,22 @@ def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
     """Open a matrix of an .h5ad file, dense or in compressed sparse rows: by default the one that stands for points."""
     try:
         name = member or default_member(path)
-        node = h5ad_node(path, name)
-        dense = hasattr(node, "shape")
-        node.file.close()
-        return H5adPoints(path, name) if dense else H5adSparseRows(path, name)
+        source = open_node(h5ad_node(path, name), f"{path}::{name}")
+        source.reopening, source.remote = (open_h5ad, (path, name)), isinstance(path, BucketFile)
+        return source
     except ScalemaniError:
         raise
     except Exception as error:  # the errors of HDF5 are of many kinds, and all mean the same here
         raise DataError(f"{path} is truncated or damaged: {error}; copy or save it again") from error
+
+
+def open_node(node: Any, description: str) -> Source:
+    """Return the points in a dataset, or in the compressed sparse rows of a group."""
+    if not hasattr(node, "shape"):
+        return SparseRows(*sparse_parts(node, dict(node.attrs), description))
+    if node.shape is None:
+        raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
+    return SlicedPoints(node, description)
 
 
 def default_member(path: Path | BucketFile) -> str:

@@ -14,7 +14,7 @@ from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.categories import with_categories
 from scalemani.io.sources.hdf5 import h5ad_node, refuse_other_files
 from scalemani.io.sources.label_values import holds_wide_integers
-from scalemani.io.sources.missing_chunks import missing_chunks
+from scalemani.io.sources.sliced import missing_chunks
 from scalemani.io.sources.stores import zarr_node
 from scalemani.io.sources.zarr_codecs import check_codecs
 

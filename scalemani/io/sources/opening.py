@@ -28,7 +28,7 @@ from scalemani.io.sources.metrics import check_rows
 from scalemani.io.sources.numpy_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
 from scalemani.io.sources.sliced import SlicedPoints, is_sliced
 from scalemani.io.sources.sparse_rows import sparse_file, sparse_matrix
-from scalemani.io.sources.stores import ZarrPoints, open_zarr
+from scalemani.io.sources.stores import open_zarr, zarr_points
 from scalemani.io.sources.tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, TableFiles, columns_of, is_arrow_folder
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
@@ -71,16 +71,17 @@ def open_points(points: Any) -> PointsSource:
     if isinstance(points, PointsSource):
         return points
     if isinstance(points, zarr.Array):
-        return ZarrPoints(points, "zarr array")
+        return zarr_points(points, "zarr array")
     if is_dask_array(points):
         return DaskPoints(points)
     if sparse.issparse(points):
         return sparse_matrix(points, f"{type(points).__name__} in memory")
+    # A table of numbers with two axes is one, whatever protocols of tables it speaks too, as labelled arrays do.
+    if is_sliced(points):
+        return SlicedPoints(points)
     if hasattr(points, "to_dask_array"):
         return open_dask_frame(points)
-    if is_arrow(points):
-        return ArrowTable(points)
-    return SlicedPoints(points) if is_sliced(points) else ArrayPoints(points)
+    return ArrowTable(points) if is_arrow(points) else ArrayPoints(points)
 
 
 def is_stored(points: Any) -> bool:
@@ -90,8 +91,8 @@ def is_stored(points: Any) -> bool:
 
 
 def is_in_memory(points: Any) -> bool:
-    """Return whether all points are in memory."""
-    return sparse.issparse(points) or is_arrow(points) or not is_stored(points)
+    """Return whether all points are in memory, or in a memory map, whose results are arrays as well."""
+    return isinstance(points, np.memmap) or sparse.issparse(points) or is_table(points) or not is_stored(points)
 
 
 def is_arrow(points: Any) -> bool:
@@ -103,7 +104,12 @@ def is_arrow(points: Any) -> bool:
 
 def has_names(points: Any) -> bool:
     """Return whether the columns of points that are read by slices have names that scikit-learn looks at."""
-    return is_arrow(points) and ArrowTable(points).named
+    return is_table(points) and ArrowTable(points).named
+
+
+def is_table(points: Any) -> bool:
+    """Return whether points speak the protocol of Arrow and are no array."""
+    return is_arrow(points) and not is_sliced(points)
 
 
 def columns_shown(points: Any, n_columns: int) -> Any:

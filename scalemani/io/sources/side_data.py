@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.sources.base import PointsSource, nonzeros_of, read_rows
+from scalemani.io.sources.base import PointsSource, WrappedPoints
 from scalemani.io.sources.distance_matrix import DistanceMatrix
 from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.labels import open_labels
@@ -177,32 +176,15 @@ class SideData:
         return SideData(**{name: part.of_rows(rows) for name, part in vars(self).items() if part is not None})
 
 
-class AccompaniedPoints:
+class AccompaniedPoints(WrappedPoints):
     """Points (N, D) of another source with their side data."""
 
-    remote = False  # side data are in this process
-
     def __init__(self, points: PointsSource, side: SideData) -> None:
-        self.points, self.side = points, side
-        self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
-        self.preferred_rows, self.sequential = points.preferred_rows, points.sequential
-        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop) of the points."""
-        return self.points.read(start, stop)
-
-    @property
-    def nonzeros(self) -> int | None:
-        """As of the points."""
-        return nonzeros_of(self.points)
-
-    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop) of the points as sparse rows."""
-        return read_rows(self.points, start, stop, sparse=True)
+        super().__init__(points)
+        self.side, self.remote = side, False  # side data are in this process
 
     def with_points(self, points: PointsSource) -> "AccompaniedPoints":
-        """Return the same side data of the rows of another source of as many points."""
+        """Return another source of the same rows with these side data."""
         return AccompaniedPoints(points, self.side)
 
 
