@@ -22,7 +22,7 @@ from scalemani.io.figures import label_picture
 from scalemani.io.sources import open_columns
 from scalemani.io.sources.categories import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
-from scalemani.io.sources.pairwise import is_anndata
+from scalemani.io.sources.stores import is_anndata
 from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix, InputOrder
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities

@@ -34,12 +34,7 @@ def create_array(
     chunks: tuple[int, ...],
     attributes: Mapping[str, Any],
 ) -> zarr.Array:
-    """Create an array whose empty chunks are written like any other, in the place of one that is there.
-
-    Parameters
-    ----------
-    attributes : stored with it; "dimensions" are the names of its dimensions.
-    """
+    """Create or replace an array whose empty chunks are written like any other; its `attributes` hold "dimensions"."""
     array = opened(store, path, metadata_of(shape, np.dtype(dtype), chunks, dict(attributes)))
     store.write(f"{path}/{METADATA}", encoded(array.metadata.to_dict()))
     for folder in PurePosixPath(path).parents:
@@ -48,17 +43,7 @@ def create_array(
 
 
 def open_array(store: VerifiedStore, path: str) -> zarr.Array:
-    """Return the array at a path.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is none.
-    MissingChunkError, CorruptChunkError
-        Where its metadata is not what was committed.
-    Exception
-        Of any kind, from zarr, for metadata that describes no array.
-    """
+    """Return the array at a path; FileNotFoundError where there is none, any error of zarr for metadata of none."""
     content = store.read(f"{path}/{METADATA}")
     if content is None:
         raise FileNotFoundError(path)
@@ -82,21 +67,7 @@ def has_whole_rows(array: zarr.Array) -> bool:
 
 
 def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, stop: int) -> np.ndarray:
-    """Return rows [start, stop) of an array, at least one: its chunks are decoded side by side, and into place.
-
-    Parameters
-    ----------
-    store, path, array : those of `read_chunk`
-
-    Returns
-    -------
-    (stop - start, columns...) of the dtype of the array, which can be written to
-
-    Raises
-    ------
-    MissingChunkError, CorruptChunkError
-        As `read_chunk` does.
-    """
+    """Return rows [start, stop), at least one, as a new array: chunks are decoded in parallel and into place."""
     rows, length = np.empty((stop - start, *array.shape[1:]), array.dtype), array.chunks[0]
 
     def place(number: int) -> None:
@@ -118,21 +89,7 @@ def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, 
 
 
 def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) -> np.ndarray:
-    """Return the rows of a chunk, as many as the array has of them.
-
-    Parameters
-    ----------
-    store, path, array : where the array lies, and what is known of it; it is cut along its rows alone
-
-    Returns
-    -------
-    (n, columns...) of the dtype of the array, which can be written to
-
-    Raises
-    ------
-    MissingChunkError, CorruptChunkError
-        Where it is not what was committed, or does not hold what its array says.
-    """
+    """Return the rows of a chunk that the array has, as a new array; refuse any content but what was committed."""
     rows = np.empty(array.chunks, array.dtype)
     decode_chunk(store, path, array, number, rows)
     missing = (number + 1) * array.chunks[0] - array.shape[0]
@@ -140,13 +97,7 @@ def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) 
 
 
 def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, out: np.ndarray) -> None:
-    """Write all rows of a chunk, those beyond the array too.
-
-    Parameters
-    ----------
-    store, path, array, number : those of `read_chunk`
-    out : (n, columns...) of the shape and dtype of a chunk, written; its rows follow each other in memory
-    """
+    """Decode a chunk into `out`, contiguous, of the shape and dtype of a chunk."""
     key = chunk_key(path, array, number)
     content = store.read(key)
     if content is None or int.from_bytes(content[BLOSC_SIZE], "little") != out.nbytes:
@@ -158,13 +109,7 @@ def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int
 
 
 def write_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, rows: np.ndarray) -> None:
-    """Write a chunk, with the bytes that zarr would write.
-
-    Parameters
-    ----------
-    store, path, array, number : those of `read_chunk`
-    rows : (n, columns...) of the dtype of the array, as many as it has of them in the chunk
-    """
+    """Write a chunk of rows of the dtype of the array, with the bytes that zarr would write."""
     chunk = np.ascontiguousarray(rows)
     if len(rows) < array.chunks[0]:
         chunk = np.full(array.chunks, array.fill_value, array.dtype)

@@ -113,17 +113,7 @@ def profile() -> Any:
 
 @contextlib.contextmanager
 def bucket_errors(what: str) -> Iterator[None]:
-    """Turn the errors of obstore into StoreErrors; `what` says in words what was wanted.
-
-    Raises
-    ------
-    MissingObjectError
-        Where there is no such object.
-    ConflictError
-        Where the condition of a request does not hold.
-    StoreError, UnreachableStoreError
-        Where the server refuses, and where it has not answered, or failed, until the retries ended.
-    """
+    """Raise the errors of obstore as StoreErrors, of which some have classes of their own; `what` was requested."""
     from obstore import exceptions
 
     try:
@@ -205,13 +195,7 @@ class BucketObjects(Objects):
         return tag_of(self.put(key, content, "overwrite"))
 
     def put(self, key: str, content: bytes, mode: str | Version) -> Version:
-        """Write in one request and return the version; ConflictError where the condition does not hold.
-
-        Parameters
-        ----------
-        key : name below the prefix.
-        mode : "create" where there must be none, a version where it must be that one, or "overwrite".
-        """
+        """Write in one request and return the version; `mode` is "create", "overwrite", or the version to replace."""
         path, bucket = self._at(key), open_bucket(self.bucket)
         with bucket_errors(f"write {self.root}/{key}"):
             return version_of(bucket.put(path, content, mode=mode, use_multipart=False))

@@ -274,13 +274,7 @@ class StageGroup:
         return {name: value for name, value in self._complete.items() if name != "units"}
 
     def certificate(self, name: str, kind: type[Certified]) -> Certified:
-        """Return one of the stage's certificates, which has to be of a type.
-
-        Raises
-        ------
-        CorruptChunkError
-            Where it is missing or of another type.
-        """
+        """Return one of the stage's certificates; CorruptChunkError where it is missing or not of type `kind`."""
         certificates = self.record.get("certificates")
         found = certificates.get(name) if isinstance(certificates, dict) else None
         if not isinstance(found, kind):
@@ -455,10 +449,5 @@ def side_by_side(write: Callable[[Item], str], items: Sequence[Item]) -> list[st
 
 
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:
-    """Return a group that came from another process.
-
-    Parameters
-    ----------
-    root, path : of the run, and of the group below it.
-    """
+    """Return a group that came from another process."""
     return StageGroup(root, path, block_rows)

@@ -85,18 +85,7 @@ def acquire(
     wait: float,
     told: Callable[[str], None] | None,
 ) -> RunLock:
-    """Hold a lock until a stack unwinds; where another run has it, say so and try again for `wait` seconds.
-
-    Parameters
-    ----------
-    wait : seconds.
-    told : called once with who holds the lock; None says nothing.
-
-    Raises
-    ------
-    StoreLockedError
-        Where another run still holds the lock after `wait` seconds.
-    """
+    """Hold a lock until a stack unwinds; retry for `wait` seconds while another run holds it, and say so once."""
     end = time.monotonic() + wait
     while True:
         try:
@@ -111,15 +100,7 @@ def acquire(
 
 
 def lock_file(descriptor: int) -> None:
-    """Lock an open file until it is closed, however its process ends.
-
-    Raises
-    ------
-    BlockingIOError
-        Where another process holds the lock.
-    StoreError
-        On systems without such locks.
-    """
+    """Lock an open file until it is closed, however its process ends; BlockingIOError where another one holds it."""
     try:
         import fcntl
     except ImportError as error:

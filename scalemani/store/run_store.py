@@ -55,15 +55,7 @@ class RunStore:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a run of this format version was started here: its marker, or its plan where the marker is damaged.
-
-        Raises
-        ------
-        StoreVersionError
-            For a run of another version.
-        StoreError
-            Where there is a marker of something else.
-        """
+        """Whether a run of this format version is here, by its marker, or by its plan where the marker is damaged."""
         content = self.objects.get(MARKER)
         # Another version may say by other means that it is whole: what it is comes first.
         try:

@@ -98,13 +98,7 @@ class VerifiedStore(Store):
     # costs more than small objects do.
 
     def read(self, key: str) -> bytes | None:
-        """Return the content of `key` if it is what was committed, None where there is and was nothing.
-
-        Raises
-        ------
-        MissingChunkError, CorruptChunkError
-            For a chunk that was not committed, and for what is gone or is not what was committed.
-        """
+        """Return the content of `key` if it is what was committed; None for metadata that is not there."""
         expected, where = self.expected.get(key), f"{self.objects.root}/{key}"
         if expected is None and is_chunk(key):
             raise MissingChunkError(f"{where} was never committed: run the stage that writes it")

@@ -32,25 +32,15 @@ from scalemani.io.export.atomic import (
 from scalemani.io.export.rows import whole_group
 from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.hdf5 import h5ad_node, refuse_other_files
-from scalemani.io.sources.pairwise import is_anndata
+from scalemani.io.sources.stores import is_anndata
 
 WRITTEN, REPLACED = "written", "replaced"  # folders of new elements, and of those whose place they take
 
 
 def write_anndata(annotations: Annotations, target: str) -> None:
-    """Write results into an AnnData at `target`, .h5ad or .zarr; whatever else is in one that is there stays.
+    """Write results into an AnnData, .h5ad or .zarr: elements of the same path are replaced, others stay.
 
-    Elements of the same path are replaced. A file is written beside the target and put in its place when it is whole;
-    the elements of a store are written beside it and moved to their places one by one.
-
-    Raises
-    ------
-    ConfigError
-        For an element that would take the place of one that is to be kept, and a store behind a URL that is there.
-    DataError
-        For other than `n_obs` rows, a file that is damaged, and one that is no AnnData.
-    StoreError, DiskSpaceError
-        When the place cannot be written.
+    A file is written as a temporary copy and renamed; elements of a store are written next to it and moved one by one.
     """
     if Path(target).suffix.lower() == ".h5ad":
         write_file(annotations, os.path.realpath(target))

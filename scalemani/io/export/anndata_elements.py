@@ -128,12 +128,7 @@ def new_group(parent: Any, name: str, attributes: Mapping[str, Any]) -> Any:
 
 
 def new_array(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> Any:
-    """Create an array of a group.
-
-    Parameters
-    ----------
-    group : of HDF5 or zarr
-    """
+    """Create an array of a group of HDF5 or zarr."""
     if isinstance(group, zarr.Group):
         if not shape:
             return group.create_array(name, shape=shape, dtype=dtype)

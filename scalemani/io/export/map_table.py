@@ -21,18 +21,10 @@ NEIGHBORS = "neighbors"  # {"ids": [...], "distances": [...]} in each row, ids b
 def write_map(
     positions: LazyRows, columns: Mapping[str, np.ndarray], graph: Sequence[LazyRows] | None, target: str
 ) -> None:
-    """Write a table of points, by blocks of rows.
+    """Write a Parquet table of points by blocks of rows.
 
-    Parameters
-    ----------
-    positions : (N, 2) or (N, 3), as x, y, z
-    columns : (N,) numbers, strings or truth values by their names; NaN and empty strings are missing values
-    graph : neighbours (N, k), rows of the table, and their distances (N, k)
-
-    Raises
-    ------
-    ConfigError
-        For positions of other dimensions, and a column that has the name of another one of the table.
+    `positions` (N, 2 or 3) are x, y, z; `columns` are (N,) by name, NaN and empty strings missing; `graph` holds the
+    neighbours (N, k), rows of the table, and their distances (N, k).
     """
     arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
     checked_axes(positions, columns, NEIGHBORS)
@@ -56,13 +48,7 @@ def write_map(
 def write_map_csv(
     rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.ndarray], target: str, escaped: bool = False
 ) -> None:
-    """Write a table of points as text, with the row that each has among the points given.
-
-    Parameters
-    ----------
-    rows : (N,) that each point is called by
-    positions, columns, target : as of `write_map`, which says what is refused
-    """
+    """Write a .csv table of points as `write_map` does, with the row (N,) of each among the points given."""
     axes = checked_axes(positions, columns, ROW)
     table = {ROW: rows, **{axis: coordinate(positions, number) for number, axis in enumerate(axes)}}
     write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target, escaped)

@@ -143,20 +143,10 @@ def write_rows(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> None:
-    """Write rows to a file by blocks that `read(start, stop)` gives; memory is a few blocks.
+    """Write rows to a file by blocks of `read(start, stop)`, which several threads may call; memory is a few blocks.
 
-    Parameters
-    ----------
-    read : returns rows [start, stop) as an array of `dtype`; called from several threads where the format allows it
-    block_rows : rows a block (None: about 16 MB)
-    workers : threads (None: one a core)
-
-    Raises
-    ------
-    ConfigError
-        For another suffix or an extra that is not installed.
-    StoreError, DiskSpaceError
-        When the place cannot be written, and for a .zarr that is there and does not hold the same rows.
+    `block_rows` defaults to about 16 MB, `workers` to the number of processors. A .zarr that is there and holds
+    anything else is refused.
     """
     target, suffix = checked_target(path, SUFFIXES)
     kind = np.dtype(dtype)
@@ -193,13 +183,7 @@ def run_blocks(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> None:
-    """Read and write every block, side by side and in any order.
-
-    Parameters
-    ----------
-    read : returns rows [start, stop)
-    workers : threads; None for as many as there are processors
-    """
+    """Read and write every block, in parallel and in any order; `workers` threads, None for one a processor."""
     n_rows, block_rows = rows.shape[0], rows.block_rows
 
     def move(start: int) -> int:

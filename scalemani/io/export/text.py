@@ -17,10 +17,6 @@ def write_csv(arrays: Arrays, target: str, escaped: bool = False) -> None:
     """Write arrays (N,) as columns of their names, arrays (N, m) as columns name_1 ... name_m.
 
     Numbers have as many digits as it takes to read the same ones again; NaN is an empty cell.
-
-    Parameters
-    ----------
-    arrays : by name, all of N rows
     """
     n_rows, step = len(next(iter(arrays.values()))), min(map(block_rows, arrays.values()))
     with replaced_file(target) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:

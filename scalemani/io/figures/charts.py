@@ -31,12 +31,9 @@ def line_figure(
     title: str = "",
     log_axes: str = "",
 ) -> None:
-    """Draw curves with markers, told apart by shape as well as colour, and write them as .png, .svg or .pdf.
+    """Draw curves (x, y), each (n,), by name, with markers, and write them as .png, .svg or .pdf.
 
-    Parameters
-    ----------
-    curves : name to (x, y), each (n,)
-    log_axes : "", "x", "y" or "xy"
+    `log_axes` is "", "x", "y" or "xy".
     """
     figure = optional_module("matplotlib.figure", "figures").Figure(figsize=(6.4, 4.2), layout="constrained")
     scales = {f"{axis}scale": "log" if axis in log_axes else "linear" for axis in "xy"}
@@ -162,17 +159,9 @@ def save_figure(figure: Any, path: str | Path) -> None:
 
 
 def label_picture(labels: np.ndarray, image: tuple[int, int, int], path: str | Path) -> None:
-    """Draw the clusters of all pixels as a .png; the frames of a video stand in rows, from left to right.
+    """Draw the clusters (N,) of all pixels as a .png; frames of a video are tiled in rows.
 
-    Parameters
-    ----------
-    labels : (N,) integers from 0, frame by frame and row by row
-    image : frames, rows and columns, whose product is N
-
-    Raises
-    ------
-    ConfigError
-        Where Pillow is not installed (extra `figures`).
+    `labels` are integers from 0, frame by frame and row by row; `image` is (frames, rows, columns).
     """
     pictures = optional_module("PIL.Image", "figures")
     frames, rows, columns = image

@@ -11,17 +11,7 @@ from scalemani.io.sources.sparse_rows import SparseRows, sparse_parts
 
 
 def take_vectors(points: Any) -> Any:
-    """Return the table (N, D) of a column of N vectors in memory; anything else as it is.
-
-    Parameters
-    ----------
-    points : (N,) array of Python objects or column of pandas, whose elements are arrays, lists or tuples of numbers
-
-    Raises
-    ------
-    DataError
-        For vectors of different lengths, with the first row that differs.
-    """
+    """Return the table (N, D) of a column of N vectors in memory, of one length; anything else as it is."""
     if not is_column_of_objects(points):
         return points
     rows = list(np.asarray(points))
@@ -58,19 +48,10 @@ ANNOTATED_SUFFIXES = (".h5ad", ".zarr")
 
 
 def take_representation(points: Any, use_rep: str | None = None) -> Any:
-    """Return the matrix of an AnnData that is asked for, or the table of a column of vectors; anything else as it is.
+    """Return the matrix of an AnnData, the table of a column of vectors, or anything else as it is.
 
-    NumPy takes an AnnData for nested sequences and does not come back.
-
-    Parameters
-    ----------
-    points : an AnnData, the path or URL of one, a column of a data frame, or anything else
-    use_rep : "X", or a name in `obsm`. None: "X_pca" where there is one, else "X"
-
-    Raises
-    ------
-    DataError
-        For a name that is not there, saying what is, and for vectors of different lengths.
+    `use_rep` is "X" or a name in `obsm`; by default "X_pca" where there is one, else "X". NumPy must not see an
+    AnnData: it takes one for nested sequences and does not return.
     """
     if isinstance(points, str | Path):
         return stored_representation(points, use_rep)

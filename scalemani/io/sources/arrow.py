@@ -28,13 +28,7 @@ class PointColumns:
     width: int | None = None
 
     def rows(self, batch: Any, where: str, first_row: int = 0, width: int | None = None) -> np.ndarray:
-        """Return the coordinates (n, D) of a record batch.
-
-        Raises
-        ------
-        DataError
-            For missing values and lists of different lengths, with their rows.
-        """
+        """Return the coordinates (n, D) of a record batch; refuse missing values and lists of different lengths."""
         columns = [batch.column(name) for name in self.names]
         if self.lists:
             return listed_rows(columns[0], self.names[0], where, first_row, width)
@@ -90,15 +84,7 @@ class ArrowTable(Source):
 def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> PointColumns:
     """Return the columns of a table that are coordinates.
 
-    Parameters
-    ----------
-    asked : names, with * for any letters; None: the only column of lists of numbers where there is one, else all
-        columns
-
-    Raises
-    ------
-    ConfigError, DataError
-        For columns that are not there, are no numbers, or have a name twice, and for several columns of lists.
+    `asked` are names, with * for any letters; by default the only column of lists of numbers, else all columns.
     """
     asked = None if asked is None else matched_columns(schema.names, asked, where)
     repeated = sorted(name for name, count in Counter(schema.names).items() if count > 1)
@@ -126,12 +112,7 @@ def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> Poi
 
 
 def matched_columns(names: list[str], asked: tuple[str, ...], where: str) -> tuple[str, ...]:
-    """Return the columns that are asked for, those of a pattern in the order of the table.
-
-    Parameters
-    ----------
-    asked : names, and patterns in which * stands for any letters
-    """
+    """Return the requested columns; those of a pattern, with * for any letters, in the order of the table."""
     found: list[str] = []
     missing = []
     there, chosen = set(names), set()
@@ -168,12 +149,7 @@ def number_dtype(kind: Any) -> np.dtype:
 
 
 def listed_rows(column: Any, name: str, where: str, first_row: int, width: int | None) -> np.ndarray:
-    """Return a column of lists as a table (n, D).
-
-    Parameters
-    ----------
-    width : D, None for that of the first row
-    """
+    """Return a column of lists of `width` numbers, by default as many as in the first row, as a table (n, D)."""
     column = getattr(column, "storage", column)
     compute = optional_module("pyarrow.compute", "parquet")
     lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)

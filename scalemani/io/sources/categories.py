@@ -19,13 +19,9 @@ class OrderedLabels(np.ndarray):
 
 
 def categories_of(labels: Any) -> tuple[str, ...]:
-    """Return the categories of labels in their own order; none where they have no order but that of texts.
+    """Return the categories of labels in an order of their own; none where that is the order of texts.
 
-    Categories that were made from texts without a word on their order stand in that of the texts.
-
-    Parameters
-    ----------
-    labels : whatever has `categories`, or a dtype that has: `OrderedLabels`, categorical columns of data frames
+    `labels` is anything with `categories` or a dtype that has them: `OrderedLabels`, categorical columns.
     """
     found = getattr(labels, "categories", None)
     if found is None:

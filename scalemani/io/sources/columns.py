@@ -29,17 +29,9 @@ def is_table(path: Path, member: str | None) -> bool:
 
 
 def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
-    """Return columns (N,) of numbers, strings or objects by their names; what is missing is NaN or None.
+    """Return columns (N,) of numbers, strings or objects by name; missing values are NaN or None.
 
-    Parameters
-    ----------
-    path : what `is_table` holds for, or a folder of Parquet files
-    member : the columns asked for, separated by commas (`obs` or `obs/NAME` of AnnData); None: all that can be read
-
-    Raises
-    ------
-    ConfigError, DataError, StoreError
-        For no file, columns that are not there, and damaged content.
+    `member` names columns, separated by commas, or `obs` or `obs/NAME` of an AnnData; None is all of them.
     """
     if not path.exists():
         raise StoreError(f"no file of labels {path}: give one that is there")

@@ -48,17 +48,8 @@ def is_number(text: str) -> bool:
 def values_of(labels: Any, where: str) -> np.ndarray:
     """Return labels as an array of numbers, truth values or texts, in which None, NaN and NA are missing.
 
-    Arrays of one type stay as they are. Values of several types, and integers that no type of NumPy's holds together,
-    become texts, in which those that are missing are empty.
-
-    Parameters
-    ----------
-    labels : array-like (N,) or (N, 1)
-
-    Raises
-    ------
-    DataError
-        For labels that differ and have the same text, as 1 and "1".
+    Arrays of one type stay as they are. Values of several types, and integers that no NumPy type holds together,
+    become texts; labels that differ and have the same text, as 1 and "1", are refused.
     """
     try:
         found = np.asarray(labels)
@@ -89,12 +80,7 @@ def objects_of(labels: Any, found: np.ndarray) -> np.ndarray | None:
 
 
 def is_mixed(kinds: set[type], objects: np.ndarray, found: np.ndarray) -> bool:
-    """Return whether NumPy has made one type of labels of several by which different ones can have become one.
-
-    Parameters
-    ----------
-    objects : (N,) the labels as they were given
-    """
+    """Return whether NumPy has made one type of several, by which different labels (N,) can be equal."""
     for one in (str, bytes, bool | np.bool_):
         n_others = sum(not issubclass(kind, one) for kind in kinds)
         if n_others < len(kinds):

@@ -43,12 +43,7 @@ def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -
 
 
 def open_columns(location: str | Path, n_points: int | None = None, noun: str = "label") -> dict[str, np.ndarray]:
-    """Return all labels in a file by their names, each as `open_labels` gives them; one without a name has the file's.
-
-    Parameters
-    ----------
-    location : the path of a file that `open_labels` takes; tables may have several columns
-    """
+    """Return all labels in a file by name, each as `open_labels` gives them; without a name, that of the file."""
     name, _, member = str(location).partition("::")
     with as_opening_errors(name):
         if not columns.is_table(Path(name), member or None):
@@ -74,13 +69,7 @@ def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:
 
 
 def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """Return one set of labels, or several by their names, with what `choose` takes of each; None for none.
-
-    Parameters
-    ----------
-    labels : what `open_labels` takes, a mapping of such by their names, or None
-    choose : from labels (N,) to those of the rows that are wanted
-    """
+    """Return what `choose` returns for one set of labels (N,), or for several by name; None for none."""
     if isinstance(labels, Mapping):
         return {str(name): choose(open_labels(given, n_points)) for name, given in labels.items()}
     return None if labels is None else choose(open_labels(labels, n_points))

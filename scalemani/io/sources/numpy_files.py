@@ -57,15 +57,7 @@ def as_damage(name: Path | str) -> Iterator[None]:
 
 
 def read_npy_header(file: IO[bytes], name: str) -> Header:
-    """Return shape, whether columns come first, and dtype of an .npy file; leave `file` at the first value.
-
-    Raises
-    ------
-    DataError
-        When it is not an .npy file or ends early.
-    UnsafeStoreError
-        When it holds Python objects, which only pickle could read.
-    """
+    """Return shape, column-major order and dtype of an .npy file, leaving `file` at its first value; refuse objects."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     with as_damage(name):
         version = np.lib.format.read_magic(file)
@@ -81,15 +73,7 @@ def read_npy_header(file: IO[bytes], name: str) -> Header:
 
 
 def whole_array(path: Path, member: str | None = None) -> np.ndarray:
-    """Return an .npy file, or a member of an .npz archive, that memory holds.
-
-    Raises
-    ------
-    DataError
-        When it is damaged, or ends before what its header promises.
-    UnsafeStoreError
-        When it holds Python objects.
-    """
+    """Return an .npy file, or a member of an .npz archive, read into memory."""
     with as_damage(path if member is None else f"{path}::{member}"):
         if member is not None:
             with np.load(path, allow_pickle=False) as archive:

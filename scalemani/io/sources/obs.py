@@ -24,17 +24,7 @@ HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacit
 
 
 def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:
-    """Return columns (N,) of `obs` of an AnnData, .h5ad or .zarr: one, or all but the names of the rows.
-
-    Parameters
-    ----------
-    member : "obs" or "obs/NAME"
-
-    Raises
-    ------
-    ConfigError, DataError, StoreError
-        For columns that are not there, and content that is no column.
-    """
+    """Return columns (N,) of `obs` of an AnnData, .h5ad or .zarr: "obs/NAME", or of "obs" all but the index."""
     try:
         return read_columns(path, member)
     except ScalemaniError:
@@ -65,12 +55,7 @@ def read_columns(path: Path, member: str) -> dict[str, np.ndarray]:
 
 
 def obs_column(node: Any, where: str) -> np.ndarray:
-    """Return one column: numbers, texts, categories, or values of which some are masked.
-
-    Parameters
-    ----------
-    node : an array or a group, of h5py or zarr
-    """
+    """Return one column of h5py or zarr: numbers, texts, categories, or values of which some are masked."""
     if is_array(node):
         return stored_values(node, where)
     if {"categories", "codes"} <= set(node):

@@ -21,21 +21,11 @@ EXACT_IN_FLOAT32 = ("uint8", "int8", "uint16", "int16", "float32")
 
 
 class PixelRows(Source):
-    """The pixels of an image or a video, frame by frame and row by row.
+    """The pixels (N, 3 to 7) of an image or a video, frame by frame and row by row; refuses NaN and infinity.
 
-    The features of a pixel are its row and its column, in a video its frame, and its grey or colours as given: (N, 3)
-    for a grey image, (N, 6) for a colour video; float32 where that is exact, else float64.
-
-    Parameters
-    ----------
-    pixels : array-like
-        (rows, columns), (rows, columns, colours) with at most four colours, (frames, rows, columns) or (frames, rows,
-        columns, colours).
-
-    Raises
-    ------
-    DataError
-        For other shapes, for what are no numbers, and for values that are not finite.
+    The features of a pixel are its row and its column, in a video its frame, and its grey or colours as given: float32
+    where that is exact, else float64. `pixels` is (rows, columns), (rows, columns, colours) with at most four colours,
+    (frames, rows, columns) or (frames, rows, columns, colours).
     """
 
     def __init__(self, pixels: Any, description: str) -> None:
@@ -79,17 +69,7 @@ def refuse_not_finite(pixels: np.ndarray, description: str) -> None:
 
 
 def open_pixels(given: Any) -> PointsSource:
-    """Return the pixels of an image or video, of any kind that is read.
-
-    Parameters
-    ----------
-    given : an array, or the path of an array or a picture: see `PixelRows`; a source stays as it is
-
-    Raises
-    ------
-    ConfigError, StoreError, DataError
-        For a file of another kind, no file, and what is no image.
-    """
+    """Return the pixels of an array, or of the path of an array or a picture; a source stays as it is."""
     if isinstance(given, PointsSource):
         return given
     if not isinstance(given, str | Path):

@@ -10,12 +10,10 @@ import numpy as np
 from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources.base import PointsSource, WrappedPoints
-from scalemani.io.sources.distance_matrix import DistanceMatrix
-from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.metrics import MetricPoints
-from scalemani.io.sources.neighbor_lists import NeighborLists
 from scalemani.io.sources.opening import points_in_memory
+from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.store.objects import digest
@@ -204,31 +202,16 @@ def with_side_data(source: PointsSource, **parts: Any) -> AccompaniedPoints:
 
 
 def with_labels(source: PointsSource, labels: Any, partial: bool = False) -> AccompaniedPoints:
-    """Return points with the class of each.
+    """Return points (N, D) with the class of each, from labels (N,) or the path of a file of them.
 
-    Parameters
-    ----------
-    source : (N, D)
-    labels : (N,) integers, whole numbers or strings, or the path of a file of them
-    partial : whether -1, NaN and empty strings say that a point has no label; else these are classes as others, or
-        refused
-
-    Raises
-    ------
-    DataError
-        For other than N labels, labels that are no classes, fewer than two classes, and classes of one point each.
+    With `partial`, -1, NaN and empty strings are points without a label; else these are classes like others, or
+    refused.
     """
     return with_side_data(source, labels=check_classes(Labels.of(open_labels(labels, source.shape[0]), partial)))
 
 
 def with_weights(source: PointsSource, weights: Any) -> AccompaniedPoints:
-    """Return points with the weight of each, (N,) real numbers of at least one, or the path of a file of them.
-
-    Raises
-    ------
-    ConfigError, StoreError, DataError
-        For a file that cannot be read, and for anything but one finite number of at least one a point.
-    """
+    """Return points with the weight of each, (N,) real numbers of at least one, or the path of a file of them."""
     where, n_points = str(weights) if isinstance(weights, str | Path) else "weights", source.shape[0]
     return with_side_data(
         source, weights=Weights(check_weights(open_labels(weights, n_points, "weight"), n_points, where))
@@ -236,14 +219,7 @@ def with_weights(source: PointsSource, weights: Any) -> AccompaniedPoints:
 
 
 def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:
-    """Return points with the coordinates (N, d) from which a descent starts; NaN in a row for one without any.
-
-    Raises
-    ------
-    DataError
-        For other than N rows, rows of which a part is NaN, values beyond 1e6, and coordinates for no point at all;
-        messages call them by `name`.
-    """
+    """Return points with initial coordinates (N, d), rows of NaN for those without any; errors call them `name`."""
     refuse_masked(coordinates, name)
     given = np.asarray(coordinates)
     check_dtype(given.dtype, name)
@@ -269,20 +245,9 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
 
 
 def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN) -> AccompaniedPoints:
-    """Return points with landmarks (L, D), distinct, of any kind that points are given in: among the points or not.
+    """Return points (N, D) with distinct landmarks (L, D), L >= 2, which need not be among the points.
 
-    Parameters
-    ----------
-    source : (N, D)
-    landmarks : (L, D)
-    metric : in which points and landmarks are compared, a name of `METRICS`
-
-    Raises
-    ------
-    ConfigError
-        For neighbours or affinities in the place of points.
-    DataError
-        For other columns than the points have, one landmark alone, repeated ones, and rows that cannot be used.
+    `metric`, a name of `METRICS`, is that in which points and landmarks are compared.
     """
     if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
         raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
@@ -335,13 +300,7 @@ def check_classes(found: Labels) -> Labels:
 
 
 def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> np.ndarray:
-    """Return the weights (N,) float64 of points, each the number of equal points that it stands for.
-
-    Raises
-    ------
-    DataError
-        For anything but one finite number of at least one a point.
-    """
+    """Return the weights (N,) float64 of points, finite and at least one: how many equal points each stands for."""
     given = np.asarray(weights)
     if given.dtype.kind not in "biuf":
         raise DataError(f"{where} must be real numbers, got dtype {given.dtype}: give each point how often it counts")

@@ -120,8 +120,9 @@ def chunk_rows(array: Any) -> tuple[int, int | None]:
     if isinstance(array, zarr.Array):
         return chunks_of(array)[:2]
     chunks = getattr(array, "chunks", None)
-    regular = isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int)
-    return (chunks[0], chunks[0]) if regular else (0, None)
+    if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
+        return chunks[0], chunks[0]
+    return 0, None
 
 
 def is_sliced(points: Any) -> bool:

@@ -20,6 +20,7 @@ from scalemani.io.sources.zarr_codecs import check_codecs, check_declared_codecs
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
 
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+ANNDATA = "anndata"  # the encoding of an AnnData
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 
 
@@ -99,7 +100,7 @@ def open_zarr(location: str, member: str | None) -> Source:
         for name in SPARSE_PARTS:
             check_codecs(dict(node[name].metadata.to_dict()), description)
         return SparseRows(*sparse_parts(node, attributes, description))
-    if not member and attributes.get("encoding-type") == "anndata":
+    if not member and attributes.get("encoding-type") == ANNDATA:
         components = f"obsm/{COMPONENTS}"
         return open_zarr(location, components if components in node else WHOLE)
     arrays = arrays_of(node)
@@ -140,6 +141,18 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
         raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
     except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
         raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+
+
+def is_anndata(location: str) -> bool:
+    """Return whether there is an AnnData in a zarr store of this machine."""
+    path = Path(location)
+    if "://" in location or not any((path / marker).exists() for marker in (".zgroup", "zarr.json")):
+        return False
+    try:
+        node = zarr.open(RegularFiles(path, read_only=True), mode="r")
+    except Exception:  # damaged, in one of many ways: no AnnData
+        return False
+    return isinstance(node, zarr.Group) and node.attrs.get("encoding-type") == ANNDATA
 
 
 def place_of(location: str) -> Any:
