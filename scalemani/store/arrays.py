@@ -50,17 +50,6 @@ def open_array(store: VerifiedStore, path: str) -> zarr.Array:
     return opened(store, path, json.loads(content))
 
 
-def only_chunk(array: zarr.Array, start: int, stop: int) -> int | None:
-    """Return the chunk that holds rows [start, stop) of an array and no others, None where there is none.
-
-    An array of one number and one without columns have no such chunk.
-    """
-    if not array.ndim or array.chunks[1:] != array.shape[1:] or not 0 <= start < stop:
-        return None
-    number, offset = divmod(start, array.chunks[0])
-    return None if offset or stop != min(start + array.chunks[0], array.shape[0]) else number
-
-
 def has_whole_rows(array: zarr.Array) -> bool:
     """Return whether an array is cut along its rows alone."""
     return bool(array.ndim) and array.chunks[1:] == array.shape[1:] and array.size > 0
@@ -71,12 +60,14 @@ def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, 
     rows, length = np.empty((stop - start, *array.shape[1:]), array.dtype), array.chunks[0]
 
     def place(number: int) -> None:
-        first = number * length - start  # its place among the rows that are asked for
+        first = number * length - start  # its place among the requested rows
         if first >= 0 and first + length <= len(rows):
             decode_chunk(store, path, array, number, rows[first : first + length])
-        else:
-            inside = read_chunk(store, path, array, number)[max(-first, 0) : len(rows) - first]
-            rows[max(first, 0) : max(first, 0) + len(inside)] = inside
+            return
+        chunk = np.empty(array.chunks, array.dtype)
+        decode_chunk(store, path, array, number, chunk)
+        inside = chunk[max(-first, 0) : len(rows) - first]
+        rows[max(first, 0) : max(first, 0) + len(inside)] = inside
 
     numbers = range(start // length, -(-stop // length))
     if len(numbers) == 1:
@@ -86,14 +77,6 @@ def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, 
         for _ in pool.map(place, numbers):
             pass
     return rows
-
-
-def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) -> np.ndarray:
-    """Return the rows of a chunk that the array has, as a new array; refuse any content but what was committed."""
-    rows = np.empty(array.chunks, array.dtype)
-    decode_chunk(store, path, array, number, rows)
-    missing = (number + 1) * array.chunks[0] - array.shape[0]
-    return rows if missing <= 0 else rows[:-missing].copy()
 
 
 def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, out: np.ndarray) -> None:

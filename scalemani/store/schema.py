@@ -68,7 +68,7 @@ class ArrayDescription:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What is stored beside the values."""
+        """The attributes stored with the values."""
         return {"dimensions": self.dims, "meaning": self.meaning, "units": self.units}
 
     def numbered(self, number: int) -> "ArrayDescription":
@@ -77,10 +77,10 @@ class ArrayDescription:
 
     def sized(self, *columns: int, dtype: DTypeLike | None = None) -> "RowArray":
         """Return a row array of so many columns; `dtype` is needed where that follows a rule, and is what it gives."""
-        found = self.dtype if isinstance(self.dtype, str) else str(np.dtype(dtype))
-        if dtype is not None and found not in self.dtypes:
-            raise StoreError(f"{self.stage}/{self.name} must be {' or '.join(self.dtypes)}, got {found}")
-        return RowArray(self, columns, found)
+        resolved = self.dtype if isinstance(self.dtype, str) else str(np.dtype(dtype))
+        if dtype is not None and resolved not in self.dtypes:
+            raise StoreError(f"{self.stage}/{self.name} must be {' or '.join(self.dtypes)}, got {resolved}")
+        return RowArray(self, columns, resolved)
 
     def check(self, stage: str, path: str, kind: Kind, dtype: str, ndim: int) -> None:
         """Refuse an array whose stage, path, kind, dtype or number of dimensions is not what this describes."""

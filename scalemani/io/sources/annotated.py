@@ -1,4 +1,4 @@
-"""The table that stands for points: of an AnnData as scanpy chooses it, its principal components or X."""
+"""The table of points of an AnnData, as scanpy chooses it, and of a column of vectors."""
 
 from pathlib import Path
 from typing import Any
@@ -58,20 +58,20 @@ def take_representation(points: Any, use_rep: str | None = None) -> Any:
     if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
         return take_vectors(points)
     name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)
-    found = points.X if name == WHOLE else points.obsm.get(name)
-    if found is None:
+    matrix = points.X if name == WHOLE else points.obsm.get(name)
+    if matrix is None:
         raise DataError(
             f"{type(points).__name__} has no {name if name == WHOLE else f'obsm[{name!r}]'}, got obsm of "
             f"{', '.join(points.obsm) or 'nothing'}: give use_rep one of these"
             + ("" if points.X is None else f", or {WHOLE!r}")
         )
-    if hasattr(found, "group") and hasattr(found, "to_memory"):  # sparse rows of a file that is open
-        return SparseRows(*sparse_parts(found.group, dict(found.group.attrs), f"{type(points).__name__}.{name}"))
-    return found
+    if hasattr(matrix, "group") and hasattr(matrix, "to_memory"):  # sparse rows of a file that is open
+        return SparseRows(*sparse_parts(matrix.group, dict(matrix.group.attrs), f"{type(points).__name__}.{name}"))
+    return matrix
 
 
 def stored_representation(location: str | Path, use_rep: str | None) -> str | Path:
-    """Return where the matrix lies that is asked for of a stored AnnData; a path that names one stays as it is."""
+    """Return the location of the requested matrix of a stored AnnData; a path that names one stays as it is."""
     if use_rep is None or "::" in str(location) or Path(location).suffix.lower() not in ANNOTATED_SUFFIXES:
         return location
     return f"{location}::{WHOLE if use_rep == WHOLE else f'obsm/{use_rep}'}"

@@ -53,7 +53,7 @@ class PointsSource(Described, Protocol):
 
     @property
     def sequential(self) -> bool:
-        """Whether seeking backwards is expensive, so that blocks should be asked for in ascending order."""
+        """Whether seeking backwards is expensive, so that blocks should be requested in ascending order."""
 
     @property
     def remote(self) -> bool:

@@ -16,7 +16,7 @@ BUFFER_BYTES = 2**20  # that readers of many small pieces get at once
 class BucketFile:
     """A file at s3://bucket/key, gs:// or az://, as it was when it was opened.
 
-    Without `size` in bytes and `tag`, its ETag, the server is asked for them.
+    Without `size` in bytes and `tag`, its ETag, they are requested from the server.
     """
 
     def __init__(self, location: str, size: int | None = None, tag: str | None = None) -> None:

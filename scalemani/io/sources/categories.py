@@ -23,10 +23,10 @@ def categories_of(labels: Any) -> tuple[str, ...]:
 
     `labels` is anything with `categories` or a dtype that has them: `OrderedLabels`, categorical columns.
     """
-    found = getattr(labels, "categories", None)
-    if found is None:
-        found = getattr(getattr(labels, "dtype", None), "categories", None)
-    names = () if found is None else tuple(map(str, found))
+    categories = getattr(labels, "categories", None)
+    if categories is None:
+        categories = getattr(getattr(labels, "dtype", None), "categories", None)
+    names = () if categories is None else tuple(map(str, categories))
     return () if names == tuple(sorted(names)) else names
 
 
@@ -41,6 +41,6 @@ def with_categories(
     """Return labels (N,) of texts with the order of their categories, and the colours of these; others as they are."""
     if not (len(categories) or colours) or labels.dtype.kind not in "UO":
         return labels
-    found = labels.view(OrderedLabels)
-    found.categories, found.colours = tuple(map(str, categories)), colours
-    return found
+    ordered = labels.view(OrderedLabels)
+    ordered.categories, ordered.colours = tuple(map(str, categories)), colours
+    return ordered

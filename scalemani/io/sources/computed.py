@@ -53,8 +53,8 @@ class ComputedPoints(Source):
                     f"rows [{begin}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut "
                     "short: run the same command again"
                 )
-            found = np.frombuffer(content, self.dtype).reshape(end - begin, -1)
-            rows[row : row + last - first] = found[first:last]
+            cached = np.frombuffer(content, self.dtype).reshape(end - begin, -1)
+            rows[row : row + last - first] = cached[first:last]
             row += last - first
         return rows
 

@@ -12,7 +12,7 @@ from scalemani.io.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_pa
 
 
 def open_h5(path: Path | BucketFile) -> Any:
-    """Open an HDF5 file for reading, or say that it is damaged."""
+    """Open an HDF5 file for reading."""
     try:
         return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
     except OSError as error:
@@ -35,23 +35,23 @@ def h5ad_node(path: Path | BucketFile, member: str) -> Any:
     raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
 
 
-def refuse_other_files(file: Any, member: str, path: Path | BucketFile) -> None:
-    """Refuse a member that lies in another file or takes its values from one: a file of points may name any file."""
+def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) -> None:
+    """Refuse a member in another file, or with values from one: a file of points may name any file."""
     h5py, parts = optional_module("h5py", "anndata"), member.strip("/").split("/")
     names = ["/".join(parts[: length + 1]) for length in range(len(parts))]
     for name in (*names, *(f"{names[-1]}/{part}" for part in SPARSE_PARTS)):
         linked = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
-        found = None if linked else file.get(name)
-        outside = isinstance(found, h5py.Dataset) and (found.external or found.is_virtual)
-        if linked or outside or (found is not None and found.file.filename != file.filename):
+        node = None if linked else file.get(name)
+        outside = isinstance(node, h5py.Dataset) and (node.external or node.is_virtual)
+        if linked or outside or (node is not None and node.file.filename != file.filename):
             file.close()
             raise UnsafeStoreError(f"{path}::{name} takes its values from another file: copy them into this one")
-        if isinstance(found, h5py.Dataset):
+        if isinstance(node, h5py.Dataset):
             return
 
 
 def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
-    """Open a matrix of an .h5ad file, dense or in compressed sparse rows: by default the one that stands for points."""
+    """Open a matrix of an .h5ad file, dense or in compressed sparse rows, by default that of the points."""
     try:
         name = member or default_member(path)
         source = open_node(h5ad_node(path, name), f"{path}::{name}")
@@ -73,6 +73,6 @@ def open_node(node: Any, description: str) -> Source:
 
 
 def default_member(path: Path | BucketFile) -> str:
-    """Return the matrix that stands for the points of an AnnData."""
+    """Return the matrix of the points of an AnnData."""
     with open_h5(path) as file:
         return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

@@ -145,16 +145,16 @@ def open_location(location: str) -> PointsSource:
     """Return the source at a path or URL, with an optional member after `::`."""
     refuse_nul(location)
     name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
-    name, asked = (name, member) if name else (location, None)
+    name, requested = (name, member) if name else (location, None)
     if "://" in name:
-        source = open_remote(name, asked)
+        source = open_remote(name, requested)
         source.remark = "; ".join(filter(None, (source.remark, remark_on(name))))
         return source
     path = Path(name)
     if not path.exists():
         raise StoreError(f"no file or directory {name}; points are {ALLOWED}")
     with as_opening_errors(name):
-        return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
+        return open_directory(path, requested) if path.is_dir() else open_file(path, requested)
 
 
 def open_remote(url: str, member: str | None) -> Source:

@@ -31,7 +31,7 @@ class PixelRows(Source):
     def __init__(self, pixels: Any, description: str) -> None:
         refuse_masked(pixels, description)
         given = np.asarray(pixels)
-        kept = check_dtype(given.dtype, description)
+        kind = check_dtype(given.dtype, description)
         if given.ndim == 2 or (given.ndim == 3 and given.shape[2] <= MOST_COLOURS):
             given = given[np.newaxis]
         if given.ndim == 3:
@@ -42,7 +42,7 @@ class PixelRows(Source):
         frames, rows, columns, colours = given.shape
         self.image = (frames, rows, columns)
         refuse_not_finite(given, description)
-        dtype = np.float32 if kept.name in EXACT_IN_FLOAT32 else np.float64
+        dtype = np.float32 if kind.name in EXACT_IN_FLOAT32 else np.float64
         super().__init__((frames * rows * columns, 2 + (frames > 1) + colours), dtype, description)
 
     def rows(self, start: int, stop: int) -> np.ndarray:

@@ -64,8 +64,8 @@ class Labels:
 
     def with_codes(self, codes: np.ndarray) -> "Labels":
         """Return the labels of other points that have some of these classes, by their codes (M,)."""
-        found = Labels.of(codes, self.partial)
-        return found if self.partial else check_classes(found)  # where they may be missing, none need be left
+        labels = Labels.of(codes, self.partial)
+        return labels if self.partial else check_classes(labels)  # where they may be missing, none need be left
 
     def of_rows(self, rows: np.ndarray) -> "Labels":
         """Return the labels of some points."""
@@ -229,10 +229,10 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
         raise DataError(
             f"{name} has {len(given)} rows for {n_points} points: give each point one, of NaN where it has no start"
         )
-    found = np.array(given, np.float64, order="C")
-    unknown = np.isnan(found)
+    initial = np.array(given, np.float64, order="C")
+    unknown = np.isnan(initial)
     without = unknown.all(axis=1)
-    wrong = np.flatnonzero((unknown.any(axis=1) & ~without) | (np.abs(found) > LARGEST_INIT).any(axis=1))
+    wrong = np.flatnonzero((unknown.any(axis=1) & ~without) | (np.abs(initial) > LARGEST_INIT).any(axis=1))
     if len(wrong):
         raise DataError(
             f"{name} must hold finite numbers up to {LARGEST_INIT:g}, or NaN in all columns of a row, and "
@@ -240,8 +240,8 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
         )
     if without.all():
         raise DataError(f"{name} has coordinates for none of the {n_points} points: give those of one at least")
-    found[without] = np.nan  # of one sign and payload
-    return with_side_data(source, init=Init(found))
+    initial[without] = np.nan  # of one sign and payload
+    return with_side_data(source, init=Init(initial))
 
 
 def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN) -> AccompaniedPoints:
@@ -251,13 +251,15 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     """
     if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
         raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
-    found = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
-    if found.shape[1] != source.shape[1]:
-        raise DataError(f"landmarks have {found.shape[1]} columns, points {source.shape[1]}; they must have the same")
-    check_distinct(found)
-    if len(found) < 2:
+    selected = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
+    if selected.shape[1] != source.shape[1]:
+        raise DataError(
+            f"landmarks have {selected.shape[1]} columns, points {source.shape[1]}; they must have the same"
+        )
+    check_distinct(selected)
+    if len(selected) < 2:
         raise DataError("landmarks has 1 row, at least 2 are needed: give more landmarks")
-    return with_side_data(source, landmarks=Landmarks(found))
+    return with_side_data(source, landmarks=Landmarks(selected))
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
@@ -285,18 +287,18 @@ def has_label(labels: np.ndarray) -> np.ndarray:
     return np.asarray(labels != NO_CLASS)
 
 
-def check_classes(found: Labels) -> Labels:
+def check_classes(labels: Labels) -> Labels:
     """Return classes; raise DataError where there is one or none, or one for each point."""
-    n_classes = len(found.names)
+    n_classes = len(labels.names)
     if n_classes < 2:
         many = "one class" if n_classes else "none"
-        raise DataError(f"labels must be of two classes at least, got {many}, {found.names.tolist()}")
-    if n_classes == len(found.codes):
+        raise DataError(f"labels must be of two classes at least, got {many}, {labels.names.tolist()}")
+    if n_classes == len(labels.codes):
         raise DataError(
             f"labels must leave some class two points at least, got {n_classes} classes with one member each: labels "
             "that name single points say nothing of what varies within a class"
         )
-    return found
+    return labels
 
 
 def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> np.ndarray:

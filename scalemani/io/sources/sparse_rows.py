@@ -52,8 +52,8 @@ class SparseRows(Source):
         parts = (values, columns, self.indptr[start : stop + 1] - first)
         # Sums of small integers written twice could overflow their dtype; the points' own dtype is what counts. True
         # written twice is True, and wide integers are checked before they become float64.
-        kept = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
-        dtype = values.dtype if kept else self.dtype
+        as_stored = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
+        dtype = values.dtype if as_stored else self.dtype
         return sparse.csr_matrix(parts, shape=(stop - start, self.shape[1]), dtype=dtype)
 
     def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:

@@ -1,5 +1,7 @@
-"""A map of points as a table that viewers open as it is: x and y, columns of labels, in Parquet neighbours too."""
+"""Tables that viewers and spreadsheets open: maps of points in Parquet, and rows as text with commas between them."""
 
+import csv
+import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -7,12 +9,14 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.io.export.atomic import replaced_file
-from scalemani.io.export.rows import block_rows
-from scalemani.io.export.text import write_csv
+from scalemani.io.export.rows import Arrays, block_rows, column_names, write_table
 from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.categories import categories_of
+from scalemani.io.sources.label_values import is_number
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 
+CSV = ".csv"
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # with which spreadsheets begin one, or what they leave out before it
 AXES = ("x", "y", "z")
 ROW = "row"  # of a .csv, which has no other identifier
 NEIGHBORS = "neighbors"  # {"ids": [...], "distances": [...]} in each row, ids being rows of the table
@@ -26,23 +30,17 @@ def write_map(
     `positions` (N, 2 or 3) are x, y, z; `columns` are (N,) by name, NaN and empty strings missing; `graph` holds the
     neighbours (N, k), rows of the table, and their distances (N, k).
     """
-    arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
+    arrow = optional_module("pyarrow", "parquet")
     checked_axes(positions, columns, NEIGHBORS)
-    step = min(map(block_rows, (positions, *(graph or ()))))
 
-    def block(start: int) -> Any:
-        stop = min(start + step, len(positions))
-        table = dict(zip(AXES, np.ascontiguousarray(positions.read(start, stop).T), strict=False))
-        table |= {name: with_missing(arrow, values[start:stop]) for name, values in columns.items()}
+    def table(start: int, stop: int) -> Any:
+        block = dict(zip(AXES, np.ascontiguousarray(positions.read(start, stop).T), strict=False))
+        block |= {name: with_missing(arrow, values[start:stop]) for name, values in columns.items()}
         if graph is not None:
-            table[NEIGHBORS] = listed_neighbors(arrow, *(part.read(start, stop) for part in graph))
-        return arrow.table(table)
+            block[NEIGHBORS] = listed_neighbors(arrow, *(part.read(start, stop) for part in graph))
+        return arrow.table(block)
 
-    first = block(0)
-    with replaced_file(target) as file, parquet.ParquetWriter(file, first.schema) as writer:
-        writer.write_table(first)
-        for start in range(step, len(positions), step):
-            writer.write_table(block(start))
+    write_table(table, len(positions), min(map(block_rows, (positions, *(graph or ())))), target)
 
 
 def write_map_csv(
@@ -77,8 +75,8 @@ def with_missing(arrow: Any, values: np.ndarray) -> Any:
     """Return labels (n,) as a column of Arrow; NaN and empty strings are missing, categories with an order keep it."""
     if categories := categories_of(values):
         codes = {name: code for code, name in enumerate(categories)}
-        found = arrow.array([codes.get(value) for value in values.tolist()], arrow.int32())
-        return arrow.DictionaryArray.from_arrays(found, arrow.array(categories, arrow.string()), ordered=True)
+        numbers = arrow.array([codes.get(value) for value in values.tolist()], arrow.int32())
+        return arrow.DictionaryArray.from_arrays(numbers, arrow.array(categories, arrow.string()), ordered=True)
     missing = np.isnan(values) if values.dtype.kind == "f" else values == "" if values.dtype.kind == "U" else None
     return arrow.array(values, mask=missing)
 
@@ -88,3 +86,32 @@ def listed_neighbors(arrow: Any, indices: np.ndarray, distances: np.ndarray) -> 
     bounds = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
     lists = [arrow.ListArray.from_arrays(bounds, np.ascontiguousarray(part).ravel()) for part in (indices, distances)]
     return arrow.StructArray.from_arrays(lists, ["ids", "distances"])
+
+
+def write_csv(arrays: Arrays, target: str, escaped: bool = False) -> None:
+    """Write arrays (N,) as columns of their names, arrays (N, m) as columns name_1 ... name_m.
+
+    Numbers have as many digits as it takes to read the same ones again; NaN is an empty cell.
+    """
+    n_rows, step = len(next(iter(arrays.values()))), min(map(block_rows, arrays.values()))
+    with replaced_file(target) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+        table = csv.writer(text, lineterminator="\n")
+        names = [column for name, rows in arrays.items() for column in column_names(name, rows)]
+        table.writerow(map(without_formula, names) if escaped else names)
+        for start in range(0, n_rows, step):
+            row_blocks = (rows.read(start, min(start + step, n_rows)) for rows in arrays.values())
+            columns = [cells(column, escaped) for block in row_blocks for column in block.reshape(len(block), -1).T]
+            table.writerows(zip(*columns, strict=True))
+
+
+def cells(values: np.ndarray, escaped: bool) -> list[str]:
+    """Return values (n,) as text, numbers as they are."""
+    texts = values.astype(str)
+    if escaped and values.dtype.kind == "U":
+        return list(map(without_formula, texts.tolist()))
+    return (np.where(np.isnan(values), "", texts) if values.dtype.kind == "f" else texts).tolist()
+
+
+def without_formula(text: str) -> str:
+    """Return a text as a spreadsheet shows it: one that it would take for a formula behind an apostrophe."""
+    return f"'{text}" if text.startswith(FORMULAS) and not is_number(text) else text
