@@ -362,20 +362,20 @@ def checked_affinities(matrix: sparse.csr_matrix, description: str) -> sparse.cs
 
 
 def symmetric_mean(given: sparse.csr_matrix, description: str) -> tuple[sparse.csr_matrix, str]:
-    """Return the mean (N, N) float32 of affinities and their transpose, and words on what they differ by, if they do.
+    """Return the mean (N, N) float32 of affinities and their transpose, and a warning where they differ.
 
     Symmetric affinities are their own mean, to the last bit. Those that vanish in float32 are zeros.
     """
     transposed = given.T.tocsr()
-    apart = float(abs(given - transposed).max())
+    difference = float(abs(given - transposed).max())
     mean = ((given + transposed) * 0.5).astype(AFFINITY_DTYPE)
     mean.eliminate_zeros()
     mean.sort_indices()
-    if apart <= ROUNDING * given.max():
+    if difference <= ROUNDING * given.max():
         return mean, ""
     return mean, (
-        f"{description} is not symmetric, affinities of the same two points differ by up to {apart:.3g}: the mean of "
-        "it and its transpose is taken"
+        f"{description} is not symmetric, affinities of the same two points differ by up to {difference:.3g}: the mean "
+        "of it and its transpose is taken"
     )
 
 

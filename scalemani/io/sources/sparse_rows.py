@@ -78,10 +78,11 @@ def sparse_file(path: Path) -> SparseRows:
         return sparse_matrix(sparse.load_npz(path), str(path))
 
 
-def sparse_matrix(matrix: Any, description: str) -> SparseRows:
+def sparse_matrix(matrix: Any, description: str | None = None) -> SparseRows:
     """Open a matrix of SciPy, of any format."""
-    rows = compressed_rows(matrix, description)
-    return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, description)
+    where = description or f"{type(matrix).__name__} in memory"
+    rows = compressed_rows(matrix, where)
+    return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, where)
 
 
 def compressed_rows(matrix: Any, description: str) -> Any:

@@ -82,7 +82,7 @@ def store_at(url: str, read_only: bool = True) -> UrlStore | str:
     return UrlStore(url, read_only) if url.startswith((*SCHEMES, "http://", "https://")) else url
 
 
-def zarr_points(array: zarr.Array, description: str) -> SlicedPoints:
+def zarr_points(array: zarr.Array, description: str = "zarr array") -> SlicedPoints:
     """Return the points in a zarr array, local or behind a URL."""
     check_codecs(dict(array.metadata.to_dict()), description)
     source = SlicedPoints(array, description)
